@@ -1,0 +1,133 @@
+//! The calls that several measurements make: saving conversations, waiting for the embeddings, searching.
+
+use std::path::Path;
+use std::process::Command;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use crate::client::{Answer, Place, Server, Tiro, run_to_end};
+use crate::suite::{Message, Ranking};
+
+/// The most messages sent in one call.
+const MESSAGES_PER_CALL: usize = 500;
+
+/// The longest run of a command that embeds or imports.
+pub const LONG: Duration = Duration::from_secs(2 * 60 * 60);
+
+/// Saves `messages` in their order, in calls of one session each, and returns the number of calls.
+pub fn save_messages(server: &mut Server, messages: &[Message]) -> Result<usize> {
+    let mut calls = 0;
+    for session in messages.chunk_by(|a, b| a.session == b.session) {
+        for part in session.chunks(MESSAGES_PER_CALL) {
+            let fields: Vec<Value> = part.iter().map(message_argument).collect();
+            let arguments = json!({"session_id": part[0].session, "messages": fields});
+            let answer = server.tool("save_messages", arguments)?;
+            let saved = |field: &str| answer.structured()[field].as_u64().unwrap_or(0);
+            let kept = saved("saved") + saved("already_stored");
+            if kept != part.len() as u64 {
+                bail!("{} messages of `{}` were sent, {kept} kept", part.len(), part[0].session);
+            }
+            calls += 1;
+        }
+    }
+    Ok(calls)
+}
+
+fn message_argument(message: &Message) -> Value {
+    let mut fields = json!({"id": message.id, "role": message.role, "text": message.text});
+    for (name, value) in [("speaker", &message.speaker), ("time", &message.time)] {
+        if let Some(value) = value {
+            fields[name] = json!(value);
+        }
+    }
+    fields
+}
+
+/// Waits until nothing is pending: the idle server works it off, and where that does not go forward,
+/// `tiro index` does. Without a model there is nothing to wait for.
+pub fn settle(tiro: &Tiro, place: &Place, server: &mut Server) -> Result<()> {
+    if tiro.model_dir.is_none() {
+        return Ok(());
+    }
+    let mut fewest = u64::MAX;
+    let mut last_progress = Instant::now();
+    while let Some(pending) = pending(server)?.filter(|pending| *pending > 0) {
+        if pending < fewest {
+            fewest = pending;
+            last_progress = Instant::now();
+        } else if last_progress.elapsed() > Duration::from_secs(10) {
+            return index(tiro, place).with_context(|| format!("{pending} embeddings stay pending"));
+        }
+        thread::sleep(Duration::from_millis(250));
+    }
+    Ok(())
+}
+
+/// Runs `tiro index` to its end, where there is a model.
+pub fn index(tiro: &Tiro, place: &Place) -> Result<()> {
+    if tiro.model_dir.is_some() {
+        tiro.run(place, &["index", "--project", path_text(&place.project)?], LONG)?;
+    }
+    Ok(())
+}
+
+fn pending(server: &mut Server) -> Result<Option<u64>> {
+    let answer = server.tool("search_project_memory", json!({"query": "pending", "k": 1}))?;
+    Ok(answer.pending())
+}
+
+/// Asks for the `k` best with room for all of them.
+pub fn search(server: &mut Server, query: &str, k: usize) -> Result<Answer> {
+    server.tool("search_project_memory", json!({"query": query, "k": k, "max_tokens": 20000}))
+}
+
+/// Returns what an answer ranks, by the ids of whoever stored it.
+pub fn ranking(qid: &str, answer: &Answer) -> Ranking {
+    let mut ranked: Vec<String> = Vec::new();
+    for id in answer.hits().iter().filter_map(|hit| hit["source_id"].as_str()) {
+        if !ranked.iter().any(|seen| seen == id) {
+            ranked.push(id.to_string());
+        }
+    }
+    let tokens = answer.structured()["tokens_used"].as_u64().unwrap_or(0);
+    Ranking { qid: qid.to_string(), ranked, ms: answer.ms(), tokens }
+}
+
+/// Clones `repository`, which may be bare, so that nothing is written into it; the clone is `destination`.
+pub fn clone_repository(repository: &Path, destination: &Path) -> Result<()> {
+    let mut command = Command::new("git");
+    command.args([
+        "-c",
+        "safe.directory=*",
+        "-c",
+        "core.hooksPath=/dev/null",
+        "clone",
+        "--quiet",
+        "--no-tags",
+    ]);
+    command.arg("--").arg(repository).arg(destination).env("GIT_TERMINAL_PROMPT", "0");
+    let (status, _, stderr) = run_to_end(command, Duration::from_secs(600))?;
+    if !status.success() {
+        bail!("cloning `{}` failed: {}", repository.display(), stderr.trim());
+    }
+    Ok(())
+}
+
+/// Returns the output of a git command in `repository`, without the line break at its end.
+pub fn git(repository: &Path, arguments: &[&str]) -> Result<String> {
+    let mut command = Command::new("git");
+    command.arg("-C").arg(repository).args(["-c", "safe.directory=*"]).args(arguments);
+    let (status, stdout, stderr) = run_to_end(command, Duration::from_secs(120))?;
+    if !status.success() {
+        bail!("`git {}` failed: {}", arguments.join(" "), stderr.trim());
+    }
+    Ok(stdout.trim_end().to_string())
+}
+
+/// Returns a path as text, for an argument.
+pub fn path_text(path: &Path) -> Result<&str> {
+    path.to_str().with_context(|| format!("`{}` is not UTF-8", path.display()))
+}

@@ -1,0 +1,386 @@
+//! Runs the real binary: as a command that ends, or as an MCP server on stdio that is talked to.
+//!
+//! The protocol is written here by hand, a line of JSON each way, rather than with the library that the
+//! server is built on: a mistake shared by both ends would measure as correct. Every wait has a deadline,
+//! standard error is always drained, and the settings of whoever runs the measurements are kept out of the
+//! processes measured. It is not a general client: one request is in flight at a time, and what the server
+//! sends unasked is dropped.
+
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+use serde_json::{Value, json};
+
+/// The program under measurement and what every run of it is given.
+#[derive(Clone, Debug)]
+pub struct Tiro {
+    /// The binary to run.
+    pub program: PathBuf,
+    /// Where the embedding model is installed; without one the program answers lexically.
+    pub model_dir: Option<PathBuf>,
+    /// The longest wait for one answer.
+    pub answer_timeout: Duration,
+}
+
+/// A memory of its own: a data directory and the project directory that calls are made for.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// Becomes `TIRO_DATA_DIR`.
+    pub data_dir: PathBuf,
+    /// Becomes `--project`.
+    pub project: PathBuf,
+}
+
+/// How a client opens the conversation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Era {
+    /// `initialize`, then requests: protocol 2025-06-18.
+    Session,
+    /// No handshake, each request carries its context: protocol 2026-07-28.
+    Stateless,
+}
+
+/// A running server and both ends of the conversation with it. Dropping it closes its input and, after two
+/// seconds, kills it.
+pub struct Server {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<String>,
+    stderr: Arc<Mutex<VecDeque<String>>>,
+    era: Era,
+    next_id: u64,
+    timeout: Duration,
+}
+
+/// What a tool answered.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// The whole result, as received.
+    pub result: Value,
+    /// The time from sending the request to having read the answer.
+    pub elapsed: Duration,
+}
+
+impl Place {
+    /// Makes the directories `data` and `project` in `root`.
+    pub fn create(root: &Path) -> Result<Place> {
+        let place = Place { data_dir: root.join("data"), project: root.join("project") };
+        for directory in [&place.data_dir, &place.project] {
+            std::fs::create_dir_all(directory)
+                .with_context(|| format!("making `{}`", directory.display()))?;
+        }
+        Ok(place)
+    }
+}
+
+impl Tiro {
+    /// Returns the command in `place`, with `arguments` and nothing of the caller's own settings.
+    pub fn command(&self, place: &Place, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.program);
+        for (name, _) in std::env::vars_os() {
+            let name = name.to_string_lossy();
+            if name.starts_with("TIRO_") || name.starts_with("PERSISTENCE_") || name == "CLAUDE_PROJECT_DIR" {
+                command.env_remove(&*name);
+            }
+        }
+        command.args(arguments).current_dir(&place.project).env("TIRO_DATA_DIR", &place.data_dir);
+        command.env("XDG_CONFIG_HOME", place.data_dir.join("config")).env_remove("CI");
+        if let Some(model_dir) = &self.model_dir {
+            command.env("TIRO_MODEL_DIR", model_dir);
+        }
+        command
+    }
+
+    /// Runs a command of the program on `place` to its end and returns its standard output.
+    ///
+    /// # Errors
+    /// When it fails, with the end of its standard error, or runs longer than `timeout`.
+    pub fn run(&self, place: &Place, arguments: &[&str], timeout: Duration) -> Result<String> {
+        let (status, stdout, stderr) = self.run_to_end(place, arguments, timeout)?;
+        if !status.success() {
+            bail!("`tiro {}` ended with {status}: {}", arguments.join(" "), last_chars(&stderr, 2000));
+        }
+        Ok(stdout)
+    }
+
+    /// As [`Tiro::run`], but returns status, standard output and standard error of a command that may fail.
+    pub fn run_to_end(
+        &self,
+        place: &Place,
+        arguments: &[&str],
+        timeout: Duration,
+    ) -> Result<(ExitStatus, String, String)> {
+        run_to_end(self.command(place, arguments), timeout)
+    }
+
+    /// Starts a server for `place` and opens the conversation in the manner of `era`.
+    pub fn serve(&self, place: &Place, era: Era) -> Result<Server> {
+        let mut server = self.start(place, era)?;
+        server
+            .open()
+            .with_context(|| format!("opening the conversation with `{}`", self.program.display()))?;
+        Ok(server)
+    }
+
+    /// Starts a server for `place` without saying anything to it yet; see [`Server::open`].
+    pub fn start(&self, place: &Place, era: Era) -> Result<Server> {
+        let project = place.project.to_str().context("the project path is not UTF-8")?;
+        let mut command = self.command(place, &["serve", "--project", project]);
+        command.env("TIRO_TIMINGS", "1").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child =
+            command.spawn().with_context(|| format!("starting `{} serve`", self.program.display()))?;
+        let stdout = child.stdout.take().expect("stdout is piped");
+        let errors = child.stderr.take().expect("stderr is piped");
+        let (sender, lines) = mpsc::channel();
+        thread::spawn(move || {
+            for line in BufReader::new(stdout).lines().map_while(|line| line.ok()) {
+                if sender.send(line).is_err() {
+                    break;
+                }
+            }
+        });
+        let stderr = Arc::new(Mutex::new(VecDeque::new()));
+        let kept = Arc::clone(&stderr);
+        thread::spawn(move || {
+            for line in BufReader::new(errors).lines().map_while(|line| line.ok()) {
+                let mut kept = kept.lock().expect("no holder panics");
+                kept.push_back(line);
+                if kept.len() > 20 {
+                    kept.pop_front();
+                }
+            }
+        });
+        let stdin = child.stdin.take();
+        Ok(Server { child, stdin, lines, stderr, era, next_id: 0, timeout: self.answer_timeout })
+    }
+}
+
+impl Server {
+    /// Does the handshake where the era has one.
+    pub fn open(&mut self) -> Result<()> {
+        if self.era == Era::Session {
+            let client = json!({"name": "evals", "version": env!("CARGO_PKG_VERSION")});
+            let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
+            self.request("initialize", hello)?;
+            self.write(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}))?;
+        }
+        Ok(())
+    }
+
+    /// Calls the tool `name` and returns what it answered.
+    ///
+    /// # Errors
+    /// Also when the tool itself reports an error; [`Server::try_tool`] returns that as an answer.
+    pub fn tool(&mut self, name: &str, arguments: Value) -> Result<Answer> {
+        let answer = self.try_tool(name, arguments)?;
+        if answer.is_error() {
+            bail!("`{name}` answered with an error: {}", last_chars(&answer.text(), 1000));
+        }
+        Ok(answer)
+    }
+
+    /// Calls the tool `name` and returns what it answered, be it an error.
+    pub fn try_tool(&mut self, name: &str, arguments: Value) -> Result<Answer> {
+        let started = Instant::now();
+        let result = self.request("tools/call", json!({"name": name, "arguments": arguments}))?;
+        Ok(Answer { result, elapsed: started.elapsed() })
+    }
+
+    /// Sends a request and returns its result.
+    pub fn request(&mut self, method: &str, params: Value) -> Result<Value> {
+        let message = self.exchange(method, params)?;
+        match message.get("error") {
+            Some(error) => bail!("`{method}` was refused: {error}"),
+            None => Ok(message["result"].clone()),
+        }
+    }
+
+    /// Sends a request and returns the whole reply: a `result` or a protocol `error`.
+    pub fn exchange(&mut self, method: &str, params: Value) -> Result<Value> {
+        let id = self.send(method, params)?;
+        let deadline = Instant::now() + self.timeout;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match self.lines.recv_timeout(left) {
+                Ok(line) => {
+                    let message: Value = serde_json::from_str(&line).with_context(|| {
+                        format!("the server wrote `{}`, not JSON", last_chars(&line, 200))
+                    })?;
+                    if message["id"] == id && message.get("method").is_none() {
+                        return Ok(message);
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    bail!("`{method}` had no answer in {} s{}", self.timeout.as_secs(), self.said())
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    bail!("the server ended during `{method}`{}", self.said())
+                }
+            }
+        }
+    }
+
+    /// Sends a request without waiting for the reply and returns its id.
+    pub fn send(&mut self, method: &str, mut params: Value) -> Result<u64> {
+        self.next_id += 1;
+        if self.era == Era::Stateless {
+            params["_meta"] = json!({
+                "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                "io.modelcontextprotocol/clientInfo": {"name": "evals", "version": env!("CARGO_PKG_VERSION")},
+                "io.modelcontextprotocol/clientCapabilities": {},
+            });
+        }
+        self.write(&json!({"jsonrpc": "2.0", "id": self.next_id, "method": method, "params": params}))?;
+        Ok(self.next_id)
+    }
+
+    /// Kills the server as `kill -9` does and returns what it had still written, oldest first: a reply that
+    /// is in the pipe was given.
+    pub fn kill(mut self) -> Vec<Value> {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let mut messages = Vec::new();
+        while let Ok(line) = self.lines.recv_timeout(Duration::from_secs(5)) {
+            messages.extend(serde_json::from_str(&line));
+        }
+        messages
+    }
+
+    /// Closes the server's input and returns how long it took to be gone.
+    ///
+    /// # Errors
+    /// When it is still there after ten seconds.
+    pub fn close(mut self) -> Result<Duration> {
+        let started = Instant::now();
+        drop(self.stdin.take());
+        match wait(&mut self.child, Duration::from_secs(10))? {
+            Some(_) => Ok(started.elapsed()),
+            None => bail!("the server is still there 10 s after its input was closed{}", self.said()),
+        }
+    }
+
+    /// Returns the server's resident memory in MiB, where `/proc` tells.
+    pub fn resident_mib(&self) -> Option<f64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+        Some(line.split_whitespace().next()?.parse::<f64>().ok()? / 1024.0)
+    }
+
+    fn write(&mut self, message: &Value) -> Result<()> {
+        let mut line = serde_json::to_vec(message)?;
+        line.push(b'\n');
+        let stdin = self.stdin.as_mut().context("the server's input is closed")?;
+        let written = stdin.write_all(&line).and_then(|()| stdin.flush());
+        written.map_err(|error| anyhow!("the server does not read: {error}{}", self.said()))
+    }
+
+    /// Returns the end of the server's standard error, to be put behind a message.
+    fn said(&self) -> String {
+        let kept = self.stderr.lock().expect("no holder panics");
+        if kept.is_empty() {
+            return String::new();
+        }
+        format!("; it said: {}", kept.iter().map(String::as_str).collect::<Vec<_>>().join(" / "))
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        drop(self.stdin.take());
+        if !matches!(wait(&mut self.child, Duration::from_secs(2)), Ok(Some(_))) {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+impl Answer {
+    /// Returns the structured part, or null.
+    pub fn structured(&self) -> &Value {
+        &self.result["structuredContent"]
+    }
+
+    /// Returns whether the tool reported an error.
+    pub fn is_error(&self) -> bool {
+        self.result["isError"].as_bool().unwrap_or(false)
+    }
+
+    /// Returns the text parts, joined.
+    pub fn text(&self) -> String {
+        let parts = self.result["content"].as_array().into_iter().flatten();
+        parts.filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Returns the hits of a search, none when there are none.
+    pub fn hits(&self) -> &[Value] {
+        self.structured()["hits"].as_array().map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns how much still waits to be embedded, where the answer says so.
+    pub fn pending(&self) -> Option<u64> {
+        self.structured()["pending"].as_u64()
+    }
+
+    /// Returns the time between request and answer in milliseconds.
+    pub fn ms(&self) -> f64 {
+        self.elapsed.as_secs_f64() * 1000.0
+    }
+}
+
+/// Runs any command to its end, at most for `timeout`, and returns status, standard output, standard error.
+pub fn run_to_end(mut command: Command, timeout: Duration) -> Result<(ExitStatus, String, String)> {
+    let shown = format!("{command:?}");
+    let shown = last_chars(&shown, 300);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().with_context(|| format!("starting {shown}"))?;
+    let stdout = read_all(child.stdout.take().expect("stdout is piped"));
+    let stderr = read_all(child.stderr.take().expect("stderr is piped"));
+    let Some(status) = wait(&mut child, timeout)? else {
+        let _ = child.kill();
+        let _ = child.wait();
+        bail!("{shown} was still running after {} s", timeout.as_secs());
+    };
+    let text = |reader: thread::JoinHandle<Vec<u8>>| {
+        String::from_utf8_lossy(&reader.join().expect("a reader does not panic")).into_owned()
+    };
+    Ok((status, text(stdout), text(stderr)))
+}
+
+fn read_all(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        let _ = pipe.read_to_end(&mut bytes);
+        bytes
+    })
+}
+
+/// Waits for the end of a process, at most for `timeout`; none when it is still running.
+fn wait(child: &mut Child, timeout: Duration) -> Result<Option<ExitStatus>> {
+    let deadline = Instant::now() + timeout;
+    let mut pause = Duration::from_micros(200);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if Instant::now() >= deadline {
+            return Ok(None);
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(20));
+    }
+}
+
+/// Returns the last `count` characters of `text`.
+pub fn last_chars(text: &str, count: usize) -> &str {
+    match text.char_indices().rev().nth(count.saturating_sub(1)) {
+        Some((start, _)) => &text[start..],
+        None => text,
+    }
+}

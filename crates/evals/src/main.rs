@@ -1,0 +1,150 @@
+//! Measures what Tiro promises, on the real binary over the real protocol.
+//!
+//! A number that the README gives is the output of one of these commands. Each prints a table and, with
+//! `--json`, writes the same figures with what is needed to judge them. Nothing here links to the library:
+//! what is measured is what an agent meets. Three commands compare a part alone (encoder, token counter,
+//! vector scan) with the usual Python package for it; they use hidden commands of the binary, `tiro bench`.
+
+mod arguments;
+mod calls;
+mod client;
+mod commits;
+mod corpus;
+mod crash;
+mod embed;
+mod isolation;
+mod latency;
+mod peer;
+mod random;
+mod retrieval;
+mod score;
+mod stats;
+mod suite;
+mod tokens;
+mod vectors;
+
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::{Parser, Subcommand};
+use serde_json::json;
+
+use crate::client::{Tiro, run_to_end};
+use crate::stats::Report;
+
+/// Measurements of tiro, driven over its real MCP stdio interface
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Arguments {
+    #[command(subcommand)]
+    eval: Eval,
+    /// Binary to measure [default: `tiro` beside this program]
+    #[arg(long, global = true)]
+    tiro: Option<PathBuf>,
+    /// Directory with the embedding model [default: where `tiro model install` puts it]
+    #[arg(long, global = true, env = "TIRO_MODEL_DIR")]
+    model_dir: Option<PathBuf>,
+    /// Longest wait for one answer, in seconds
+    #[arg(long, global = true, default_value_t = 60)]
+    answer_timeout: u64,
+    /// File to write the figures to
+    #[arg(long, global = true)]
+    json: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Eval {
+    /// Whether the evidence for questions about conversations is found
+    Retrieval(retrieval::Args),
+    /// Whether sentences of a changelog find their commits
+    Commits(commits::Args),
+    /// How long it takes until a history can be searched
+    Import(commits::ImportArgs),
+    /// How long an agent waits, cold and warm, and the memory taken
+    Latency(latency::Args),
+    /// Embedding, against sentence-transformers
+    Embed(embed::Args),
+    /// Counting tokens, against tiktoken
+    Tokens(tokens::Args),
+    /// Searching vectors, against faiss
+    Vectors(vectors::Args),
+    /// Whether writes survive `kill -9`
+    Crash(crash::Args),
+    /// Whether an answer ever holds another owner's or project's text
+    Isolation(isolation::Args),
+}
+
+fn main() -> Result<ExitCode> {
+    let arguments = Arguments::parse();
+    let tiro = Tiro {
+        program: program(&arguments)?,
+        model_dir: model_dir(&arguments),
+        answer_timeout: Duration::from_secs(arguments.answer_timeout),
+    };
+    let (name, report) = match &arguments.eval {
+        Eval::Retrieval(args) => ("retrieval", retrieval::run(args, &tiro)?),
+        Eval::Commits(args) => ("commits", commits::run(args, &tiro)?),
+        Eval::Import(args) => ("import", commits::run_import(args, &tiro)?),
+        Eval::Latency(args) => ("latency", latency::run(args, &tiro)?),
+        Eval::Embed(args) => ("embed", embed::run(args, &tiro)?),
+        Eval::Tokens(args) => ("tokens", tokens::run(args, &tiro)?),
+        Eval::Vectors(args) => ("vectors", vectors::run(args, &tiro)?),
+        Eval::Crash(args) => ("crash", crash::run(args, &tiro)?),
+        Eval::Isolation(args) => ("isolation", isolation::run(args, &tiro)?),
+    };
+    report.print();
+    if let Some(path) = &arguments.json {
+        write_json(path, name, &report, &tiro)?;
+    }
+    Ok(if report.broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// Returns the binary to measure, as an absolute path since it is started elsewhere.
+fn program(arguments: &Arguments) -> Result<PathBuf> {
+    let program = match &arguments.tiro {
+        Some(program) => std::path::absolute(program)?,
+        None => std::env::current_exe()?.with_file_name(format!("tiro{}", std::env::consts::EXE_SUFFIX)),
+    };
+    if !program.is_file() {
+        bail!(
+            "no binary at `{}`; build it with `cargo build --release`, or name it with --tiro",
+            program.display()
+        );
+    }
+    Ok(program)
+}
+
+/// Returns the directory of the model where the installer puts it, unless another was named.
+///
+/// Every measurement has a data directory of its own, so the program would not find the model by itself.
+fn model_dir(arguments: &Arguments) -> Option<PathBuf> {
+    if let Some(named) = &arguments.model_dir {
+        return std::path::absolute(named).ok();
+    }
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let data_dir = variable("TIRO_DATA_DIR")
+        .or_else(|| Some(variable("XDG_DATA_HOME")?.join("tiro")))
+        .or_else(|| Some(variable("HOME")?.join(".local/share/tiro")))?;
+    let models = data_dir.join("models");
+    if !models.is_dir() {
+        eprintln!("no model at `{}`: what is measured is lexical search alone", models.display());
+        return None;
+    }
+    Some(models)
+}
+
+/// Writes the report with the version of the program and the processor it ran on.
+fn write_json(path: &std::path::Path, name: &str, report: &Report, tiro: &Tiro) -> Result<()> {
+    let mut command = Command::new(&tiro.program);
+    command.arg("--version");
+    let version =
+        run_to_end(command, Duration::from_secs(10)).map(|(_, stdout, _)| stdout.trim().to_string());
+    let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let cpu = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1));
+    let machine = json!({"cpu": cpu, "cores": std::thread::available_parallelism().map_or(0, |n| n.get())});
+    let document = json!({"eval": name, "version": version.ok(), "machine": machine, "report": report});
+    let text = serde_json::to_string_pretty(&document)?;
+    std::fs::write(path, text + "\n").with_context(|| format!("writing `{}`", path.display()))
+}

@@ -1,0 +1,141 @@
+//! `evals retrieval`: whether the evidence for a question is found among the messages of a conversation.
+//!
+//! Every conversation gets a memory of its own, so that ids may repeat and nothing else can be found.
+//! Messages go in and questions come out through the server, as an agent would send them.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use crate::calls;
+use crate::client::{Era, Place, Tiro};
+use crate::score::{self, ADVERSARIAL};
+use crate::stats::{Goal, Report};
+use crate::suite::{self, Message, Query, Ranking};
+
+/// What to measure.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Directory with messages.jsonl and queries.jsonl
+    #[arg(long)]
+    suite: PathBuf,
+    /// File to write the rankings to, one JSON object a line
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Hits to ask for
+    #[arg(long, default_value_t = 50)]
+    k: usize,
+    /// Conversations worked on at a time; more make the latencies those of a busy machine
+    #[arg(long, default_value_t = 2)]
+    jobs: usize,
+    /// Only these conversations
+    #[arg(long)]
+    only: Vec<String>,
+}
+
+/// A conversation with the questions about it.
+struct Conversation {
+    messages: Vec<Message>,
+    queries: Vec<Query>,
+}
+
+/// The seconds that each part of a conversation took.
+#[derive(Default)]
+struct Spent {
+    saving: f64,
+    embedding: f64,
+}
+
+/// Measures and returns the report.
+pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
+    let conversations: Vec<Conversation> = read(args)?.into_values().collect();
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new((Vec::new(), Spent::default()));
+    thread::scope(|scope| -> Result<()> {
+        let work = || -> Result<()> {
+            while let Some(conversation) = conversations.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let (rankings, spent) = answer(conversation, args.k, tiro)?;
+                let mut done = done.lock().expect("no holder panics");
+                done.0.extend(rankings);
+                done.1.saving += spent.saving;
+                done.1.embedding += spent.embedding;
+            }
+            Ok(())
+        };
+        let workers: Vec<_> = (0..args.jobs.max(1)).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("a worker does not panic"))
+    })?;
+    let (mut rankings, spent) = done.into_inner().expect("no holder panics");
+    let queries: Vec<Query> =
+        conversations.iter().flat_map(|conversation| conversation.queries.clone()).collect();
+    rankings.sort_by(|a, b| a.qid.cmp(&b.qid));
+    if let Some(out) = &args.out {
+        suite::write_lines(out, &rankings)?;
+    }
+    report(&queries, &rankings, &spent, &conversations)
+}
+
+fn report(
+    queries: &[Query],
+    rankings: &[Ranking],
+    spent: &Spent,
+    conversations: &[Conversation],
+) -> Result<Report> {
+    let scores = score::score(queries, rankings);
+    scores.print();
+    println!();
+    let mut report = Report::default();
+    report.aim("R@10, all but adversarial", scores.recall_at_10(), "%", Goal::AtLeast(76.0));
+    if let Some(adversarial) = scores.categories.get(ADVERSARIAL) {
+        report.aim("R@10, adversarial", 100.0 * adversarial.recall[2], "%", Goal::AtLeast(85.0));
+    }
+    let ms: Vec<f64> = rankings.iter().map(|ranking| ranking.ms).collect();
+    report.add_spread("search over stdio", &ms, "ms");
+    let tokens: Vec<f64> = rankings.iter().map(|ranking| ranking.tokens as f64).collect();
+    report.add("tokens an answer, p50", crate::stats::median(&tokens), "");
+    let messages: usize = conversations.iter().map(|conversation| conversation.messages.len()).sum();
+    report.add("messages", messages as f64, "");
+    report.add("saving, all conversations", spent.saving, "s");
+    report.add("waiting for embeddings, all conversations", spent.embedding, "s");
+    report.detail = json!({ "scores": scores });
+    Ok(report)
+}
+
+/// Reads the suite and groups it by conversation.
+fn read(args: &Args) -> Result<BTreeMap<String, Conversation>> {
+    let mut conversations: BTreeMap<String, Conversation> = BTreeMap::new();
+    let empty = || Conversation { messages: Vec::new(), queries: Vec::new() };
+    for message in suite::read_lines::<Message>(&args.suite.join("messages.jsonl"))? {
+        conversations.entry(message.project.clone()).or_insert_with(empty).messages.push(message);
+    }
+    for query in suite::read_lines::<Query>(&args.suite.join("queries.jsonl"))? {
+        conversations.entry(query.project.clone()).or_insert_with(empty).queries.push(query);
+    }
+    conversations.retain(|name, _| args.only.is_empty() || args.only.contains(name));
+    Ok(conversations)
+}
+
+/// Stores one conversation in a fresh memory and asks its questions.
+fn answer(conversation: &Conversation, k: usize, tiro: &Tiro) -> Result<(Vec<Ranking>, Spent)> {
+    let root = tempfile::tempdir().context("making a temporary directory")?;
+    let place = Place::create(root.path())?;
+    let mut server = tiro.serve(&place, Era::Session)?;
+    let started = Instant::now();
+    calls::save_messages(&mut server, &conversation.messages)?;
+    let saving = started.elapsed().as_secs_f64();
+    calls::settle(tiro, &place, &mut server)?;
+    let embedding = started.elapsed().as_secs_f64() - saving;
+    let mut rankings = Vec::with_capacity(conversation.queries.len());
+    for query in &conversation.queries {
+        let answer =
+            calls::search(&mut server, &query.query, k).with_context(|| format!("asking `{}`", query.qid))?;
+        rankings.push(calls::ranking(&query.qid, &answer));
+    }
+    Ok((rankings, Spent { saving, embedding }))
+}

@@ -1,0 +1,111 @@
+//! How a piece of a memory is shown in an answer: one line that says what it is, then the piece.
+//!
+//! The same bytes are made when the piece is stored, to count their tokens, and when it is found, to show it: so a
+//! search keeps its budget exactly without loading a tokenizer's dictionary, which costs 40 ms and 68 MB. An excerpt
+//! begins with `[` and ends with a line break, and tokens of such pieces add up exactly when they are put one after
+//! the other.
+
+use jiff::Timestamp;
+
+use crate::envelope;
+use crate::memory::{Draft, Kind, Memory, MemoryId, Millis, Role};
+use crate::scope::SessionId;
+
+/// What the line says.
+#[derive(Clone, Copy, Debug)]
+pub struct Shown<'a> {
+    /// What it is.
+    pub kind: Kind,
+    /// Its id.
+    pub id: &'a MemoryId,
+    /// When it was made.
+    pub time: Millis,
+    /// Who speaks.
+    pub role: Option<Role>,
+    /// The speaker's or author's name.
+    pub speaker: Option<&'a str>,
+    /// The conversation it belongs to.
+    pub session: Option<&'a SessionId>,
+    /// The branch it was made on.
+    pub branch: Option<&'a str>,
+    /// The client's own id of it; shown for commits.
+    pub source_id: Option<&'a str>,
+}
+
+impl<'a> Shown<'a> {
+    /// Returns what is shown of the memory that `draft` becomes under `id`.
+    pub fn of_draft(draft: &'a Draft, id: &'a MemoryId) -> Shown<'a> {
+        Shown {
+            kind: draft.kind,
+            id,
+            time: draft.time,
+            role: draft.role,
+            speaker: draft.speaker.as_deref(),
+            session: draft.session.as_ref(),
+            branch: draft.branch.as_deref(),
+            source_id: draft.source_id.as_deref(),
+        }
+    }
+
+    /// Returns what is shown of `memory`.
+    pub fn of_memory(memory: &'a Memory) -> Shown<'a> {
+        Shown {
+            kind: memory.kind,
+            id: &memory.id,
+            time: memory.time,
+            role: memory.role,
+            speaker: memory.speaker.as_deref(),
+            session: memory.session.as_ref(),
+            branch: memory.branch.as_deref(),
+            source_id: memory.source_id.as_deref(),
+        }
+    }
+
+    /// Returns the excerpt: the line, then `piece`, trimmed and escaped.
+    pub fn excerpt(&self, piece: &str) -> String {
+        let mut line = format!("[{} {} {}", self.kind, self.id, date(self.time));
+        if let (Kind::Commit, Some(sha)) = (self.kind, self.source_id) {
+            line += &format!(" {}", sha.get(..10).unwrap_or(sha));
+        }
+        if let Some(name) = self.speaker.or(self.role.map(Role::as_str)) {
+            line += &format!(" {name}");
+        }
+        if let Some(session) = self.session {
+            line += &format!(", session {session}");
+        }
+        if let Some(branch) = self.branch {
+            line += &format!(", branch {branch}");
+        }
+        let line = line.replace(['\n', '\r'], " ");
+        format!("{}]\n{}\n", envelope::escape(&line), envelope::escape(piece.trim()))
+    }
+}
+
+fn date(time: Millis) -> String {
+    let timestamp = Timestamp::from_millisecond(time).unwrap_or(Timestamp::UNIX_EPOCH);
+    timestamp.to_string().chars().take_while(|c| *c != 'T').collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_is_one_line_and_the_piece() {
+        let id = MemoryId::derive(Kind::Message, None, "1");
+        let session = SessionId::parse("auth").unwrap();
+        let shown = Shown {
+            kind: Kind::Message,
+            id: &id,
+            time: 1_683_554_160_000,
+            role: Some(Role::User),
+            speaker: Some("In\nes\u{202e}"),
+            session: Some(&session),
+            branch: Some("main"),
+            source_id: Some("d1"),
+        };
+        let expected =
+            format!("[message {id} 2023-05-08 In es\\u{{202e}}, session auth, branch main]\n/ why\\u{{0}}?\n");
+        assert_eq!(shown.excerpt(" \n/ why\0?  "), expected);
+    }
+}

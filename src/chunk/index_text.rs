@@ -1,0 +1,200 @@
+//! What the indexes hold of a piece of text: who said it, when, and what stands around it.
+//!
+//! The verbatim text alone is found badly. On real conversations, telling the index who speaks and when raised recall
+//! at 10 from 53 to 64, and letting a turn share in the words of its neighbours to 78. So a row of the text index has
+//! a header, the text, and its context at half weight; the embedded text carries the header only, because neighbours
+//! blur a vector. The same memory gives the same bytes.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::memory::{Draft, Group, Kind, Millis, Role};
+
+/// Words of a neighbouring turn that count as context. Arbitrary: most of a turn, little of a long answer.
+const NEIGHBOUR_WORDS: usize = 80;
+
+/// Turns on each side that count as context.
+pub const NEIGHBOURS: i64 = 2;
+
+/// Extra words an identifier may add to a row, in bytes. Arbitrary: bounds what hostile text can cost.
+const SPLIT_BYTES: usize = 4096;
+
+/// What is known of a memory, beside its text.
+#[derive(Clone, Copy, Debug)]
+pub struct About<'a> {
+    /// What it is.
+    pub kind: Kind,
+    /// Who speaks.
+    pub role: Option<Role>,
+    /// The speaker's or author's name.
+    pub speaker: Option<&'a str>,
+    /// A line that names it.
+    pub title: Option<&'a str>,
+    /// The tag it carries.
+    pub topic: Option<&'a str>,
+    /// The file it speaks of.
+    pub path: Option<&'a str>,
+    /// When it was made.
+    pub time: Millis,
+}
+
+/// A row of the text index.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IndexText {
+    /// Who says it. A column of its own, at little weight: where most texts are by others, a name is a rare word and
+    /// would outweigh what is asked.
+    pub speaker: String,
+    /// When, and the tag.
+    pub header: String,
+    /// The text, with the parts of its identifiers.
+    pub text: String,
+    /// What stands around it.
+    pub context: String,
+}
+
+impl About<'_> {
+    /// Returns what the text index holds of `piece`, `context` being what stands around it.
+    pub fn indexed(&self, piece: &str, context: &str) -> IndexText {
+        let topic = self.topic.map(|topic| format!(" {topic}")).unwrap_or_default();
+        let paths = self.path.map(|path| format!(" {path}")).unwrap_or_default();
+        IndexText {
+            speaker: self.name().to_owned(),
+            header: date(self.time) + &topic,
+            text: with_parts(piece),
+            context: with_parts(&format!("{context}{paths}")),
+        }
+    }
+
+    /// Returns the text whose embedding stands for `piece`.
+    pub fn embedded(&self, piece: &str) -> String {
+        match self.kind.group() {
+            Group::Message => format!("[{}] {}: {piece}", date(self.time), self.name()),
+            Group::Commit => piece.to_owned(),
+            _ => match self.title.or(self.topic) {
+                Some(title) => format!("{title}: {piece}"),
+                None => piece.to_owned(),
+            },
+        }
+    }
+
+    fn name(&self) -> &str {
+        self.speaker.or(self.role.map(Role::as_str)).unwrap_or_default()
+    }
+}
+
+impl<'a> From<&'a Draft> for About<'a> {
+    fn from(draft: &'a Draft) -> About<'a> {
+        About {
+            kind: draft.kind,
+            role: draft.role,
+            speaker: draft.speaker.as_deref(),
+            title: draft.title.as_deref(),
+            topic: draft.topic.as_deref(),
+            path: draft.path.as_deref(),
+            time: draft.time,
+        }
+    }
+}
+
+/// Returns the context that neighbouring turns give, the earlier ones first.
+pub fn neighbours<'t>(turns: impl Iterator<Item = &'t str>) -> String {
+    let mut context = String::new();
+    for turn in turns {
+        let end = turn.split_whitespace().nth(NEIGHBOUR_WORDS).map_or(turn.len(), |word| {
+            // Words are parts of the turn, so their distance is an offset in it.
+            word.as_ptr() as usize - turn.as_ptr() as usize
+        });
+        context.push_str(turn[..end].trim());
+        context.push('\n');
+    }
+    context
+}
+
+/// Returns `8 May 2023`, in UTC.
+fn date(time: Millis) -> String {
+    let Ok(timestamp) = Timestamp::from_millisecond(time) else { return String::new() };
+    timestamp.to_zoned(TimeZone::UTC).strftime("%-d %B %Y").to_string()
+}
+
+/// Returns `text` followed by the parts and the joined forms of its identifiers: `HttpClient` is also found by
+/// `client`, and `squeeze-blank` by `squeezeblank`. The index splits at punctuation by itself.
+fn with_parts(text: &str) -> String {
+    let mut extra = String::new();
+    for word in text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')) {
+        if extra.len() > SPLIT_BYTES {
+            break;
+        }
+        for identifier in word.split(['-', '_']) {
+            push_camel_parts(&mut extra, identifier);
+        }
+        let joins = word.trim_matches(['-', '_']).contains(['-', '_']);
+        if joins && word.len() <= 64 {
+            extra.push(' ');
+            extra.extend(word.chars().filter(|c| c.is_alphanumeric()));
+        }
+    }
+    if extra.is_empty() { text.to_owned() } else { format!("{text}\n{extra}") }
+}
+
+/// Appends the parts of a camel-case identifier; nothing where it has only one.
+fn push_camel_parts(extra: &mut String, identifier: &str) {
+    if identifier.len() > 64 || !identifier.is_ascii() {
+        return;
+    }
+    let bytes = identifier.as_bytes();
+    let starts_part = |at: usize| {
+        let (before, here) = (bytes[at - 1], bytes[at]);
+        let next_is_lower = bytes.get(at + 1).is_some_and(u8::is_ascii_lowercase);
+        here.is_ascii_uppercase() && (before.is_ascii_lowercase() || before.is_ascii_digit() || next_is_lower)
+    };
+    let mut start = 0;
+    for at in 1..=bytes.len() {
+        if at == bytes.len() && start == 0 {
+            return;
+        }
+        if at == bytes.len() || starts_part(at) {
+            extra.push(' ');
+            extra.push_str(&identifier[start..at]);
+            start = at;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn about(kind: Kind) -> About<'static> {
+        About {
+            kind,
+            role: Some(Role::User),
+            speaker: Some("Ines"),
+            title: None,
+            topic: None,
+            path: None,
+            time: 1_683_554_160_000,
+        }
+    }
+
+    #[test]
+    fn a_message_is_found_by_speaker_date_and_neighbours() {
+        let row = about(Kind::Message).indexed("It was great.", &neighbours(["How was the trip?"].into_iter()));
+        assert_eq!((row.speaker.as_str(), row.header.as_str()), ("Ines", "8 May 2023"));
+        assert_eq!(row.text, "It was great.");
+        assert_eq!(row.context, "How was the trip?\n");
+        assert_eq!(about(Kind::Message).embedded("It was great."), "[8 May 2023] Ines: It was great.");
+    }
+
+    #[test]
+    fn identifiers_are_found_by_their_parts_and_joined() {
+        assert_eq!(with_parts("HttpClient and XMLParser2Go"), "HttpClient and XMLParser2Go\n Http Client XML Parser2 Go");
+        assert_eq!(with_parts("--squeeze-blank"), "--squeeze-blank\n squeezeblank");
+        assert_eq!(with_parts("plain words, nothing else"), "plain words, nothing else");
+    }
+
+    #[test]
+    fn a_long_neighbour_is_cut() {
+        let long = "word ".repeat(500);
+        assert_eq!(neighbours([long.as_str()].into_iter()).split_whitespace().count(), NEIGHBOUR_WORDS);
+    }
+}

@@ -1,0 +1,36 @@
+//! `tiro backup` and `tiro restore`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use super::{Out, progress};
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::tools::backup;
+
+#[derive(clap::Args)]
+pub struct BackupArgs {
+    /// The file to write; it must not exist.
+    file: PathBuf,
+}
+
+#[derive(clap::Args)]
+pub struct RestoreArgs {
+    /// A file that `tiro backup` wrote, here or on another machine.
+    file: PathBuf,
+}
+
+/// Writes a backup.
+pub async fn back_up(engine: &Engine, args: BackupArgs, out: Out) -> Result<ExitCode> {
+    let output = backup::back_up(engine, args.file).await?;
+    out.answer(&output, &output.text())
+}
+
+/// Merges a backup.
+pub async fn restore(engine: &Engine, args: RestoreArgs, out: Out) -> Result<ExitCode> {
+    let bar = progress::bar("memories");
+    let output = backup::restore(engine, args.file, |done, all| progress::show(&bar, done, all)).await;
+    bar.finish_and_clear();
+    let output = output?;
+    out.answer(&output, &output.text())
+}

@@ -1,0 +1,15 @@
+//! `tiro doctor`: checks the installation.
+
+use std::process::ExitCode;
+
+use super::Out;
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::tools::doctor;
+
+/// Checks, prints what was found, and exits with 1 where something needs mending.
+pub async fn run(engine: &Engine, out: Out) -> Result<ExitCode> {
+    let output = doctor::run(engine).await?;
+    out.answer(&output, &output.text())?;
+    Ok(if output.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

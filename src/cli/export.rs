@@ -1,0 +1,29 @@
+//! `tiro export`: every memory, one JSON object a line.
+
+use std::process::ExitCode;
+
+use super::Out;
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::tools::export;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// How the memories are written.
+    #[arg(long, value_enum, default_value = "jsonl")]
+    format: Format,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Format {
+    /// One JSON object a line.
+    Jsonl,
+}
+
+/// Prints the memories, newest first.
+pub async fn run(engine: &Engine, args: Args) -> Result<ExitCode> {
+    let Format::Jsonl = args.format;
+    let out = Out { json: true };
+    export::run(engine, |memory| out.line(&serde_json::to_string(memory).expect("a memory is plain values"))).await?;
+    Ok(ExitCode::SUCCESS)
+}

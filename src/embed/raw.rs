@@ -1,0 +1,386 @@
+//! The three things of the encoder that need `unsafe`: the map of the weights, the call of `gemm`, and a product of
+//! integers for processors with AVX-512 VNNI.
+//!
+//! All are wrapped so that the rest of the crate sees only slices: lengths and strides are checked here, in every
+//! build, before anything unsafe happens. Nothing else belongs in this file.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+
+/// A read-only map of a whole file.
+pub struct Map(memmap2::Mmap);
+
+impl Map {
+    /// Maps `file` as it is now; nothing is read before it is touched.
+    ///
+    /// The file must not be changed while it is mapped. The installer keeps to that: it replaces a model by
+    /// renaming a new file over the old one, and never writes to one in place.
+    pub fn open(file: &File) -> io::Result<Map> {
+        #[expect(unsafe_code, reason = "a map is the only way to share 45 MB of weights between processes")]
+        // SAFETY: the map is read-only and its file is never written again once renamed into place (see above).
+        // Whoever truncates it by hand gets SIGBUS, and whoever edits it gets wrong vectors; every bit pattern is
+        // a valid `u8`, `u16`, `i16` and `f32`, so neither can break a type.
+        let map = unsafe { memmap2::Mmap::map(file)? };
+        Ok(Map(map))
+    }
+
+    /// Returns everything.
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Returns a part as half floats in their bits; panics unless it lies in the map, aligned and whole.
+    pub fn halves(&self, range: &Range<usize>) -> &[u16] {
+        numbers(&self.0[range.clone()])
+    }
+
+    /// Returns a part as integers; panics unless it lies in the map, aligned and whole.
+    pub fn integers(&self, range: &Range<usize>) -> &[i16] {
+        numbers(&self.0[range.clone()])
+    }
+
+    /// Returns a part as floats; panics unless it lies in the map, aligned and whole.
+    pub fn floats(&self, range: &Range<usize>) -> &[f32] {
+        numbers(&self.0[range.clone()])
+    }
+}
+
+/// A type every bit pattern of which is a value.
+trait Plain: Copy {}
+impl Plain for u16 {}
+impl Plain for i16 {}
+impl Plain for f32 {}
+
+fn numbers<T: Plain>(bytes: &[u8]) -> &[T] {
+    #[expect(unsafe_code, reason = "a map has bytes, a product wants numbers")]
+    // SAFETY: `Plain` types have no invalid bit patterns and no padding.
+    let (before, numbers, after) = unsafe { bytes.align_to::<T>() };
+    assert!(before.is_empty() && after.is_empty(), "sections are aligned and hold whole numbers");
+    numbers
+}
+
+/// Where the rows of a matrix lie in a slice: `rows` rows of `columns` numbers, `stride` apart.
+#[derive(Clone, Copy)]
+pub struct Shape {
+    pub rows: usize,
+    pub columns: usize,
+    pub stride: usize,
+}
+
+impl Shape {
+    /// Returns how long a slice must be to hold the matrix; panics when rows overlap.
+    fn span(self) -> usize {
+        assert!(self.stride >= self.columns, "rows do not overlap");
+        if self.rows == 0 { 0 } else { (self.rows - 1) * self.stride + self.columns }
+    }
+}
+
+/// What happens to what the destination held before.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Before {
+    Overwrite,
+    AddTo,
+}
+
+/// How the right factor lies in memory.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Right {
+    /// As it is multiplied: `depth` rows.
+    Plain,
+    /// Transposed: `depth` columns.
+    Transposed,
+}
+
+/// Computes `out = scale · left · right` (or adds it to `out`) on the calling thread.
+///
+/// `left` is `m × depth`, `out` is `m × n`, both by rows. `right` is `depth × n`, or `n × depth` when transposed.
+/// Panics when the shapes do not fit each other or their slices.
+#[expect(clippy::too_many_arguments, reason = "a product has three matrices with three shapes")]
+pub fn product(
+    out: &mut [f32],
+    out_shape: Shape,
+    before: Before,
+    left: &[f32],
+    left_shape: Shape,
+    right: &[f32],
+    right_shape: Shape,
+    order: Right,
+    scale: f32,
+) {
+    let (m, n, depth) = (out_shape.rows, out_shape.columns, left_shape.columns);
+    let (right_depth, right_n, depth_step, n_step) = match order {
+        Right::Plain => (right_shape.rows, right_shape.columns, right_shape.stride, 1),
+        Right::Transposed => (right_shape.columns, right_shape.rows, 1, right_shape.stride),
+    };
+    assert!(left_shape.rows == m && right_n == n && right_depth == depth, "the shapes fit each other");
+    assert!(out.len() >= out_shape.span(), "the destination is long enough");
+    assert!(left.len() >= left_shape.span(), "the left factor is long enough");
+    assert!(right.len() >= right_shape.span(), "the right factor is long enough");
+    // The kernels prefer destinations by columns, so that is what they get: the transposed product.
+    #[expect(unsafe_code, reason = "gemm takes pointers and strides")]
+    // SAFETY: the asserts above hold that each of the three slices covers every element its shape and stride
+    // reach; `out` is borrowed mutably and so overlaps neither factor; all strides fit `isize` because the slices
+    // exist.
+    unsafe {
+        gemm::gemm(
+            n,
+            m,
+            depth,
+            out.as_mut_ptr(),
+            out_shape.stride as isize,
+            1,
+            before == Before::AddTo,
+            right.as_ptr(),
+            depth_step as isize,
+            n_step as isize,
+            left.as_ptr(),
+            left_shape.stride as isize,
+            1,
+            1.0,
+            scale,
+            false,
+            false,
+            false,
+            gemm::Parallelism::None,
+        );
+    }
+}
+
+/// Whether [`integer_product`] can be called on this processor.
+pub fn has_integer_product() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vnni");
+    #[cfg(not(target_arch = "x86_64"))]
+    return false;
+}
+
+/// The left factor of [`integer_product`]: rows of `depth` whole numbers, each row with what to multiply it by.
+pub struct Rows<'a> {
+    pub values: &'a [i16],
+    pub scales: &'a [f32],
+    pub depth: usize,
+}
+
+/// The right factor of [`integer_product`]: columns of whole numbers, each with what to multiply it by.
+///
+/// Columns are in panels of [`PANEL`]; a panel has, for each two inputs, the two numbers of each column.
+pub struct Columns<'a> {
+    pub values: &'a [i16],
+    pub scales: &'a [f32],
+}
+
+/// The columns in a panel.
+pub const PANEL: usize = 64;
+/// How many products are summed as integers before the sum becomes a float.
+pub const BLOCK: usize = 128;
+/// The largest magnitude a factor may have so that no sum of [`BLOCK`] products overflows.
+pub const LARGEST: i16 = 4095;
+const _: () = assert!(BLOCK as i64 * (LARGEST as i64).pow(2) <= i32::MAX as i64);
+
+/// Computes `out = left · right + bias`, exactly but for the rounding of scales and of one sum for each block.
+///
+/// `out` has a row for each row and a column for each column. Panics when the shapes do not fit each other or their
+/// slices, or the processor lacks what [`has_integer_product`] asks for.
+pub fn integer_product(out: &mut [f32], bias: &[f32], left: &Rows, right: &Columns) {
+    assert!(has_integer_product(), "the processor has the instructions");
+    #[cfg(target_arch = "x86_64")]
+    {
+        #[expect(unsafe_code, reason = "whether the processor has the instructions is known at run time only")]
+        // SAFETY: the assertion above holds that it has them.
+        unsafe {
+            vnni::product(out, bias, left, right)
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (out, bias, left, right);
+}
+
+#[cfg(target_arch = "x86_64")]
+mod vnni {
+    use std::arch::x86_64::*;
+
+    use super::{BLOCK, Columns, PANEL, Rows};
+
+    /// Sums in a register.
+    const LANES: usize = 16;
+    const REGISTERS: usize = PANEL / LANES;
+    /// Rows that are multiplied together: with their sums, 24 of the 32 registers.
+    const TILE: usize = 6;
+
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    pub fn product(out: &mut [f32], bias: &[f32], left: &Rows, right: &Columns) {
+        let (rows, depth, columns) = (left.scales.len(), left.depth, right.scales.len());
+        assert!(depth % BLOCK == 0 && columns % PANEL == 0, "blocks and panels are whole");
+        assert!(bias.len() == columns && out.len() == rows * columns, "the destination fits");
+        assert!(left.values.len() == rows * depth && right.values.len() == depth * columns, "the factors fit");
+        for (panel, weights) in right.values.chunks_exact(depth * PANEL).enumerate() {
+            let column = panel * PANEL;
+            let (bias, scales) = (&bias[column..][..PANEL], &right.scales[column..][..PANEL]);
+            // A block of a panel stays in the first cache while all rows pass by.
+            for (block, weights) in weights.chunks_exact(BLOCK * PANEL).enumerate() {
+                let bias = (block == 0).then_some(bias);
+                for row in (0..rows).step_by(TILE) {
+                    let out = &mut out[row * columns + column..];
+                    let values = &left.values[row * depth + block * BLOCK..];
+                    let tile = Tile { out, columns, bias, values, depth, row_scales: &left.scales[row..], weights, scales };
+                    match rows - row {
+                        1 => multiply::<1>(tile),
+                        2 => multiply::<2>(tile),
+                        3 => multiply::<3>(tile),
+                        4 => multiply::<4>(tile),
+                        5 => multiply::<5>(tile),
+                        _ => multiply::<TILE>(tile),
+                    }
+                }
+            }
+        }
+    }
+
+    /// A few rows and one panel, over one block of the depth.
+    struct Tile<'a> {
+        out: &'a mut [f32],
+        columns: usize,
+        /// What to start from; what is in `out` if there is none.
+        bias: Option<&'a [f32]>,
+        values: &'a [i16],
+        depth: usize,
+        row_scales: &'a [f32],
+        weights: &'a [i16],
+        scales: &'a [f32],
+    }
+
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
+    fn multiply<const ROWS: usize>(tile: Tile) {
+        let Tile { out, columns, bias, values, depth, row_scales, weights, scales } = tile;
+        assert!(out.len() >= (ROWS - 1) * columns + PANEL && values.len() >= (ROWS - 1) * depth + BLOCK);
+        assert!(weights.len() == BLOCK * PANEL && scales.len() == PANEL && row_scales.len() >= ROWS);
+        assert!(bias.is_none_or(|bias| bias.len() == PANEL));
+        let mut sums = [[_mm512_setzero_si512(); REGISTERS]; ROWS];
+        for pair in 0..BLOCK / 2 {
+            #[expect(unsafe_code, reason = "registers are loaded by pointer")]
+            // SAFETY: `pair < BLOCK / 2`, so the loads of 2 · PANEL weights end within the BLOCK · PANEL there are,
+            // and those of two values of each row within the BLOCK that the assertion leaves each row. None needs
+            // alignment.
+            let (weights, values): ([__m512i; REGISTERS], [i32; ROWS]) = unsafe {
+                let weights = weights.as_ptr().add(pair * 2 * PANEL);
+                let values = values.as_ptr().add(pair * 2);
+                (
+                    std::array::from_fn(|i| _mm512_loadu_si512(weights.add(i * 2 * LANES).cast())),
+                    std::array::from_fn(|row| values.add(row * depth).cast::<i32>().read_unaligned()),
+                )
+            };
+            for (sums, value) in sums.iter_mut().zip(values) {
+                let value = _mm512_set1_epi32(value);
+                for (sum, weights) in sums.iter_mut().zip(weights) {
+                    *sum = _mm512_dpwssd_epi32(*sum, value, weights);
+                }
+            }
+        }
+        for (row, sums) in sums.into_iter().enumerate() {
+            let row_scale = _mm512_set1_ps(row_scales[row]);
+            for (i, sum) in sums.into_iter().enumerate() {
+                #[expect(unsafe_code, reason = "registers are loaded and stored by pointer")]
+                // SAFETY: `i < REGISTERS`, so that 16 floats from `i * LANES` lie within the PANEL of `scales`, of
+                // `bias` and of each row of `out`, as asserted. None needs alignment.
+                unsafe {
+                    let out = out.as_mut_ptr().add(row * columns + i * LANES);
+                    let before = _mm512_loadu_ps(bias.map_or(out.cast_const(), |bias| bias.as_ptr().add(i * LANES)));
+                    let scale = _mm512_mul_ps(row_scale, _mm512_loadu_ps(scales.as_ptr().add(i * LANES)));
+                    _mm512_storeu_ps(out, _mm512_fmadd_ps(_mm512_cvtepi32_ps(sum), scale, before));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn products_agree_with_the_definition() {
+        for (m, n, depth) in [(1, 1, 1), (1, 48, 384), (7, 48, 384), (5, 9, 32), (33, 33, 32), (70, 32, 70)] {
+            let left: Vec<f32> = (0..m * (depth + 3)).map(|i| (i % 17) as f32 - 8.0).collect();
+            let right: Vec<f32> = (0..(depth * (n + 2)).max(n * (depth + 2))).map(|i| (i % 13) as f32 - 6.0).collect();
+            for order in [Right::Plain, Right::Transposed] {
+                let (right_shape, at): (Shape, &dyn Fn(usize, usize) -> usize) = match order {
+                    Right::Plain => (Shape { rows: depth, columns: n, stride: n + 2 }, &|k, j| k * (n + 2) + j),
+                    Right::Transposed => {
+                        (Shape { rows: n, columns: depth, stride: depth + 2 }, &|k, j| j * (depth + 2) + k)
+                    }
+                };
+                let mut out = vec![1.0; m * (n + 1)];
+                product(
+                    &mut out,
+                    Shape { rows: m, columns: n, stride: n + 1 },
+                    Before::AddTo,
+                    &left,
+                    Shape { rows: m, columns: depth, stride: depth + 3 },
+                    &right,
+                    right_shape,
+                    order,
+                    0.5,
+                );
+                for i in 0..m {
+                    for j in 0..n {
+                        let sum: f32 = (0..depth).map(|k| left[i * (depth + 3) + k] * right[at(k, j)]).sum();
+                        assert_eq!(out[i * (n + 1) + j], 1.0 + 0.5 * sum, "{m}x{n}x{depth} at {i},{j}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "the destination is long enough")]
+    fn a_short_destination_is_refused() {
+        let shape = Shape { rows: 2, columns: 2, stride: 2 };
+        product(&mut [0.0; 3], shape, Before::Overwrite, &[0.0; 4], shape, &[0.0; 4], shape, Right::Plain, 1.0);
+    }
+
+    #[test]
+    fn integer_products_agree_with_the_definition() {
+        if !has_integer_product() {
+            return eprintln!("skipped: no AVX-512 VNNI");
+        }
+        let (depth, columns) = (2 * BLOCK, 2 * PANEL);
+        let largest = i32::from(LARGEST);
+        let number = |i: usize| ((i * 7919 % 8191) as i32 - largest) as i16;
+        let weights: Vec<i16> = (0..depth * columns).map(number).collect();
+        let scales: Vec<f32> = (0..columns).map(|i| (1 + i % 3) as f32 / 4096.0).collect();
+        let bias: Vec<f32> = (0..columns).map(|i| i as f32).collect();
+        for rows in 1..=13 {
+            let values: Vec<i16> = (0..rows * depth).map(|i| number(i * 31)).collect();
+            let row_scales: Vec<f32> = (0..rows).map(|i| (1 + i) as f32 / 4096.0).collect();
+            let mut out = vec![f32::NAN; rows * columns];
+            let left = Rows { values: &values, scales: &row_scales, depth };
+            integer_product(&mut out, &bias, &left, &Columns { values: &weights, scales: &scales });
+            for (i, &found) in out.iter().enumerate() {
+                let (row, column) = (i / columns, i % columns);
+                let weight = |k: usize| {
+                    let panel = &weights[column / PANEL * PANEL * depth..];
+                    f64::from(panel[k / 2 * 2 * PANEL + column % PANEL * 2 + k % 2])
+                };
+                let sum: f64 = (0..depth).map(|k| f64::from(values[row * depth + k]) * weight(k)).sum();
+                let expected = sum * f64::from(row_scales[row] * scales[column]) + f64::from(bias[column]);
+                assert!((f64::from(found) - expected).abs() <= 1e-3 + expected.abs() * 1e-6, "{found} {expected}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_largest_sum_does_not_overflow() {
+        if !has_integer_product() {
+            return eprintln!("skipped: no AVX-512 VNNI");
+        }
+        let (values, weights) = ([LARGEST; BLOCK], [-LARGEST; BLOCK * PANEL]);
+        let mut out = [0.0; PANEL];
+        let left = Rows { values: &values, scales: &[1.0], depth: BLOCK };
+        integer_product(&mut out, &[0.0; PANEL], &left, &Columns { values: &weights, scales: &[1.0; PANEL] });
+        assert_eq!(out, [-(BLOCK as f32) * f32::from(LARGEST).powi(2); PANEL]);
+    }
+}

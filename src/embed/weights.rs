@@ -1,0 +1,331 @@
+//! The model on disk: one file of our own, written once at installation and mapped by every process that embeds.
+//!
+//! Matrices are whole numbers of 13 bits with a scale for each output, half the bytes of floats, in the order in which
+//! the product wants them, so that nothing is rearranged at load. The embeddings of words are half floats. Rounding
+//! turns vectors by about 1e-6 in cosine. The vocabulary is in the same file: a model is one thing to move.
+//!
+//! Four sections (vocabulary, words, small parameters, matrices) follow a header that has their digests. All are
+//! verified whenever the file is opened: a damaged model is an error and never wrong vectors.
+
+use std::fs::File;
+use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
+use std::path::Path;
+
+use half::f16;
+use safetensors::{Dtype, SafeTensors};
+
+use super::raw::{Columns, LARGEST, Map, PANEL};
+use crate::error::{Context, Error, Kind, Result};
+
+/// Numbers in a vector.
+pub const WIDTH: usize = 384;
+/// Numbers between the two layers of a feed-forward step.
+pub const INNER: usize = 4 * WIDTH;
+pub const LAYERS: usize = 6;
+/// Tokens that a text may have; the model has positions for 512 but was trained on, and is defined for, 256.
+pub const TOKENS: usize = 256;
+/// Words in the vocabulary.
+const WORDS: usize = 30_522;
+
+/// What the file is called within the folder of a model.
+pub const FILE: &str = "weights.tiro";
+const MAGIC: &[u8; 16] = b"tiro encoder v1\n";
+const ALIGNMENT: usize = 4096;
+const SECTIONS: usize = 4;
+/// Per section: offset, length, digest.
+const ENTRY: usize = 8 + 8 + 32;
+const HEADER: usize = MAGIC.len() + SECTIONS * ENTRY + 32;
+
+const LAYER_MATRICES: usize = WIDTH * 3 * WIDTH + WIDTH * WIDTH + 2 * WIDTH * INNER;
+/// A bias and a scale for each output of the four matrices, and two norms.
+const LAYER_SMALL: usize = 2 * (3 * WIDTH + WIDTH + INNER + WIDTH) + 4 * WIDTH;
+const SMALL: usize = 2 * WIDTH + TOKENS * WIDTH + LAYERS * LAYER_SMALL;
+
+/// An opened and verified model.
+pub struct Weights {
+    map: Map,
+    vocabulary: Range<usize>,
+    words: Range<usize>,
+    small: Range<usize>,
+    matrices: Range<usize>,
+}
+
+/// The parameters of one layer.
+pub struct Layer<'a> {
+    /// Queries, keys and values side by side.
+    pub qkv: Matrix<'a>,
+    pub attention: Matrix<'a>,
+    pub attention_norm: Norm<'a>,
+    pub up: Matrix<'a>,
+    pub down: Matrix<'a>,
+    pub down_norm: Norm<'a>,
+}
+
+/// A matrix in panels and what is added to each of its outputs.
+pub struct Matrix<'a> {
+    pub columns: Columns<'a>,
+    pub bias: &'a [f32],
+}
+
+/// The parameters of a layer norm.
+pub struct Norm<'a> {
+    pub scale: &'a [f32],
+    pub shift: &'a [f32],
+}
+
+impl Weights {
+    /// Opens and verifies the file at `path`; reads all of it once.
+    pub fn open(path: &Path) -> Result<Weights> {
+        let damaged = |why: &str| {
+            Error::new(Kind::Model, format!("the embedding model `{}` {why}", path.display()))
+                .hint("run `tiro model install`")
+        };
+        if cfg!(target_endian = "big") {
+            return Err(Error::new(Kind::Model, "embedding needs a little-endian machine"));
+        }
+        let mut file = File::open(path).map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => damaged("is not installed"),
+            _ => damaged("cannot be opened").source(error),
+        })?;
+        let cannot_read = |error| damaged("cannot be read").source(error);
+        let mut header = [0; HEADER];
+        file.read_exact(&mut header).map_err(|_| damaged("is too short to be one"))?;
+        if !header.starts_with(MAGIC) {
+            return Err(damaged("is not in the format of this version"));
+        }
+        let (content, digest) = header.split_at(HEADER - 32);
+        if blake3::hash(content).as_bytes() != digest {
+            return Err(damaged("is damaged in its header"));
+        }
+        let sections = sections(content);
+        let [vocabulary, words, small, matrices] = sections.each_ref().map(|(range, _)| range.clone());
+        let expected = [vocabulary.len(), WORDS * WIDTH * 2, SMALL * 4, LAYERS * LAYER_MATRICES * 2];
+        let fits = sections.iter().zip(expected).all(|((range, _), length)| range.len() == length);
+        if !fits || sections.iter().any(|(range, _)| range.start % ALIGNMENT != 0) {
+            return Err(damaged("is not in the format of this version"));
+        }
+        if file.metadata().map_err(cannot_read)?.len() != matrices.end as u64 {
+            return Err(damaged("is not as long as its header says"));
+        }
+        let map = Map::open(&file).map_err(cannot_read)?;
+        for (range, digest) in &sections {
+            // Of the words a query touches a few rows only: they are verified without bringing them into the map.
+            let found = if *range == words {
+                digest_by_reading(&mut file, range).map_err(cannot_read)?
+            } else {
+                blake3::hash(&map.bytes()[range.clone()])
+            };
+            if found.as_bytes() != digest {
+                return Err(damaged("is damaged"));
+            }
+        }
+        Ok(Weights { map, vocabulary, words, small, matrices })
+    }
+
+    /// Returns the tokens, one a line.
+    pub fn vocabulary(&self) -> Result<&str> {
+        std::str::from_utf8(&self.map.bytes()[self.vocabulary.clone()])
+            .context(Kind::Model, || "the vocabulary of the embedding model is not text".into())
+    }
+
+    /// Returns the embedding of a token; panics unless the id is of the vocabulary.
+    pub fn word(&self, id: u32) -> &[u16] {
+        &self.map.halves(&self.words)[id as usize * WIDTH..][..WIDTH]
+    }
+
+    /// Returns what is added to the first token, the second and so on.
+    pub fn positions(&self) -> &[f32] {
+        &self.map.floats(&self.small)[2 * WIDTH..][..TOKENS * WIDTH]
+    }
+
+    /// Returns the layer norm of the embeddings.
+    pub fn input_norm(&self) -> Norm<'_> {
+        Norm::read(&mut &self.map.floats(&self.small)[..2 * WIDTH])
+    }
+
+    /// Returns the parameters of layer `i`, counted from 0.
+    pub fn layer(&self, i: usize) -> Layer<'_> {
+        let small = &mut &self.map.floats(&self.small)[2 * WIDTH + TOKENS * WIDTH..][i * LAYER_SMALL..];
+        let weights = &mut &self.map.integers(&self.matrices)[i * LAYER_MATRICES..];
+        Layer {
+            qkv: Matrix::read(weights, small, WIDTH, 3 * WIDTH),
+            attention: Matrix::read(weights, small, WIDTH, WIDTH),
+            attention_norm: Norm::read(small),
+            up: Matrix::read(weights, small, WIDTH, INNER),
+            down: Matrix::read(weights, small, INNER, WIDTH),
+            down_norm: Norm::read(small),
+        }
+    }
+}
+
+impl<'a> Matrix<'a> {
+    fn read(weights: &mut &'a [i16], small: &mut &'a [f32], depth: usize, columns: usize) -> Matrix<'a> {
+        let bias = take(small, columns);
+        let scales = take(small, columns);
+        Matrix { columns: Columns { values: take(weights, depth * columns), scales }, bias }
+    }
+}
+
+impl<'a> Norm<'a> {
+    fn read(small: &mut &'a [f32]) -> Norm<'a> {
+        Norm { scale: take(small, WIDTH), shift: take(small, WIDTH) }
+    }
+}
+
+fn take<'a, T>(rest: &mut &'a [T], length: usize) -> &'a [T] {
+    let (taken, left) = rest.split_at(length);
+    *rest = left;
+    taken
+}
+
+/// Reads the table of a header; ranges may lie anywhere, but are not reversed.
+fn sections(content: &[u8]) -> [(Range<usize>, [u8; 32]); SECTIONS] {
+    std::array::from_fn(|i| {
+        let entry = &content[MAGIC.len() + i * ENTRY..][..ENTRY];
+        let number = |at: usize| u64::from_le_bytes(entry[at..at + 8].try_into().expect("eight bytes")) as usize;
+        let digest = entry[16..].try_into().expect("thirty-two bytes");
+        (number(0)..number(0).saturating_add(number(8)), digest)
+    })
+}
+
+fn digest_by_reading(file: &mut File, range: &Range<usize>) -> std::io::Result<blake3::Hash> {
+    file.seek(SeekFrom::Start(range.start as u64))?;
+    let (mut hasher, mut buffer) = (blake3::Hasher::new(), vec![0; 1 << 18]);
+    let mut left = range.len();
+    while left > 0 {
+        let part = left.min(buffer.len());
+        file.read_exact(&mut buffer[..part])?;
+        hasher.update(&buffer[..part]);
+        left -= part;
+    }
+    Ok(hasher.finalize())
+}
+
+/// Writes the file from the published tensors and the tokens in order of their ids, one a line.
+pub fn write(tensors: &[u8], vocabulary: &str, out: &File) -> Result<()> {
+    let tensors = SafeTensors::deserialize(tensors)
+        .context(Kind::Model, || "the published weights are not in the safetensors format".into())?;
+    let words = halves(&floats(&tensors, "embeddings.word_embeddings.weight", &[WORDS, WIDTH])?)?;
+    let (small, matrices) = parameters(&tensors)?;
+    let matrices: Vec<u8> = matrices.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let small: Vec<u8> = small.iter().flat_map(|x| x.to_le_bytes()).collect();
+    let sections = [vocabulary.as_bytes(), &words, &small, &matrices];
+    let mut header = MAGIC.to_vec();
+    let mut offset = ALIGNMENT;
+    for section in sections {
+        header.extend((offset as u64).to_le_bytes());
+        header.extend((section.len() as u64).to_le_bytes());
+        header.extend(blake3::hash(section).as_bytes());
+        offset = (offset + section.len()).next_multiple_of(ALIGNMENT);
+    }
+    let digest = blake3::hash(&header);
+    header.extend(digest.as_bytes());
+
+    let mut out = BufWriter::new(out);
+    let mut written = 0;
+    for part in std::iter::once(header.as_slice()).chain(sections) {
+        let padding = written_up_to_alignment(written);
+        out.write_all(&vec![0; padding]).and_then(|()| out.write_all(part)).context(Kind::Io, writing)?;
+        written += padding + part.len();
+    }
+    out.flush().context(Kind::Io, writing)
+}
+
+fn writing() -> String {
+    "cannot write the embedding model".into()
+}
+
+fn written_up_to_alignment(written: usize) -> usize {
+    written.next_multiple_of(ALIGNMENT) - written
+}
+
+/// Returns the parameters that stay floats and the whole numbers of the matrices, in the order they are read in.
+fn parameters(tensors: &SafeTensors) -> Result<(Vec<f32>, Vec<i16>)> {
+    let (mut small, mut matrices) = (Vec::with_capacity(SMALL), Vec::with_capacity(LAYERS * LAYER_MATRICES));
+    let norm = |name: &str| {
+        let mut norm = floats(tensors, &format!("{name}.weight"), &[WIDTH])?;
+        norm.extend(floats(tensors, &format!("{name}.bias"), &[WIDTH])?);
+        Ok::<_, Error>(norm)
+    };
+    small.extend(norm("embeddings.LayerNorm")?);
+    // Every text is a first sentence, so its type is part of the position.
+    let positions = floats(tensors, "embeddings.position_embeddings.weight", &[512, WIDTH])?;
+    let types = floats(tensors, "embeddings.token_type_embeddings.weight", &[2, WIDTH])?;
+    small.extend(positions[..TOKENS * WIDTH].iter().zip(types[..WIDTH].iter().cycle()).map(|(a, b)| a + b));
+    for i in 0..LAYERS {
+        let mut matrix = |names: &[&str], depth: usize, columns: usize, small: &mut Vec<f32>| {
+            let (mut weights, mut bias) = (vec![], vec![]);
+            for name in names {
+                let name = format!("encoder.layer.{i}.{name}");
+                weights.extend(floats(tensors, &format!("{name}.weight"), &[columns, depth])?);
+                bias.extend(floats(tensors, &format!("{name}.bias"), &[columns])?);
+            }
+            let (values, scales) = whole_numbers(&weights, depth)?;
+            small.extend(bias.into_iter().chain(scales));
+            matrices.extend(panels(&values, depth));
+            Ok::<_, Error>(())
+        };
+        let qkv = ["attention.self.query", "attention.self.key", "attention.self.value"];
+        matrix(&qkv, WIDTH, WIDTH, &mut small)?;
+        matrix(&["attention.output.dense"], WIDTH, WIDTH, &mut small)?;
+        small.extend(norm(&format!("encoder.layer.{i}.attention.output.LayerNorm"))?);
+        matrix(&["intermediate.dense"], WIDTH, INNER, &mut small)?;
+        matrix(&["output.dense"], INNER, WIDTH, &mut small)?;
+        small.extend(norm(&format!("encoder.layer.{i}.output.LayerNorm"))?);
+    }
+    Ok((small, matrices))
+}
+
+fn floats(tensors: &SafeTensors, name: &str, shape: &[usize]) -> Result<Vec<f32>> {
+    let tensor = tensors
+        .tensor(name)
+        .context(Kind::Model, || format!("the published weights have no tensor `{name}`"))?;
+    if tensor.dtype() != Dtype::F32 || tensor.shape() != shape {
+        let (dtype, found) = (tensor.dtype(), tensor.shape());
+        return Err(Error::new(
+            Kind::Model,
+            format!("the tensor `{name}` is {dtype:?} {found:?}, not F32 {shape:?}"),
+        ));
+    }
+    let (numbers, _) = tensor.data().as_chunks::<4>();
+    Ok(numbers.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect())
+}
+
+/// Rounds a matrix given by outputs (rows of `depth` inputs) to whole numbers and a scale for each output.
+fn whole_numbers(matrix: &[f32], depth: usize) -> Result<(Vec<i16>, Vec<f32>)> {
+    let (mut values, mut scales) = (Vec::with_capacity(matrix.len()), vec![]);
+    for row in matrix.chunks_exact(depth) {
+        let largest = row.iter().fold(0.0f32, |largest, x| largest.max(x.abs()));
+        let scale = largest / f32::from(LARGEST);
+        if !scale.is_normal() || row.iter().any(|x| x.is_nan()) {
+            return Err(Error::new(Kind::Model, "a matrix of the published weights is out of range"));
+        }
+        values.extend(row.iter().map(|x| (x / scale).round() as i16));
+        scales.push(scale);
+    }
+    Ok((values, scales))
+}
+
+/// Rearranges a matrix given by outputs (rows of `depth` inputs) into panels, as [`Columns`] has them.
+fn panels(matrix: &[i16], depth: usize) -> Vec<i16> {
+    let mut out = Vec::with_capacity(matrix.len());
+    for panel in matrix.chunks_exact(depth * PANEL) {
+        for input in (0..depth).step_by(2) {
+            out.extend(panel.chunks_exact(depth).flat_map(|output| [output[input], output[input + 1]]));
+        }
+    }
+    out
+}
+
+fn halves(floats: &[f32]) -> Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(floats.len() * 2);
+    for &float in floats {
+        let half = f16::from_f32(float);
+        if !half.is_finite() {
+            return Err(Error::new(Kind::Model, format!("a published weight is out of range: {float}")));
+        }
+        bytes.extend(half.to_le_bytes());
+    }
+    Ok(bytes)
+}

@@ -1,0 +1,373 @@
+//! Text to token ids: the uncased BERT tokenizer, over the bytes of the original text.
+//!
+//! Our own rather than the `tokenizers` crate because it needs no heap to speak of, loads in a millisecond, reports
+//! words and their bytes while it reads (which is how ten megabytes are split in constant memory), and is linear on
+//! any input. It gives the reference's ids for every code point, alone and inside a word; a test holds that.
+//!
+//! It is not a general tokenizer: no training, no decoding, no pairs, no other models. The one known difference
+//! from the reference is that combining marks which survive (a few spacing ones) are not put in canonical order.
+
+use std::ops::{ControlFlow, Range};
+
+use unicode_categories::UnicodeCategories;
+use unicode_normalization::char::decompose_canonical;
+
+use crate::error::{Error, Kind, Result};
+
+/// Words of more characters than this are unknown as a whole.
+const LONGEST_WORD: usize = 100;
+/// Tokens that stand for themselves wherever they are written out, before anything else is looked at.
+const SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
+
+/// A word of the text and the ids of its pieces; never empty.
+pub struct Word<'a> {
+    /// The bytes from its first character to its last, as they are in the text.
+    pub range: Range<usize>,
+    pub ids: &'a [u32],
+}
+
+/// The vocabulary, indexed.
+pub struct WordPiece {
+    /// All pieces one after the other; those that continue a word without their `##`.
+    text: String,
+    pieces: Vec<Piece>,
+    /// A table by hash with linear probing: the number of a piece plus one, or zero where it is free.
+    slots: Vec<u32>,
+    /// The bytes of the longest piece.
+    longest: usize,
+    unknown: u32,
+    start: u32,
+    end: u32,
+}
+
+struct Piece {
+    start: u32,
+    length: u16,
+    place: Place,
+}
+
+/// Where in a word a piece may stand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    First,
+    Later,
+}
+
+impl WordPiece {
+    /// Reads a vocabulary: one token a line, its number being its id.
+    pub fn new(vocabulary: &str) -> Result<WordPiece> {
+        let count = vocabulary.lines().count();
+        let mut wordpiece = WordPiece {
+            text: String::with_capacity(vocabulary.len()),
+            pieces: Vec::with_capacity(count),
+            slots: vec![0; (count * 2).next_power_of_two().max(2)],
+            longest: 0,
+            unknown: 0,
+            start: 0,
+            end: 0,
+        };
+        for token in vocabulary.lines() {
+            wordpiece.add(token)?;
+        }
+        let special = |token: &str| {
+            wordpiece.find(Place::First.hash_of(token), token.as_bytes(), Place::First).ok_or_else(|| {
+                Error::new(Kind::Model, format!("the vocabulary of the embedding model has no `{token}`"))
+            })
+        };
+        let (unknown, start, end) = (special("[UNK]")?, special("[CLS]")?, special("[SEP]")?);
+        for token in SPECIAL {
+            special(token)?;
+        }
+        Ok(WordPiece { unknown, start, end, ..wordpiece })
+    }
+
+    fn add(&mut self, token: &str) -> Result<()> {
+        let (place, piece) = match token.strip_prefix("##") {
+            Some(piece) if !piece.is_empty() => (Place::Later, piece),
+            _ => (Place::First, token),
+        };
+        let (Ok(length), Ok(start)) = (u16::try_from(piece.len()), u32::try_from(self.text.len())) else {
+            return Err(Error::new(Kind::Model, "the vocabulary of the embedding model is too large"));
+        };
+        self.text.push_str(piece);
+        self.pieces.push(Piece { start, length, place });
+        self.longest = self.longest.max(piece.len());
+        let mut slot = self.slot(place.hash_of(piece));
+        while self.slots[slot] != 0 {
+            slot = (slot + 1) & (self.slots.len() - 1);
+        }
+        self.slots[slot] = self.pieces.len() as u32;
+        Ok(())
+    }
+
+    /// Returns the ids of `text` between the start and end tokens, at most `limit` in all; reads no further.
+    pub fn encode(&self, text: &str, limit: usize) -> Vec<u32> {
+        let mut ids = vec![self.start];
+        let content = limit.saturating_sub(1).max(1);
+        self.words(text, |word| {
+            let room = content - ids.len();
+            ids.extend(word.ids.iter().take(room));
+            if ids.len() < content { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        ids.push(self.end);
+        ids
+    }
+
+    /// Returns how many tokens `text` has, with the start and end tokens and without any limit.
+    pub fn count(&self, text: &str) -> usize {
+        let mut count = 2;
+        self.words(text, |word| {
+            count += word.ids.len();
+            ControlFlow::Continue(())
+        });
+        count
+    }
+
+    /// Calls `on_word` with each word in order until it breaks off.
+    pub fn words(&self, text: &str, on_word: impl FnMut(Word<'_>) -> ControlFlow<()>) {
+        let mut reader = Reader { wordpiece: self, on_word, word: String::new(), characters: 0, range: 0..0, ids: vec![] };
+        // Broken off or read to the end: both are done.
+        let _ = reader.read(text);
+    }
+
+    /// Appends the pieces of a normalised word, longest first; the unknown token if it cannot be pieced together.
+    fn split(&self, word: &str, ids: &mut Vec<u32>) {
+        let (first, bytes) = (ids.len(), word.as_bytes());
+        let mut at = 0;
+        while at < bytes.len() {
+            let place = if at == 0 { Place::First } else { Place::Later };
+            let (mut hash, mut found) = (place.seed(), None);
+            for end in at + 1..=bytes.len().min(at + self.longest) {
+                hash = step(hash, bytes[end - 1]);
+                if word.is_char_boundary(end)
+                    && let Some(id) = self.find(hash, &bytes[at..end], place)
+                {
+                    found = Some((id, end));
+                }
+            }
+            let Some((id, end)) = found else {
+                ids.truncate(first);
+                ids.push(self.unknown);
+                return;
+            };
+            ids.push(id);
+            at = end;
+        }
+    }
+
+    fn find(&self, hash: u64, piece: &[u8], place: Place) -> Option<u32> {
+        let mut slot = self.slot(hash);
+        loop {
+            let id = self.slots[slot].checked_sub(1)?;
+            let candidate = &self.pieces[id as usize];
+            if candidate.place == place && usize::from(candidate.length) == piece.len() {
+                let start = candidate.start as usize;
+                if &self.text.as_bytes()[start..start + piece.len()] == piece {
+                    return Some(id);
+                }
+            }
+            slot = (slot + 1) & (self.slots.len() - 1);
+        }
+    }
+
+    fn slot(&self, hash: u64) -> usize {
+        (hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40) as usize & (self.slots.len() - 1)
+    }
+}
+
+impl Place {
+    fn seed(self) -> u64 {
+        match self {
+            Place::First => 0xcbf2_9ce4_8422_2325,
+            Place::Later => 0x8422_2325_cbf2_9ce4,
+        }
+    }
+
+    fn hash_of(self, piece: &str) -> u64 {
+        piece.bytes().fold(self.seed(), step)
+    }
+}
+
+/// One byte of FNV-1a, which gives the hash of every prefix on the way.
+fn step(hash: u64, byte: u8) -> u64 {
+    (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+}
+
+/// Collects normalised characters into words.
+struct Reader<'a, F> {
+    wordpiece: &'a WordPiece,
+    on_word: F,
+    /// The normalised word so far, up to the characters it may have.
+    word: String,
+    /// How many characters it has, kept or not.
+    characters: usize,
+    /// The bytes of the text it came from.
+    range: Range<usize>,
+    ids: Vec<u32>,
+}
+
+impl<F: FnMut(Word<'_>) -> ControlFlow<()>> Reader<'_, F> {
+    fn read(&mut self, text: &str) -> ControlFlow<()> {
+        let bytes = text.as_bytes();
+        let mut at = 0;
+        while at < bytes.len() {
+            let byte = bytes[at];
+            let width = match byte {
+                b'[' => self.bracket(text, at)?,
+                b'\t' | b'\n' | b'\r' | b' ' => self.finish().map_continue(|()| 1)?,
+                0..0x20 | 0x7f => 1,
+                b'a'..=b'z' | b'0'..=b'9' => self.push(byte as char, at..at + 1),
+                b'A'..=b'Z' => self.push(byte.to_ascii_lowercase() as char, at..at + 1),
+                0x21..0x7f => self.alone(byte as char, at..at + 1).map_continue(|()| 1)?,
+                0x80.. => {
+                    let c = text[at..].chars().next().expect("a character starts at every byte reached");
+                    self.wide(c, at..at + c.len_utf8())?
+                }
+            };
+            at += width;
+        }
+        self.finish()
+    }
+
+    /// Reads a bracket: a special token if one is written here, else punctuation.
+    fn bracket(&mut self, text: &str, at: usize) -> ControlFlow<(), usize> {
+        let token = SPECIAL.into_iter().find(|token| text[at..].starts_with(token)).unwrap_or("[");
+        self.finish()?;
+        self.range = at..at + token.len();
+        self.word.push_str(token);
+        self.characters = 1;
+        let place = Place::First;
+        let id = self.wordpiece.find(place.hash_of(token), token.as_bytes(), place);
+        self.emit(id)?;
+        ControlFlow::Continue(token.len())
+    }
+
+    /// Reads a character beyond ASCII: dropped, blank, or taken apart with its accents left out.
+    fn wide(&mut self, c: char, range: Range<usize>) -> ControlFlow<(), usize> {
+        let width = range.len();
+        if c == char::REPLACEMENT_CHARACTER || c.is_other() {
+            return ControlFlow::Continue(width);
+        }
+        if c.is_whitespace() {
+            return self.finish().map_continue(|()| width);
+        }
+        let ideograph = is_ideograph(c);
+        if ideograph {
+            self.finish()?;
+        }
+        let mut flow = ControlFlow::Continue(());
+        decompose_canonical(c, |part| {
+            if part.is_mark_nonspacing() {
+                return;
+            }
+            for lower in part.to_lowercase() {
+                if flow.is_break() {
+                    return;
+                }
+                if lower.is_ascii_punctuation() || lower.is_punctuation() {
+                    flow = self.alone(lower, range.clone());
+                } else {
+                    self.push(lower, range.clone());
+                }
+            }
+        });
+        flow?;
+        if ideograph {
+            self.finish()?;
+        }
+        ControlFlow::Continue(width)
+    }
+
+    fn push(&mut self, c: char, range: Range<usize>) -> usize {
+        if self.characters == 0 {
+            self.range.start = range.start;
+        }
+        self.characters += 1;
+        self.range.end = range.end;
+        if self.characters <= LONGEST_WORD {
+            self.word.push(c);
+        }
+        range.len()
+    }
+
+    /// Reads a character that is a word by itself.
+    fn alone(&mut self, c: char, range: Range<usize>) -> ControlFlow<()> {
+        self.finish()?;
+        self.push(c, range);
+        self.finish()
+    }
+
+    /// Ends the word, if there is one.
+    fn finish(&mut self) -> ControlFlow<()> {
+        match self.characters {
+            0 => ControlFlow::Continue(()),
+            1..=LONGEST_WORD => {
+                self.wordpiece.split(&self.word, &mut self.ids);
+                self.emit(None)
+            }
+            _ => self.emit(Some(self.wordpiece.unknown)),
+        }
+    }
+
+    fn emit(&mut self, id: Option<u32>) -> ControlFlow<()> {
+        self.ids.extend(id);
+        let flow = (self.on_word)(Word { range: self.range.clone(), ids: &self.ids });
+        self.word.clear();
+        self.ids.clear();
+        self.characters = 0;
+        flow
+    }
+}
+
+/// Whether a character is of the blocks that BERT sets apart, each a word of its own; kana and hangul are not.
+fn is_ideograph(c: char) -> bool {
+    matches!(u32::from(c),
+        0x4e00..=0x9fff | 0x3400..=0x4dbf | 0x20000..=0x2a6df | 0x2a700..=0x2b73f | 0x2b740..=0x2b81f
+        | 0x2b920..=0x2ceaf | 0xf900..=0xfaff | 0x2f800..=0x2fa1f)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Vec<(&str, Vec<u32>)> {
+        let vocabulary = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nun\n##believ\n##able\ncafe\n!\n日\n[\nb\n]";
+        let wordpiece = WordPiece::new(vocabulary).unwrap();
+        let mut words = vec![];
+        wordpiece.words(text, |word| {
+            words.push((&text[word.range], word.ids.to_vec()));
+            ControlFlow::Continue(())
+        });
+        words
+    }
+
+    #[test]
+    fn words_are_pieced_together_from_the_longest() {
+        assert_eq!(words("Unbelievable!"), [("Unbelievable", vec![5, 6, 7]), ("!", vec![9])]);
+        assert_eq!(words("unbelief"), [("unbelief", vec![1])]);
+        assert_eq!(words(&"b".repeat(101)), [("b".repeat(101).as_str(), vec![1])]);
+    }
+
+    #[test]
+    fn accents_control_characters_and_blanks_leave_no_tokens() {
+        assert_eq!(words("CAFÉ\u{7}"), [("CAFÉ", vec![8])]);
+        assert_eq!(words("cafe\u{301}日"), [("cafe", vec![8]), ("日", vec![10])]);
+        assert_eq!(words("un\u{200d}un\u{3000}b"), [("un\u{200d}un", vec![1]), ("b", vec![12])]);
+        assert_eq!(words(" \t\r\n\0\u{fffd}\u{301}"), []);
+    }
+
+    #[test]
+    fn special_tokens_stand_for_themselves_only_when_written_exactly() {
+        assert_eq!(words("b[SEP]b"), [("b", vec![12]), ("[SEP]", vec![3]), ("b", vec![12])]);
+        assert_eq!(words("[b]"), [("[", vec![11]), ("b", vec![12]), ("]", vec![13])]);
+    }
+
+    #[test]
+    fn a_limit_counts_the_start_and_end() {
+        let wordpiece = WordPiece::new("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na").unwrap();
+        assert_eq!(wordpiece.encode("a a a a", 4), [2, 5, 5, 3]);
+        assert_eq!(wordpiece.encode("a a", 4), [2, 5, 5, 3]);
+        assert_eq!(wordpiece.encode("", 4), [2, 3]);
+        assert_eq!(wordpiece.count("a a a a"), 6);
+    }
+}

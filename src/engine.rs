@@ -1,0 +1,176 @@
+//! The opened parts that every operation works with.
+//!
+//! Nothing is opened before it is needed: a server answers its first requests without a store, and without a model
+//! until the first search. What fails to open is tried again by the next call.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use tokio::sync::{Notify, OnceCell};
+
+use crate::config::Config;
+use crate::embed::{Embedder, MiniLm, install};
+use crate::error::{Error, Kind, Result};
+use crate::git::Repository;
+use crate::memory::Millis;
+use crate::project;
+use crate::redact::Redactor;
+use crate::scope::{ProjectId, Scope};
+use crate::store::{Flavour, Registry, Store};
+
+/// The settings and whatever has been opened so far. Several calls may use it at once.
+pub struct Engine {
+    config: Config,
+    process: String,
+    installation: OnceCell<Installation>,
+    project: OnceCell<OpenProject>,
+    embedder: OnceCell<Arc<dyn Embedder>>,
+    written: Notify,
+}
+
+/// What all projects of an owner share.
+pub struct Installation {
+    /// The projects, and the memories that belong to the owner.
+    pub registry: Registry,
+    /// The secret that marks and hashes are keyed with.
+    pub secret: [u8; 32],
+    /// Takes secrets out of texts.
+    pub redactor: Redactor,
+}
+
+/// The project a process works on.
+pub struct OpenProject {
+    /// Its name.
+    pub name: String,
+    /// The root of the work tree, or the directory.
+    pub root: PathBuf,
+    /// Its repository, where it is one.
+    pub repository: Option<Arc<Repository>>,
+    /// Its memories.
+    pub store: Store,
+    /// All its sessions.
+    pub scope: Scope,
+}
+
+/// The embedder, or why there is none.
+pub enum Embedding {
+    /// It is loaded.
+    Ready(Arc<dyn Embedder>),
+    /// It isn't; the notice says what that means and what to do.
+    Missing(String),
+}
+
+impl Engine {
+    /// Returns an engine that has opened nothing yet.
+    pub fn new(config: Config) -> Engine {
+        let process = format!("{}-{:08x}", std::process::id(), u32::from_ne_bytes(random()));
+        Engine {
+            config,
+            process,
+            installation: OnceCell::new(),
+            project: OnceCell::new(),
+            embedder: OnceCell::new(),
+            written: Notify::new(),
+        }
+    }
+
+    /// Returns the settings.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Returns the name this process holds leases under.
+    pub fn process(&self) -> &str {
+        &self.process
+    }
+
+    /// Returns the time, in milliseconds since 1970 UTC.
+    pub fn now(&self) -> Millis {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Millis::try_from(since.as_millis()).unwrap_or(Millis::MAX)
+    }
+
+    /// Returns random bytes of the operating system.
+    pub fn random<const N: usize>(&self) -> [u8; N] {
+        random()
+    }
+
+    /// Opens what all projects share, the first time it is asked for.
+    pub async fn installation(&self) -> Result<&Installation> {
+        self.installation
+            .get_or_try_init(async || {
+                let registry = Registry::open(&self.config.data_dir, &self.config.owner)?;
+                let secret = registry.secret(self.random()).await?;
+                Ok(Installation { registry, secret, redactor: Redactor::new(secret) })
+            })
+            .await
+    }
+
+    /// Opens the project the process was started for, the first time it is asked for.
+    ///
+    /// Errors with [`Kind::NoProject`] where there is none, naming the way out.
+    pub async fn project(&self) -> Result<&OpenProject> {
+        self.project
+            .get_or_try_init(async || {
+                let directory = project::directory(&self.config)?;
+                let registry = &self.installation().await?.registry;
+                let home = self.config.home.as_deref();
+                let fresh = ProjectId::from_random(self.random());
+                let found = project::find(&directory, home, registry, fresh, self.now()).await?;
+                let path = self.store_path(&found.folder);
+                let store = Store::open(&path, Flavour::Project, found.id.clone())?;
+                let scope = Scope::project(self.config.owner.clone(), found.id);
+                Ok(OpenProject { name: found.name, root: found.root, repository: found.repository.map(Arc::new), store, scope })
+            })
+            .await
+    }
+
+    /// Returns where the store of the project in `folder` lies.
+    pub fn store_path(&self, folder: &str) -> PathBuf {
+        self.config.data_dir.join("projects").join(folder).join("tiro.db")
+    }
+
+    /// Returns the embedder, loading it the first time it is asked for.
+    ///
+    /// A missing or damaged model is no error: everything works lexically without it.
+    pub async fn embedding(&self) -> Embedding {
+        let folder = self.config.model_dir.join(install::MODEL);
+        let loaded = self
+            .embedder
+            .get_or_try_init(async || {
+                let load = tokio::task::spawn_blocking(move || MiniLm::load(&folder));
+                let model = load.await.map_err(|error| Error::new(Kind::Model, "loading stopped").source(error))??;
+                Ok::<Arc<dyn Embedder>, Error>(Arc::new(model))
+            })
+            .await;
+        match loaded {
+            Ok(embedder) => Embedding::Ready(Arc::clone(embedder)),
+            Err(error) => {
+                let hint = error.way_out().unwrap_or("run `tiro model install`");
+                Embedding::Missing(format!("lexical search only: {error}; {hint}"))
+            }
+        }
+    }
+
+    /// Returns the embedder where it is loaded already: a write is never held up by loading one.
+    pub fn loaded_embedder(&self) -> Option<Arc<dyn Embedder>> {
+        self.embedder.get().cloned()
+    }
+
+    /// Tells whoever waits for it that something was written that may be pending.
+    pub fn wrote(&self) {
+        self.written.notify_one();
+    }
+
+    /// Returns once something was written since the last time.
+    pub async fn wait_for_writes(&self) {
+        self.written.notified().await;
+    }
+}
+
+fn random<const N: usize>() -> [u8; N] {
+    let mut bytes = [0; N];
+    getrandom::fill(&mut bytes).expect("the operating system has random bytes");
+    bytes
+}

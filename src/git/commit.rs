@@ -1,0 +1,280 @@
+//! One commit as it is stored: who, when, the message, the parents.
+//!
+//! The parser is ours and total, because histories in the wild hold headers that strict parsers refuse: authors
+//! without a date, dates beyond the calendar, messages in forgotten encodings. Only a missing tree line makes a
+//! commit unreadable. E-mail addresses are dropped: nothing here needs them.
+
+use gix::bstr::ByteSlice;
+use gix::objs::{Find, FindHeader};
+
+use super::Sha;
+use super::changes::{Changes, PatchId};
+
+/// The longest commit object that is read at all, in bytes.
+const COMMIT_LIMIT: u64 = 64 << 20;
+
+/// The longest message that is kept, in bytes.
+const MESSAGE_LIMIT: usize = 32 << 10;
+
+/// A commit and what it changed against its first parent.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommitDetail {
+    /// Its id.
+    pub sha: Sha,
+    /// The commits it follows, first parent first; also those that a shallow clone does not hold.
+    pub parents: Vec<Sha>,
+    /// The author's name; empty if the commit names none.
+    pub author: String,
+    /// When the change was made; kept by rebases.
+    pub author_time: Moment,
+    /// When this commit was made.
+    pub commit_time: Moment,
+    /// What the author said.
+    pub message: Message,
+    /// What changed.
+    pub changes: Changes,
+    /// The same for a commit and its rebased or cherry-picked copy; `None` for merges, empty commits and where a
+    /// changed blob is missing.
+    pub patch_id: Option<PatchId>,
+}
+
+/// A commit message as text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// At most 32 KiB, without trailing white space.
+    pub text: String,
+    /// The length as stored.
+    pub bytes: usize,
+    /// The text was longer and its end was left out.
+    pub cut: bool,
+    /// Some bytes could not be read in the encoding the commit names and were replaced by `U+FFFD`.
+    pub lossy: bool,
+}
+
+impl Message {
+    /// Returns the first line; empty for an empty message.
+    pub fn subject(&self) -> &str {
+        self.text.lines().next().unwrap_or("").trim()
+    }
+
+    fn decode(bytes: &[u8], encoding: Option<&[u8]>) -> Message {
+        let kept = &bytes[..bytes.len().min(MESSAGE_LIMIT)];
+        let name = encoding.unwrap_or(b"utf-8").to_ascii_lowercase();
+        let (text, lossy) = match (kept.to_str(), name.as_slice()) {
+            (Ok(text), _) if !name.starts_with(b"utf-16") => (text.to_owned(), false),
+            (Err(error), _) if bytes.len() > kept.len() && error.valid_up_to() + 3 >= kept.len() => {
+                (kept[..error.valid_up_to()].to_str_lossy().into_owned(), false)
+            }
+            (
+                _,
+                b"iso-8859-1" | b"iso8859-1" | b"latin1" | b"latin-1" | b"iso-8859-15" | b"windows-1252"
+                | b"cp1252",
+            ) => (kept.iter().map(|&byte| western(byte, &name)).collect(), false),
+            _ => (kept.to_str_lossy().into_owned(), true),
+        };
+        let text = text.replace("\r\n", "\n").trim_start_matches('\n').trim_end().to_owned();
+        Message { text, bytes: bytes.len(), cut: bytes.len() > kept.len(), lossy }
+    }
+}
+
+/// Returns the character of a byte in Latin-1, with the exceptions of its two common relatives.
+fn western(byte: u8, encoding: &[u8]) -> char {
+    match (byte, encoding) {
+        (0xa4, b"iso-8859-15") => '€',
+        (0x80..=0x9f, b"windows-1252" | b"cp1252") => {
+            const UPPER: &str = "€\u{81}‚ƒ„…†‡ˆ‰Š‹Œ\u{8d}Ž\u{8f}\u{90}‘’“”•–—˜™š›œ\u{9d}žŸ";
+            UPPER.chars().nth(usize::from(byte - 0x80)).unwrap_or(char::REPLACEMENT_CHARACTER)
+        }
+        _ => char::from(byte),
+    }
+}
+
+/// A point in time as a commit states it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment {
+    /// Seconds since 1970-01-01 UTC, within the years 1 to 9999.
+    pub seconds: i64,
+    /// Seconds to add for the author's local time, within a day either way.
+    pub offset: i32,
+    /// The commit states no such time; what it states was missing or beyond the calendar.
+    pub nonsense: bool,
+}
+
+impl Moment {
+    const FIRST: i64 = -62_135_596_800;
+    const LAST: i64 = 253_402_300_799;
+
+    /// Reads `1700000000 +0130`; total: what cannot be read is the epoch, what is beyond the calendar its border.
+    fn parse(text: &[u8]) -> Moment {
+        let mut words = text.to_str().unwrap_or("").split_ascii_whitespace();
+        let stated = words.next().and_then(|word| {
+            let digits = word.strip_prefix('-').unwrap_or(word);
+            let all_digits = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+            let beyond = if word.starts_with('-') { i64::MIN } else { i64::MAX };
+            all_digits.then(|| word.parse::<i64>().unwrap_or(beyond))
+        });
+        let seconds = stated.unwrap_or(0).clamp(Moment::FIRST, Moment::LAST);
+        let zone: Option<i32> = words.next().and_then(|word| word.parse().ok());
+        let offset =
+            zone.map(|zone| zone / 100 * 3600 + zone % 100 * 60).filter(|offset| offset.abs() <= 86_400);
+        Moment { seconds, offset: offset.unwrap_or(0), nonsense: stated != Some(seconds) }
+    }
+}
+
+/// A commit object's headers and message, borrowed.
+pub(super) struct RawCommit<'a> {
+    pub tree: gix::ObjectId,
+    pub parents: Vec<Sha>,
+    author: &'a [u8],
+    committer: &'a [u8],
+    encoding: Option<&'a [u8]>,
+    message: &'a [u8],
+}
+
+impl<'a> RawCommit<'a> {
+    fn parse(mut data: &'a [u8]) -> Result<RawCommit<'a>, String> {
+        let mut tree = None;
+        let mut commit = RawCommit {
+            tree: gix::ObjectId::null(gix::hash::Kind::Sha1),
+            parents: Vec::new(),
+            author: b"",
+            committer: b"",
+            encoding: None,
+            message: b"",
+        };
+        while !data.is_empty() {
+            let end = data.find_byte(b'\n').unwrap_or(data.len());
+            let line = &data[..end];
+            data = &data[(end + 1).min(data.len())..];
+            if line.is_empty() {
+                commit.message = data;
+                break;
+            }
+            let (key, value) = line.split_once_str(" ").unwrap_or((line, b""));
+            let id =
+                || gix::ObjectId::from_hex(value).map_err(|_| format!("its `{}` is no id", key.as_bstr()));
+            match key {
+                b"tree" => tree = Some(id()?),
+                b"parent" => commit.parents.push(Sha::from(id()?.as_ref())),
+                b"author" => commit.author = value,
+                b"committer" => commit.committer = value,
+                b"encoding" => commit.encoding = Some(value),
+                _ => {}
+            }
+        }
+        commit.tree = tree.ok_or("it names no tree")?;
+        Ok(commit)
+    }
+
+    /// Returns the commit without its changes.
+    pub(super) fn detail(&self, sha: Sha) -> CommitDetail {
+        let (author, author_time) = signature(self.author);
+        let (_, commit_time) = signature(self.committer);
+        CommitDetail {
+            sha,
+            parents: self.parents.clone(),
+            author,
+            author_time,
+            commit_time,
+            message: Message::decode(self.message, self.encoding),
+            changes: Changes::default(),
+            patch_id: None,
+        }
+    }
+}
+
+/// Splits `Name <address> time zone`.
+fn signature(line: &[u8]) -> (String, Moment) {
+    let name = &line[..line.find_byte(b'<').unwrap_or(line.len())];
+    let time = line.rfind_byte(b'>').map_or(&b""[..], |end| &line[end + 1..]);
+    let name: String = name.to_str_lossy().trim().chars().take(200).collect();
+    (name, Moment::parse(time))
+}
+
+/// Reads the commit into `buffer`, or says why not.
+pub(super) fn read<'a>(
+    repo: &gix::Repository,
+    sha: &Sha,
+    buffer: &'a mut Vec<u8>,
+) -> Result<RawCommit<'a>, String> {
+    let id = sha.object_id();
+    match repo.objects.try_header(&id) {
+        Ok(Some(header)) if header.size > COMMIT_LIMIT => {
+            return Err(format!("it has {} bytes", header.size));
+        }
+        Ok(Some(header)) if header.kind != gix::objs::Kind::Commit => {
+            return Err(format!("it is a {}", header.kind));
+        }
+        Ok(Some(_)) => {}
+        Ok(None) => return Err("the object is missing".to_owned()),
+        Err(error) => return Err(error.to_string()),
+    }
+    match repo.objects.try_find(&id, buffer) {
+        Ok(Some(object)) => RawCommit::parse(object.data),
+        Ok(None) => Err("the object is missing".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Returns the parents of a commit, or why it cannot be read.
+pub(super) fn parents(repo: &gix::Repository, sha: &Sha, buffer: &mut Vec<u8>) -> Result<Vec<Sha>, String> {
+    read(repo, sha, buffer).map(|commit| commit.parents)
+}
+
+/// Returns the parents of a commit and its commit time in seconds, or why it cannot be read.
+pub(super) fn parents_and_time(
+    repo: &gix::Repository,
+    sha: &Sha,
+    buffer: &mut Vec<u8>,
+) -> Result<(Vec<Sha>, i64), String> {
+    let commit = read(repo, sha, buffer)?;
+    let (_, time) = signature(commit.committer);
+    Ok((commit.parents, time.seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_read_whatever_they_say() {
+        let at = |text: &str| {
+            let Moment { seconds, offset, nonsense } = Moment::parse(text.as_bytes());
+            (seconds, offset, nonsense)
+        };
+        assert_eq!(at(" 1700000000 +0130"), (1_700_000_000, 5400, false));
+        assert_eq!(at(" 1700000000 -0800"), (1_700_000_000, -28_800, false));
+        assert_eq!(at(" 9999999999999 +0000"), (Moment::LAST, 0, true));
+        assert_eq!(at(" 99999999999999999999999 +9999999"), (Moment::LAST, 0, true));
+        assert_eq!(at(" -99999999999999 +0000"), (Moment::FIRST, 0, true));
+        assert_eq!(at(" -5 +0000"), (-5, 0, false));
+        assert_eq!(at(""), (0, 0, true));
+        assert_eq!(at(" yesterday"), (0, 0, true));
+    }
+
+    #[test]
+    fn messages_are_read_in_the_encoding_they_name_or_flagged() {
+        let read = |bytes: &[u8], encoding: Option<&str>| {
+            let message = Message::decode(bytes, encoding.map(str::as_bytes));
+            (message.text, message.lossy, message.cut)
+        };
+        assert_eq!(read("Grüße\n".as_bytes(), None), ("Grüße".to_owned(), false, false));
+        assert_eq!(read(b"Gr\xfc\xdfe", Some("ISO-8859-1")), ("Grüße".to_owned(), false, false));
+        assert_eq!(read(b"5 \x80", Some("windows-1252")), ("5 €".to_owned(), false, false));
+        assert_eq!(read(b"Gr\xfc\xdfe", None), ("Gr\u{fffd}\u{fffd}e".to_owned(), true, false));
+        let long = "ü".repeat(MESSAGE_LIMIT);
+        let (text, lossy, cut) = read(format!("x{long}").as_bytes(), None);
+        assert_eq!((text.len(), lossy, cut), (MESSAGE_LIMIT - 1, false, true));
+    }
+
+    #[test]
+    fn a_commit_without_people_or_message_is_still_a_commit() {
+        let tree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
+        let data = format!("tree {tree}\nauthor nobody\ngpgsig -----\n more\n -----\n");
+        let detail = RawCommit::parse(data.as_bytes()).unwrap().detail(Sha([1; 20]));
+        assert_eq!((detail.author.as_str(), detail.message.text.as_str()), ("nobody", ""));
+        assert!(detail.author_time.nonsense && detail.commit_time.nonsense);
+        assert!(RawCommit::parse(b"parent x\n").is_err());
+        assert!(RawCommit::parse(b"").is_err());
+    }
+}

@@ -1,0 +1,118 @@
+//! Reads many commits, one after the other or on several threads, in the order asked for.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+use super::changes::{self, Depth};
+use super::commit::{self, CommitDetail};
+use super::{Repository, Sha, Unreadable};
+
+/// Memory for decoded objects, in bytes a reader: trees of neighbouring commits are mostly the same.
+const OBJECT_CACHE: usize = 16 << 20;
+
+/// Memory for the bases of deltas, in bytes a reader.
+const PACK_CACHE: usize = 32 << 20;
+
+/// Commits a thread reads between two handovers.
+const BATCH: usize = 16;
+
+/// A commit, or why it could not be read.
+pub type Outcome = Result<CommitDetail, Unreadable>;
+
+/// Reads commits on one thread, keeping what neighbours share.
+pub struct Reader {
+    repo: gix::Repository,
+    boundary: HashSet<Sha>,
+    state: gix::diff::tree::State,
+    buffer: Vec<u8>,
+}
+
+impl Repository {
+    /// Returns a reader of commits; it is worth keeping for all commits of an import.
+    pub fn reader(&self) -> Reader {
+        let mut repo = self.local();
+        repo.object_cache_size(OBJECT_CACHE);
+        repo.objects
+            .set_pack_cache(|| Box::new(gix::odb::pack::cache::lru::MemoryCappedHashmap::new(PACK_CACHE)));
+        let boundary = repo.shallow_commits().ok().flatten();
+        let boundary =
+            boundary.iter().flat_map(|commits| commits.iter()).map(|id| Sha::from(id.as_ref())).collect();
+        Reader { repo, boundary, state: Default::default(), buffer: Vec::new() }
+    }
+
+    /// Reads `commits` on `threads` threads and hands them to `each` in the order given.
+    ///
+    /// Threads read a few batches ahead at most, so memory does not grow with the history. `each` runs on the
+    /// calling thread; when it breaks, the rest is left unread.
+    pub fn details(&self, commits: &[Sha], threads: usize, mut each: impl FnMut(Outcome) -> ControlFlow<()>) {
+        let threads = threads.clamp(1, commits.len().div_ceil(BATCH).max(1));
+        if threads == 1 {
+            let mut reader = self.reader();
+            let _ = commits.iter().try_for_each(|sha| each(reader.commit(sha)));
+            return;
+        }
+        std::thread::scope(|scope| {
+            let receivers: Vec<_> = (0..threads)
+                .map(|thread| {
+                    let (sender, receiver) = sync_channel(2);
+                    let batches = commits.chunks(BATCH).skip(thread).step_by(threads);
+                    scope.spawn(move || read_batches(self.reader(), batches, &sender));
+                    receiver
+                })
+                .collect();
+            for batch in 0..commits.len().div_ceil(BATCH) {
+                // A thread that is gone panicked; the scope passes that on when it ends.
+                let Ok(outcomes) = receivers[batch % threads].recv() else { return };
+                if outcomes.into_iter().try_for_each(&mut each).is_break() {
+                    return;
+                }
+            }
+        });
+    }
+}
+
+fn read_batches<'a>(
+    mut reader: Reader,
+    batches: impl Iterator<Item = &'a [Sha]>,
+    sender: &SyncSender<Vec<Outcome>>,
+) {
+    for batch in batches {
+        let outcomes = batch.iter().map(|sha| reader.commit(sha)).collect();
+        if sender.send(outcomes).is_err() {
+            return;
+        }
+    }
+}
+
+impl Reader {
+    /// Reads a commit and compares it with its first parent.
+    ///
+    /// # Errors
+    ///
+    /// The commit object is missing or damaged. Missing trees and blobs are told inside the result instead.
+    pub fn commit(&mut self, sha: &Sha) -> Outcome {
+        let unreadable = |reason| Unreadable { sha: *sha, reason };
+        let raw = commit::read(&self.repo, sha, &mut self.buffer).map_err(unreadable)?;
+        let mut detail = raw.detail(*sha);
+        let new = raw.tree;
+        let depth = if detail.parents.len() > 1 { Depth::Trees } else { Depth::Lines };
+        let old = match detail.parents.first() {
+            None => Ok(None),
+            Some(_) if self.boundary.contains(sha) => {
+                Err("the history of this shallow clone ends here".to_owned())
+            }
+            Some(parent) => commit::read(&self.repo, parent, &mut self.buffer)
+                .map(|raw| Some(raw.tree))
+                .map_err(|reason| format!("its parent `{parent}` cannot be read: {reason}")),
+        };
+        match old {
+            Ok(old) => {
+                (detail.changes, detail.patch_id) =
+                    changes::compare(&self.repo, &mut self.state, old, new, depth)
+            }
+            Err(reason) => detail.changes.unknown = Some(reason),
+        }
+        Ok(detail)
+    }
+}

@@ -1,0 +1,140 @@
+//! The lines in which two texts differ.
+
+use std::ops::Range;
+
+use gix::bstr::ByteSlice;
+use gix::diff::blob::{Algorithm, Diff, InternedInput, sources::byte_lines};
+
+/// A run of whole lines that was replaced; offsets in bytes, one side may be empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Hunk {
+    /// In the old text.
+    pub removed: Range<usize>,
+    /// In the new text.
+    pub added: Range<usize>,
+}
+
+/// Returns the hunks that turn `old` into `new`, from top to bottom.
+///
+/// The common beginning and end are cut off first, byte by byte, so the cost follows the changed part. Where a
+/// hunk could as well lie higher or lower it is not moved for looks: nobody reads it, it is only counted,
+/// hashed and searched for names.
+pub(super) fn hunks(old: &[u8], new: &[u8]) -> Vec<Hunk> {
+    let start = common_start(old, new);
+    let end = common_end(&old[start..], &new[start..]);
+    let (old, new) = (&old[start..old.len() - end], &new[start..new.len() - end]);
+    if old.is_empty() || new.is_empty() {
+        let whole = Hunk { removed: start..start + old.len(), added: start..start + new.len() };
+        return if old.is_empty() && new.is_empty() { Vec::new() } else { vec![whole] };
+    }
+    let input = InternedInput::new(byte_lines(old), byte_lines(new));
+    let mut removed = Cursor { at: start, line: 0 };
+    let mut added = Cursor { at: start, line: 0 };
+    Diff::compute(Algorithm::Histogram, &input)
+        .hunks()
+        .map(|hunk| Hunk {
+            removed: removed.span(&hunk.before, |line| input.interner[input.before[line]].len()),
+            added: added.span(&hunk.after, |line| input.interner[input.after[line]].len()),
+        })
+        .collect()
+}
+
+/// Walks a text line by line, keeping the offset.
+struct Cursor {
+    at: usize,
+    line: usize,
+}
+
+impl Cursor {
+    fn span(&mut self, lines: &Range<u32>, length: impl Fn(usize) -> usize) -> Range<usize> {
+        let start = self.forward(lines.start, &length);
+        start..self.forward(lines.end, &length)
+    }
+
+    fn forward(&mut self, line: u32, length: &impl Fn(usize) -> usize) -> usize {
+        while self.line < line as usize {
+            self.at += length(self.line);
+            self.line += 1;
+        }
+        self.at
+    }
+}
+
+/// Bytes compared at once.
+const BLOCK: usize = 256;
+
+/// Returns how many bytes of whole lines the texts share at their beginning.
+fn common_start(old: &[u8], new: &[u8]) -> usize {
+    // Whole blocks first: equal ones are compared many bytes at a time.
+    let blocks =
+        old.chunks_exact(BLOCK).zip(new.chunks_exact(BLOCK)).take_while(|(old, new)| old == new).count()
+            * BLOCK;
+    let rest = old[blocks..].iter().zip(&new[blocks..]).take_while(|(old, new)| old == new).count();
+    let same = blocks + rest;
+    if same == old.len() && same == new.len() {
+        return same;
+    }
+    old[..same].rfind_byte(b'\n').map_or(0, |newline| newline + 1)
+}
+
+/// Returns how many bytes of whole lines the texts share at their end.
+fn common_end(old: &[u8], new: &[u8]) -> usize {
+    let blocks =
+        old.rchunks_exact(BLOCK).zip(new.rchunks_exact(BLOCK)).take_while(|(old, new)| old == new).count()
+            * BLOCK;
+    let (old_rest, new_rest) = (&old[..old.len() - blocks], &new[..new.len() - blocks]);
+    let rest = old_rest.iter().rev().zip(new_rest.iter().rev()).take_while(|(old, new)| old == new).count();
+    let same = blocks + rest;
+    let tail = &old[old.len() - same..];
+    let at_line_start = |text: &[u8]| text.len() == same || text[text.len() - same - 1] == b'\n';
+    if at_line_start(old) && at_line_start(new) {
+        return same;
+    }
+    tail.find_byte(b'\n').map_or(0, |newline| same - newline - 1)
+}
+
+/// Returns the number of lines, an unfinished last one included.
+pub(super) fn count_lines(text: &[u8]) -> u64 {
+    let unfinished = !text.is_empty() && !text.ends_with(b"\n");
+    text.iter().filter(|&&byte| byte == b'\n').count() as u64 + u64::from(unfinished)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn only_the_changed_lines_are_in_the_hunks() {
+        let old = b"a\nb\nc\nd\ne\n";
+        let new = b"a\nB\nc\nd\nd2\ne\n";
+        let found: Vec<(&str, &str)> = hunks(old, new)
+            .iter()
+            .map(|hunk| {
+                (old[hunk.removed.clone()].to_str().unwrap(), new[hunk.added.clone()].to_str().unwrap())
+            })
+            .collect();
+        assert_eq!(found, [("b\n", "B\n"), ("", "d2\n")]);
+        assert_eq!(hunks(b"same", b"same"), []);
+        assert_eq!(hunks(b"x\n", b"x"), [Hunk { removed: 0..2, added: 0..1 }]);
+    }
+
+    proptest! {
+        /// Replacing the removed parts by the added ones gives the new text, and hunks are whole lines.
+        #[test]
+        fn hunks_rebuild_the_new_text(old in "([ab]?\n|ab){0,12}", new in "([ab]?\n|ab){0,12}") {
+            let (old, new) = (old.as_bytes(), new.as_bytes());
+            let mut rebuilt = Vec::new();
+            let mut at = 0;
+            for hunk in hunks(old, new) {
+                prop_assert!(hunk.removed.start == 0 || old[hunk.removed.start - 1] == b'\n');
+                prop_assert!(!hunk.removed.is_empty() || !hunk.added.is_empty());
+                rebuilt.extend_from_slice(&old[at..hunk.removed.start]);
+                rebuilt.extend_from_slice(&new[hunk.added.clone()]);
+                at = hunk.removed.end;
+            }
+            rebuilt.extend_from_slice(&old[at..]);
+            prop_assert_eq!(rebuilt, new);
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! What the changed lines of a commit say, in a few hundred bytes: where they are, which names came and went,
+//! which words are new, which sentences were added.
+//!
+//! A message says why; people who search often remember what: a flag, a function, an error text. The digest carries
+//! those words to the index without carrying the diff. Everything is a line heuristic that works for any language:
+//! a parser for each would see more, cost more and miss the rest. Lock files, minified and vendored
+//! files say nothing about the change and are left out.
+
+use std::collections::{HashMap, HashSet};
+
+use gix::bstr::ByteSlice;
+
+use super::diff::Hunk;
+use super::names::{Format, clip, indentation, symbol};
+
+const HEADING_LIMIT: usize = 40;
+const SYMBOL_LIMIT: usize = 60;
+const LINE_LIMIT: usize = 8;
+const WORD_LIMIT: usize = 40;
+
+/// Added words of one file that are looked up in its old version.
+const FRESH_LIMIT: usize = 1000;
+
+/// Changed lines that are looked at in one commit; a commit beyond this is an import, not an edit.
+const CHANGED_LIMIT: usize = 20_000;
+
+/// Lines looked at backwards for a heading.
+const LOOK_BACK: usize = 400;
+
+/// What the changed lines of a commit say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Digest {
+    /// The definitions or sections that changed lines lie in, as they read, in order of appearance; at most 40.
+    pub headings: Vec<String>,
+    /// How many headings are left out.
+    pub more_headings: usize,
+    /// Names defined by added lines only; at most 60 together with `removed`.
+    pub added: Vec<String>,
+    /// Names defined by removed lines only.
+    pub removed: Vec<String>,
+    /// How many names are left out.
+    pub more_symbols: usize,
+    /// Added sentences: documentation, comments, texts shown to users; at most 8.
+    pub lines: Vec<String>,
+    /// Identifiers, flags and words that a changed file did not contain before, in order of appearance; at most 40.
+    pub words: Vec<String>,
+}
+
+/// Collects a [`Digest`] file by file.
+#[derive(Default)]
+pub(super) struct DigestBuilder {
+    headings: Unique,
+    added: Unique,
+    removed: Unique,
+    lines: Vec<(u8, String)>,
+    words: Unique,
+    dropped: HashSet<String>,
+    looked_at: usize,
+}
+
+impl DigestBuilder {
+    /// Adds the changes of one file.
+    pub(super) fn add(&mut self, path: &str, old: &[u8], new: &[u8], hunks: &[Hunk]) {
+        let format = Format::of(path);
+        if format == Format::Noise {
+            return;
+        }
+        let mut fresh = Vec::new();
+        for Hunk { removed, added } in hunks {
+            let (before, after) = (&old[removed.clone()], &new[added.clone()]);
+            if self.looked_at > CHANGED_LIMIT {
+                break;
+            }
+            self.looked_at += before.lines().count() + after.lines().count();
+            if !old.is_empty() && !new.is_empty() {
+                let first = after.lines().chain(before.lines()).find(|line| !line.trim_ascii().is_empty());
+                if let Some(heading) = heading(&old[..removed.start], first.unwrap_or_default(), format) {
+                    self.headings.push(heading);
+                }
+            }
+            for line in before.lines() {
+                if let Some((_, sentence)) = sentence(line, format) {
+                    self.dropped.insert(sentence);
+                }
+                if let Some(symbol) = symbol(line, format) {
+                    self.removed.push(symbol);
+                }
+            }
+            for line in after.lines() {
+                if let Some(symbol) = symbol(line, format) {
+                    self.added.push(symbol);
+                }
+                if let Some((rank, sentence)) = sentence(line, format) {
+                    self.lines.push((rank, sentence));
+                }
+                if fresh.len() < FRESH_LIMIT && self.words.items.len() < WORD_LIMIT {
+                    fresh.extend(words(line));
+                }
+            }
+        }
+        if !old.is_empty() && !fresh.is_empty() {
+            self.add_new_words(fresh, old);
+        }
+    }
+
+    /// Keeps the words that the old version of the file did not contain.
+    fn add_new_words(&mut self, fresh: Vec<&[u8]>, old: &[u8]) {
+        let mut is_new: HashMap<&[u8], bool> = fresh.iter().map(|word| (*word, true)).collect();
+        // Most words of the file are none of the few that were added: a bit map tells before the table is asked.
+        let mut wanted = [0u64; 1024];
+        let bit = |word: &[u8]| {
+            let byte = |index: usize| usize::from(word[index]);
+            let key = byte(0) ^ byte(1) << 3 ^ byte(2) << 6 ^ byte(word.len() - 1) << 8 ^ word.len() << 11;
+            ((key >> 6) & 1023, 1u64 << (key & 63))
+        };
+        for word in is_new.keys() {
+            let (slot, mask) = bit(word);
+            wanted[slot] |= mask;
+        }
+        let mut left = is_new.len();
+        for word in words(old) {
+            let (slot, mask) = bit(word);
+            if wanted[slot] & mask != 0
+                && let Some(is_new) = is_new.get_mut(word).filter(|is_new| **is_new)
+            {
+                *is_new = false;
+                left -= 1;
+                if left == 0 {
+                    return;
+                }
+            }
+        }
+        for word in fresh.into_iter().filter(|word| is_new[word]) {
+            self.words.push(word.to_str_lossy().into_owned());
+        }
+    }
+
+    /// Returns the digest.
+    pub(super) fn finish(self) -> Digest {
+        let DigestBuilder { headings, added, removed, mut lines, words, dropped, .. } = self;
+        let gone = removed.items.iter().filter(|name| !added.seen.contains(*name)).cloned();
+        let come = added.items.iter().filter(|name| !removed.seen.contains(*name)).cloned();
+        let (mut added, mut removed): (Vec<String>, Vec<String>) = (come.collect(), gone.collect());
+        let symbols = added.len() + removed.len();
+        added.truncate(SYMBOL_LIMIT);
+        removed.truncate(SYMBOL_LIMIT - added.len().min(SYMBOL_LIMIT));
+
+        lines.sort_by_key(|(rank, _)| *rank);
+        let mut sentences = Unique::default();
+        for (_, line) in lines.into_iter().filter(|(_, line)| !dropped.contains(line)) {
+            sentences.push(line);
+        }
+        sentences.items.truncate(LINE_LIMIT);
+        Digest {
+            more_headings: headings.items.len().saturating_sub(HEADING_LIMIT),
+            headings: headings.items.into_iter().take(HEADING_LIMIT).collect(),
+            more_symbols: symbols - added.len() - removed.len(),
+            added,
+            removed,
+            lines: sentences.items,
+            words: words.items.into_iter().take(WORD_LIMIT).collect(),
+        }
+    }
+}
+
+/// Texts in order of appearance, each once.
+#[derive(Default)]
+struct Unique {
+    items: Vec<String>,
+    seen: HashSet<String>,
+}
+
+impl Unique {
+    fn push(&mut self, text: String) {
+        if !text.is_empty() && self.seen.insert(text.clone()) {
+            self.items.push(text);
+        }
+    }
+}
+
+/// Returns the definition or section that text beginning with the line `first` lies in, as it reads.
+///
+/// In code this is the nearest line above that defines a name and is indented less; else, as git does, the nearest
+/// line that begins with a letter, `_` or `$`. In prose it is the nearest `#` heading.
+fn heading(above: &[u8], first: &[u8], format: Format) -> Option<String> {
+    let indent = indentation(first);
+    let mut fallback = None;
+    for line in above.lines().rev().take(LOOK_BACK) {
+        let starts = line.first().copied().unwrap_or(b' ');
+        if format == Format::Prose {
+            if starts == b'#' {
+                return Some(clip(line));
+            }
+            continue;
+        }
+        if indentation(line) < indent && symbol(line, format).is_some() {
+            return Some(clip(line));
+        }
+        let at_margin = starts.is_ascii_alphabetic() || starts == b'_' || starts == b'$';
+        if at_margin && fallback.is_none() {
+            fallback = Some(line);
+            if indent == 0 {
+                break;
+            }
+        }
+    }
+    fallback.map(clip)
+}
+
+/// Returns a line that reads as a sentence, and a rank: prose before comments before texts in code.
+fn sentence(line: &[u8], format: Format) -> Option<(u8, String)> {
+    if line.len() > 2000 {
+        return None;
+    }
+    let text = line.to_str().ok()?.trim();
+    let (rank, said) = if format == Format::Prose {
+        (0, text)
+    } else if let Some(comment) = ["///", "//!", "//", "/*", "* ", "# ", "\"\"\"", "-- ", ";; "]
+        .iter()
+        .find_map(|mark| text.strip_prefix(mark))
+    {
+        (1, comment)
+    } else {
+        let (_, quoted) = text.split_once('"')?;
+        (2, quoted.rsplit_once('"').map_or(quoted, |(quoted, _)| quoted))
+    };
+    let words = said
+        .split_whitespace()
+        .filter(|word| word.bytes().filter(u8::is_ascii_alphabetic).count() > 1)
+        .count();
+    (words >= 4).then(|| (rank, clip(said.as_bytes())))
+}
+
+/// Returns the identifiers, flags and words of a text: 3 to 60 bytes, at least one of them a letter. A flag keeps its
+/// dashes: `--plain`.
+fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|byte| !IS_WORD_PART[usize::from(*byte)]).filter_map(|word| {
+        let word = word.trim_end_with(|character| character == '-');
+        let dashes = word.iter().take_while(|&&byte| byte == b'-').count();
+        let word = if dashes == 2 { word } else { &word[dashes..] };
+        let has_letter = || word.iter().any(|byte| byte.is_ascii_alphabetic() || *byte >= 0x80);
+        ((3..=60).contains(&word.len()) && has_letter()).then_some(word)
+    })
+}
+
+/// The bytes that words are made of: letters, digits, `_`, `-`, and all of every character beyond ASCII.
+const IS_WORD_PART: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        table[byte] = (byte as u8).is_ascii_alphanumeric()
+            || byte == b'_' as usize
+            || byte == b'-' as usize
+            || byte >= 0x80;
+        byte += 1;
+    }
+    table
+};
+
+#[cfg(test)]
+mod tests {
+    use super::super::names::WIDTH;
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn words_keep_the_dashes_of_flags_only() {
+        let found: Vec<_> = words(b"use `--no-pager`, -x, ---, a_b-c- 1234 \"ok\" caf\xc3\xa9")
+            .map(|word| word.to_str_lossy())
+            .collect();
+        assert_eq!(found, ["use", "--no-pager", "a_b-c", "caf\u{e9}"]);
+    }
+
+    proptest! {
+        /// Any bytes give a digest within its limits.
+        #[test]
+        fn a_digest_is_total_and_bounded(
+            old in prop::collection::vec(any::<u8>(), 0..200),
+            new in "(pub |fn |impl<|const |class |--flag |é|\\(|\"|\n|# |[a-z]{1,9} ){0,200}",
+            path in prop::sample::select(vec!["a.rs", "a.c", "a.md", "a.toml"]),
+        ) {
+            let new = new.as_bytes();
+            for (old, new) in [(&old[..], new), (new, &old[..])] {
+                let mut builder = DigestBuilder::default();
+                builder.add(path, old, new, &super::super::diff::hunks(old, new));
+                let digest = builder.finish();
+                prop_assert!(digest.headings.len() <= HEADING_LIMIT && digest.lines.len() <= LINE_LIMIT);
+                prop_assert!(digest.added.len() + digest.removed.len() <= SYMBOL_LIMIT);
+                prop_assert!(digest.words.len() <= WORD_LIMIT);
+                prop_assert!(digest.headings.iter().chain(&digest.lines).all(|line| line.len() <= WIDTH));
+            }
+        }
+    }
+}

@@ -1,0 +1,220 @@
+//! Which commits there are to import, each once, oldest first.
+//!
+//! Parents come before their children, so an import that stops anywhere has stored, with every commit, all of its
+//! ancestors. That makes it resumable without a cursor: the next walk stops at whatever is known
+//! ([`Known::CoversAncestors`]). The rule breaks when history appears *below* known commits (a shallow clone was
+//! deepened, commits were imported out of order); then [`Known::OnlyItself`] walks everything and leaves out what
+//! is known.
+//!
+//! Only ids and edges are held: under 100 bytes a commit.
+
+use std::collections::HashMap;
+
+use super::{Repository, Sha, commit};
+use crate::error::{Context, Kind, Result};
+
+/// Where a walk begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tip {
+    /// The branch, or `None` for a detached `HEAD`.
+    pub branch: Option<String>,
+    /// The commit it points at.
+    pub sha: Sha,
+}
+
+/// What may be concluded from a commit being known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// Everything before it is known too: the walk does not go past it.
+    CoversAncestors,
+    /// Nothing about its ancestors: the walk goes past it, reading all of the history.
+    OnlyItself,
+}
+
+/// The commits to import.
+#[derive(Debug)]
+pub struct History {
+    /// Parents before children; the same repository gives the same order.
+    pub commits: Vec<Listed>,
+    /// Commits that are named by a branch or a child but cannot be read.
+    pub unreadable: Vec<Unreadable>,
+    branches: Vec<String>,
+}
+
+impl History {
+    /// Returns the branch the commit belongs to: the first whose first-parent chain it is on, else the first that
+    /// contains it, the branch checked out before the others by name. `None` only on a detached `HEAD`.
+    pub fn branch(&self, commit: &Listed) -> Option<&str> {
+        commit.branch.map(|branch| self.branches[branch as usize].as_str())
+    }
+}
+
+/// A commit found by a walk.
+#[derive(Clone, Copy, Debug)]
+pub struct Listed {
+    /// Its id.
+    pub sha: Sha,
+    branch: Option<u32>,
+}
+
+/// A commit that could not be read, and why.
+#[derive(Clone, Debug)]
+pub struct Unreadable {
+    /// Its id.
+    pub sha: Sha,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl Repository {
+    /// Returns the commits reachable from `tips` that `is_known` denies, oldest first.
+    ///
+    /// `is_known` is asked at most once a commit. Commits that cannot be read are reported in the result.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Git`] if the list of commits that end a shallow history is damaged.
+    pub fn history(
+        &self,
+        tips: &[Tip],
+        known: Known,
+        is_known: &mut dyn FnMut(&Sha) -> bool,
+    ) -> Result<History> {
+        let local = self.local();
+        let shallow =
+            local.shallow_commits().context(Kind::Git, || "cannot read the file `shallow`".to_owned())?;
+        let is_boundary =
+            |sha: &Sha| shallow.as_ref().is_some_and(|commits| commits.contains(&sha.object_id()));
+
+        let mut graph = Graph::default();
+        let mut order = Vec::new();
+        let mut unreadable = Vec::new();
+        let mut buffer = Vec::new();
+        for tip in tips {
+            let mut path = vec![Visit { node: graph.node(tip.sha), next: 0 }];
+            while let Some(Visit { node, next }) = path.last_mut() {
+                let node = *node as usize;
+                if *next == 0 && graph.nodes[node].state == State::New {
+                    let sha = graph.nodes[node].sha;
+                    let is_known = is_known(&sha);
+                    if is_known && known == Known::CoversAncestors {
+                        graph.nodes[node].state = State::LeftOut;
+                    } else {
+                        match commit::parents(&local, &sha, &mut buffer) {
+                            Ok(parents) => {
+                                let parents = if is_boundary(&sha) { Vec::new() } else { parents };
+                                graph.set_parents(node, parents);
+                                graph.nodes[node].state =
+                                    if is_known { State::LeftOut } else { State::Wanted };
+                            }
+                            Err(reason) => {
+                                graph.nodes[node].state = State::LeftOut;
+                                unreadable.push(Unreadable { sha, reason });
+                            }
+                        }
+                    }
+                } else if *next == 0 {
+                    path.pop();
+                    continue;
+                }
+                match graph.parents(node).get(*next as usize).copied() {
+                    Some(parent) => {
+                        *next += 1;
+                        if graph.nodes[parent as usize].state == State::New {
+                            path.push(Visit { node: parent, next: 0 });
+                        }
+                    }
+                    None => {
+                        path.pop();
+                        if graph.nodes[node].state == State::Wanted {
+                            order.push(node as u32);
+                        }
+                    }
+                }
+            }
+        }
+
+        let (labels, branches) = label(&mut graph, tips);
+        let listed =
+            |&node: &u32| Listed { sha: graph.nodes[node as usize].sha, branch: labels[node as usize] };
+        Ok(History { commits: order.iter().map(listed).collect(), unreadable, branches })
+    }
+}
+
+struct Visit {
+    node: u32,
+    next: u32,
+}
+
+/// The commits seen and their edges, by index.
+#[derive(Default)]
+struct Graph {
+    nodes: Vec<Node>,
+    edges: Vec<u32>,
+    index: HashMap<Sha, u32>,
+}
+
+struct Node {
+    sha: Sha,
+    first_edge: u32,
+    edges: u32,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    New,
+    Wanted,
+    LeftOut,
+}
+
+impl Graph {
+    fn node(&mut self, sha: Sha) -> u32 {
+        *self.index.entry(sha).or_insert_with(|| {
+            self.nodes.push(Node { sha, first_edge: 0, edges: 0, state: State::New });
+            self.nodes.len() as u32 - 1
+        })
+    }
+
+    fn set_parents(&mut self, node: usize, parents: Vec<Sha>) {
+        let first = self.edges.len();
+        for parent in parents {
+            let parent = self.node(parent);
+            self.edges.push(parent);
+        }
+        self.nodes[node].first_edge = first as u32;
+        self.nodes[node].edges = (self.edges.len() - first) as u32;
+    }
+
+    fn parents(&self, node: usize) -> &[u32] {
+        let Node { first_edge, edges, .. } = self.nodes[node];
+        &self.edges[first_edge as usize..(first_edge + edges) as usize]
+    }
+}
+
+/// Gives each commit its branch: first-parent chains first, then whatever else the branches contain.
+fn label(graph: &mut Graph, tips: &[Tip]) -> (Vec<Option<u32>>, Vec<String>) {
+    let mut labels = vec![None; graph.nodes.len()];
+    let named: Vec<(&str, u32)> = tips
+        .iter()
+        .filter_map(|tip| Some((tip.branch.as_deref()?, graph.index.get(&tip.sha).copied()?)))
+        .collect();
+    for (branch, (_, tip)) in named.iter().enumerate() {
+        let mut next = Some(*tip);
+        while let Some(node) = next.filter(|&node| labels[node as usize].is_none()) {
+            labels[node as usize] = Some(branch as u32);
+            next = graph.parents(node as usize).first().copied();
+        }
+    }
+    let mut passed = vec![false; graph.nodes.len()];
+    for (branch, (_, tip)) in named.iter().enumerate() {
+        let mut left = vec![*tip];
+        while let Some(node) = left.pop() {
+            if !std::mem::replace(&mut passed[node as usize], true) {
+                labels[node as usize].get_or_insert(branch as u32);
+                left.extend(graph.parents(node as usize));
+            }
+        }
+    }
+    (labels, named.iter().map(|(name, _)| (*name).to_owned()).collect())
+}

@@ -1,0 +1,307 @@
+//! Turns a commit into the draft of a memory.
+//!
+//! The text begins with the message, verbatim, because it is what people search for and what the embedding of the
+//! first chunk should see; then what the change says and which words and names it brings, then files and places.
+//! Measured on the changelog of `bat` (BM25, recall among the first ten): message 71, with paths 68, with added
+//! sentences and new words 79, with everything 77.5. So paths and headings are shown but not indexed ([`CommitDraft::indexed`]). The same commit gives the same
+//! bytes. Nothing is redacted here: the write path does that first thing.
+
+use std::fmt::Write;
+
+use crate::git::{ChangeKind, Changes, CommitDetail, FileChange, Lines, Moment, PatchId, Sha};
+
+/// Bytes of text that follow the message, at most.
+const CHANGES_LIMIT: usize = 4096;
+
+/// Files named in the text; the structured list is longer.
+const FILES_SHOWN: usize = 64;
+
+/// The draft of a `commit` memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CommitDraft {
+    /// The first line of the message; the short id where there is none.
+    pub title: String,
+    /// The message and what changed, for a reader.
+    pub text: String,
+    /// The parts of `text` that retrieval should see: the message, added sentences, new words and names, without
+    /// the paths and headings, which name what a commit touched rather than what it is about.
+    pub indexed: String,
+    /// The message: how `text` and `indexed` begin, and what an embedding should see. With the rest in the vector
+    /// two points of recall are lost.
+    pub message: String,
+    /// The commit's id: the `source_id` of the memory.
+    pub sha: Sha,
+    /// Its parents' ids, first parent first.
+    pub parents: Vec<Sha>,
+    /// Commits of equal patch id and author time are one memory.
+    pub patch_id: Option<PatchId>,
+    /// The branch it belongs to, see [`History::branch`](crate::git::History::branch).
+    pub branch: Option<String>,
+    /// The author's name.
+    pub author: String,
+    /// When the change was made.
+    pub author_time: Moment,
+    /// When this commit was made.
+    pub commit_time: Moment,
+    /// The changed paths, both of a rename, sorted; at most those of 512 changes.
+    pub files: Vec<String>,
+    /// What the text leaves out or could not tell, for the receipt.
+    pub flags: Vec<Flag>,
+}
+
+/// Something about a commit that its reader should know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Flag {
+    /// The message was longer than is kept.
+    MessageCut,
+    /// Some bytes of the message could not be read as text.
+    MessageLossy,
+    /// A time was missing or beyond the calendar.
+    NonsenseTime,
+    /// It has more than one parent; its lines are those of the commits it joins.
+    Merge,
+    /// Nothing could be compared: the parent or a tree is not in this clone.
+    ChangesUnknown,
+    /// A changed blob is not in this clone.
+    BlobMissing,
+    /// A changed blob is too large to compare.
+    BlobTooLarge,
+    /// More files changed than are listed.
+    FilesCut,
+}
+
+impl Flag {
+    /// Returns the word for it in answers and in the store.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Flag::MessageCut => "message_cut",
+            Flag::MessageLossy => "message_lossy",
+            Flag::NonsenseTime => "nonsense_time",
+            Flag::Merge => "merge",
+            Flag::ChangesUnknown => "changes_unknown",
+            Flag::BlobMissing => "blob_missing",
+            Flag::BlobTooLarge => "blob_too_large",
+            Flag::FilesCut => "files_cut",
+        }
+    }
+}
+
+/// Returns the draft of a commit found on `branch`.
+pub fn draft(commit: &CommitDetail, branch: Option<&str>) -> CommitDraft {
+    let subject = commit.message.subject();
+    let title =
+        if subject.is_empty() { format!("commit {:.7}", commit.sha.to_string()) } else { subject.to_owned() };
+    let title = title[..title.floor_char_boundary(200)].to_owned();
+    CommitDraft {
+        text: text(commit, &title, For::Reader),
+        indexed: text(commit, &title, For::Index),
+        message: message(commit, &title),
+        title,
+        sha: commit.sha,
+        parents: commit.parents.clone(),
+        patch_id: commit.patch_id,
+        branch: branch.map(str::to_owned),
+        author: commit.author.clone(),
+        author_time: commit.author_time,
+        commit_time: commit.commit_time,
+        files: paths(&commit.changes),
+        flags: flags(commit),
+    }
+}
+
+fn paths(changes: &Changes) -> Vec<String> {
+    let mut paths: Vec<String> = Vec::with_capacity(changes.files.len());
+    for file in &changes.files {
+        paths.push(file.path.clone());
+        if let ChangeKind::Renamed { from } = &file.kind {
+            paths.push(from.clone());
+        }
+    }
+    paths.sort();
+    paths.dedup();
+    paths
+}
+
+fn flags(commit: &CommitDetail) -> Vec<Flag> {
+    let changes = &commit.changes;
+    let has = |lines: Lines| changes.files.iter().any(|file| file.lines == lines);
+    [
+        (Flag::MessageCut, commit.message.cut),
+        (Flag::MessageLossy, commit.message.lossy),
+        (Flag::NonsenseTime, commit.author_time.nonsense || commit.commit_time.nonsense),
+        (Flag::Merge, commit.parents.len() > 1),
+        (Flag::ChangesUnknown, changes.unknown.is_some()),
+        (Flag::BlobMissing, has(Lines::Missing)),
+        (Flag::BlobTooLarge, has(Lines::TooLarge)),
+        (Flag::FilesCut, changes.more_files > 0 || changes.partial),
+    ]
+    .into_iter()
+    .filter_map(|(flag, holds)| holds.then_some(flag))
+    .collect()
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum For {
+    Reader,
+    Index,
+}
+
+fn text(commit: &CommitDetail, title: &str, reader: For) -> String {
+    let text = message(commit, title);
+    let changes = &commit.changes;
+    let digest = &changes.digest;
+    let mut sections = Sections { text, left: CHANGES_LIMIT };
+    sections.list("Says", &digest.lines, |line| format!("“{line}”"), String::new());
+    sections.list("New words", &digest.words, Clone::clone, String::new());
+    sections.list("Added", &digest.added, Clone::clone, more(digest.added.len(), digest.more_symbols));
+    sections.list("Removed", &digest.removed, Clone::clone, String::new());
+    if reader == For::Reader {
+        sections.list("Files", &changes.files, file, files_after(changes));
+        sections.list(
+            "Changed in",
+            &digest.headings,
+            Clone::clone,
+            more(digest.headings.len(), digest.more_headings),
+        );
+        if let Some(reason) = &changes.unknown {
+            sections.line(&format!("Changes unknown: {reason}"));
+        }
+    }
+    sections.text
+}
+
+/// Returns the message, which says so where it was cut; the title where there is none.
+fn message(commit: &CommitDetail, title: &str) -> String {
+    let message = &commit.message;
+    let mut text = if message.text.is_empty() { title.to_owned() } else { message.text.clone() };
+    if message.cut {
+        let _ = write!(text, "\n[message cut, {} bytes in all]", message.bytes);
+    }
+    text
+}
+
+/// Returns `(3 files, +11 -2)`, or how many more there are.
+fn files_after(changes: &Changes) -> String {
+    let all = changes.files.len() + changes.more_files;
+    let files = if all == 1 { "file" } else { "files" };
+    let at_least = if changes.partial { "at least " } else { "" };
+    let compared = changes.files.iter().any(|file| matches!(file.lines, Lines::Counted { .. }));
+    let lines =
+        if compared { format!(", +{} -{}", changes.insertions, changes.deletions) } else { String::new() };
+    format!(" ({at_least}{all} {files}{lines})")
+}
+
+fn more(shown: usize, more: usize) -> String {
+    if shown > 0 && more > 0 { format!(" and {more} more") } else { String::new() }
+}
+
+fn file(file: &FileChange) -> String {
+    let mut text = file.path.clone();
+    match &file.kind {
+        ChangeKind::Added => text.push_str(" (new)"),
+        ChangeKind::Deleted => text.push_str(" (deleted)"),
+        ChangeKind::Renamed { from } => {
+            let _ = write!(text, " (was {from})");
+        }
+        ChangeKind::Modified => {}
+    }
+    match file.lines {
+        Lines::Counted { insertions, deletions } => {
+            if insertions > 0 {
+                let _ = write!(text, " +{insertions}");
+            }
+            if deletions > 0 {
+                let _ = write!(text, " -{deletions}");
+            }
+        }
+        Lines::Binary => text.push_str(" binary"),
+        Lines::TooLarge => text.push_str(" too large to compare"),
+        Lines::Missing => text.push_str(" not in this clone"),
+        Lines::Submodule => text.push_str(" submodule"),
+        Lines::Merge => {}
+    }
+    text
+}
+
+/// Writes lists behind the message until the room for them is used up.
+struct Sections {
+    text: String,
+    left: usize,
+}
+
+impl Sections {
+    /// Adds `Name: one, two`, as many items as there is room for, then `after`.
+    fn list<T>(&mut self, name: &str, items: &[T], show: impl Fn(&T) -> String, after: String) {
+        if items.is_empty() {
+            return;
+        }
+        let mut line = format!("{name}: ");
+        let mut shown = 0;
+        for item in items.iter().take(FILES_SHOWN) {
+            let item = show(item);
+            if line.len() + item.len() + after.len() + 20 > self.left {
+                break;
+            }
+            if shown > 0 {
+                line.push_str(", ");
+            }
+            line.push_str(&item);
+            shown += 1;
+        }
+        if shown < items.len() {
+            let _ = write!(line, "{}{} more", if shown > 0 { ", " } else { "" }, items.len() - shown);
+        }
+        line.push_str(&after);
+        self.line(&line);
+    }
+
+    fn line(&mut self, line: &str) {
+        if line.len() < self.left {
+            let is_first = self.left == CHANGES_LIMIT;
+            self.text.push_str(if is_first { "\n\n" } else { "\n" });
+            self.text.push_str(line);
+            self.left -= line.len() + 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::tests::Fixture;
+
+    #[test]
+    fn a_draft_begins_with_the_message_and_ends_with_the_places() {
+        let fixture = Fixture::new();
+        fixture.commit("src/a.rs", "fn old() {}\n", "before");
+        fixture.write("notes.md", "Blank lines can now be squeezed.\n");
+        let sha = fixture.commit("src/a.rs", "fn squeeze() {}\n", "Squeeze blanks\n\nThey were many.");
+        let draft = draft(&fixture.detail(&sha), Some("main"));
+        let indexed = "Squeeze blanks\n\nThey were many.\n\n\
+            Says: “Blank lines can now be squeezed.”\nNew words: squeeze\nAdded: squeeze\nRemoved: old";
+        assert_eq!(draft.indexed, indexed);
+        let files = "Files: notes.md (new) +1, src/a.rs +1 -1 (2 files, +2 -1)";
+        assert_eq!(draft.text, format!("{indexed}\n{files}"));
+        assert_eq!((draft.title.as_str(), draft.branch.as_deref()), ("Squeeze blanks", Some("main")));
+        assert_eq!((draft.files, draft.flags), (vec!["notes.md".to_owned(), "src/a.rs".to_owned()], vec![]));
+    }
+
+    #[test]
+    fn many_files_and_no_message_still_make_a_short_text() {
+        let fixture = Fixture::new();
+        for n in 0..600 {
+            fixture.write(
+                &format!("folder/with/a/long/name/file-{n:03}.txt"),
+                format!("{n} lines of some prose text\n"),
+            );
+        }
+        fixture.git(&["add", "-A"]);
+        fixture.git(&["commit", "-q", "--allow-empty-message", "-m", ""]);
+        let sha = fixture.head();
+        let draft = draft(&fixture.detail(&sha), None);
+        assert_eq!(draft.title, format!("commit {}", &sha.to_string()[..7]));
+        assert!(draft.text.len() <= CHANGES_LIMIT + 100, "{}", draft.text.len());
+        assert!(draft.text.contains("more (600 files, +600 -0)"), "{}", draft.text);
+        assert_eq!((draft.files.len(), draft.flags), (512, vec![Flag::FilesCut]));
+    }
+}

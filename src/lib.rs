@@ -1,0 +1,33 @@
+//! Tiro manages what language models get to see: a memory of conversations and commits that any agent can search.
+//!
+//! The map, doors first; a row imports only rows below it, which `tests/it/tidy.rs` checks:
+//!
+//! - doors, wire only: [`server`] (MCP), [`cli`]
+//! - operations: [`tools`], one file each, the only composer
+//! - the opened parts: [`engine`], [`config`], [`project`]
+//! - what is done: [`remember`] (the write path), [`retrieve`] (the read path), [`import`] (histories to drafts)
+//! - effects: [`store`], [`embed`], [`git`]
+//! - text: [`redact`], [`chunk`], [`tokens`]
+//! - words and values: [`memory`], [`scope`], [`filter`], [`budget`], [`envelope`], [`error`]
+
+pub mod budget;
+pub mod chunk;
+pub mod cli;
+pub mod config;
+pub mod embed;
+pub mod engine;
+pub mod envelope;
+pub mod error;
+pub mod filter;
+pub mod git;
+pub mod import;
+pub mod memory;
+pub mod project;
+pub mod redact;
+pub mod remember;
+pub mod retrieve;
+pub mod scope;
+pub mod server;
+pub mod store;
+pub mod tokens;
+pub mod tools;

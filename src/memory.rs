@@ -1,0 +1,337 @@
+//! The one unit: a `Memory` is a piece of text with a kind, a scope, provenance and time.
+//!
+//! A message, a commit, a decision and a stashed segment differ in kind and lifecycle, not in machinery (documents
+//! 001, 003 §4 and 004 §3 each had a table of their own). Text, kind and provenance never change; mark, stash,
+//! expiry and tombstone are state beside it.
+
+use std::fmt;
+
+use crate::scope::SessionId;
+
+/// Milliseconds since 1970-01-01 UTC.
+pub type Millis = i64;
+
+/// The id of a memory: `m` and 13 characters of base 32, derived from what the memory is.
+///
+/// The same message of the same session, or the same commit, has the same id on every machine, so that a restored
+/// backup meets what is already there.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct MemoryId(String);
+
+impl MemoryId {
+    /// Returns the id of the memory of `kind` that `key` names within `session`.
+    pub fn derive(kind: Kind, session: Option<&SessionId>, key: &str) -> MemoryId {
+        let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 memory id");
+        for part in [kind.as_str(), session.map_or("", SessionId::as_str), key] {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part.as_bytes());
+        }
+        let bits = u64::from_le_bytes(hasher.finalize().as_bytes()[..8].try_into().expect("8 of 32 bytes"));
+        let digit = |place: u32| char::from(b"0123456789abcdefghjkmnpqrstvwxyz"[(bits >> (5 * place) & 31) as usize]);
+        MemoryId(std::iter::once('m').chain((0..13).map(digit)).collect())
+    }
+
+    /// Returns `text` as an id, or `None` where it can't be one.
+    pub fn parse(text: &str) -> Option<MemoryId> {
+        let text = text.trim();
+        let fits = text.len() == 14 && text.starts_with('m') && text.bytes().all(|b| b.is_ascii_alphanumeric());
+        fits.then(|| MemoryId(text.into()))
+    }
+
+    /// Returns the id as stored.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for MemoryId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// Declares an enum of words that are stored, parsed and shown by the same spelling.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum $name { $($(#[$variant_doc])* $variant,)+ }
+
+        impl $name {
+            /// Every value, in order.
+            pub const ALL: &'static [$name] = &[$($name::$variant,)+];
+
+            /// Returns the word it is stored and shown as.
+            pub fn as_str(self) -> &'static str {
+                match self { $($name::$variant => $word,)+ }
+            }
+
+            /// Returns the value spelled `word`, or `None`.
+            pub fn parse(word: &str) -> Option<$name> {
+                match word { $($word => Some($name::$variant),)+ _ => None }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.as_str())
+            }
+        }
+    };
+}
+
+words! {
+    /// What a memory is (documents 001 and 003 §4).
+    Kind {
+        /// One message of a conversation.
+        Message = "message",
+        /// A summary of messages.
+        Summary = "summary",
+        /// An exchange or a session, summarised.
+        Conversation = "conversation",
+        /// A git commit: message, stat and a bounded digest of its diff.
+        Commit = "commit",
+        /// Something that is so.
+        Fact = "fact",
+        /// Something decided, and why.
+        Decision = "decision",
+        /// A piece of code.
+        CodeBlock = "code_block",
+        /// A file, or part of one.
+        FileContent = "file_content",
+        /// An error message or a stack trace.
+        ErrorLog = "error_log",
+        /// Output of a program.
+        DebugOutput = "debug_output",
+        /// Where a task stands.
+        TaskState = "task_state",
+        /// What an inquiry found.
+        Research = "research",
+    }
+}
+
+words! {
+    /// Where a memory's text came from; the trust a reader may put in it.
+    Provenance {
+        /// A user typed it.
+        UserSaid = "user_said",
+        /// A model wrote it.
+        ModelSaid = "model_said",
+        /// A tool printed it.
+        ToolOutput = "tool_output",
+        /// It was read from a file.
+        File = "file",
+        /// It was read from a git commit.
+        GitCommit = "git_commit",
+        /// It was read from another program's history.
+        Imported = "imported",
+        /// It was computed from other memories.
+        Derived = "derived",
+    }
+}
+
+words! {
+    /// Who speaks in a message.
+    Role {
+        /// The person, or the agent that stands for one.
+        User = "user",
+        /// The model.
+        Assistant = "assistant",
+        /// A tool's result.
+        Tool = "tool",
+        /// Instructions of the client.
+        System = "system",
+    }
+}
+
+words! {
+    /// The kinds that are ranked together, so that none swamps another.
+    Group {
+        /// Conversations and summaries.
+        Conversation = "conversation",
+        /// Commits.
+        Commit = "commit",
+        /// Facts, decisions, research and task states.
+        Note = "note",
+        /// Messages.
+        Message = "message",
+        /// Code, files, logs and output: searched only when named.
+        Artifact = "artifact",
+    }
+}
+
+impl Kind {
+    /// Returns the kinds it is ranked with.
+    pub fn group(self) -> Group {
+        match self {
+            Kind::Conversation | Kind::Summary => Group::Conversation,
+            Kind::Commit => Group::Commit,
+            Kind::Fact | Kind::Decision | Kind::Research | Kind::TaskState => Group::Note,
+            Kind::Message => Group::Message,
+            Kind::CodeBlock | Kind::FileContent | Kind::ErrorLog | Kind::DebugOutput => Group::Artifact,
+        }
+    }
+}
+
+/// What a commit is beside its text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CommitRecord {
+    /// The full object id, hexadecimal.
+    pub sha: String,
+    /// The parents' full object ids, first parent first.
+    pub parents: Vec<String>,
+    /// A hash of what the diff changes, equal for a rebased or picked commit; `None` for merges and empty commits.
+    pub patch_id: Option<String>,
+    /// The paths it changed, the digest's order.
+    pub files: Vec<String>,
+}
+
+/// What makes a second write of a memory the same write.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Identity {
+    /// A key that names it within its kind and session: a client's message id, a commit's patch and time.
+    Named(String),
+    /// Its text, once redacted.
+    Text,
+    /// Nothing: every write is a new memory.
+    Fresh,
+}
+
+/// A memory on its way in: everything but what the write path adds.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// What it is.
+    pub kind: Kind,
+    /// Where its text came from.
+    pub provenance: Provenance,
+    /// The text, verbatim; redacted before anything else happens to it.
+    pub text: String,
+    /// What the text index sees instead of the text: a commit's, without its paths.
+    pub indexed: Option<String>,
+    /// The beginning of the text that is embedded and shown, where that isn't all: a commit's message.
+    pub lead: Option<String>,
+    /// The conversation it belongs to.
+    pub session: Option<SessionId>,
+    /// Who speaks, for messages.
+    pub role: Option<Role>,
+    /// The speaker's name, where it says more than the role.
+    pub speaker: Option<String>,
+    /// A line that names it: a commit's subject, a document's title.
+    pub title: Option<String>,
+    /// A tag to filter by.
+    pub topic: Option<String>,
+    /// The client's own id of it: a message id, or a commit's full id.
+    pub source_id: Option<String>,
+    /// The file it speaks of, relative to the project.
+    pub path: Option<String>,
+    /// The branch it was made on.
+    pub branch: Option<String>,
+    /// The commit that was checked out when it was made.
+    pub head_sha: Option<String>,
+    /// When it was said, made or committed.
+    pub time: Millis,
+    /// What its author thinks of it, 0 to 1.
+    pub importance: Option<f64>,
+    /// Ids of memories it refers to.
+    pub references: Vec<MemoryId>,
+    /// What makes a second write of it the same write.
+    pub identity: Identity,
+    /// What a commit is beside its text.
+    pub commit: Option<CommitRecord>,
+}
+
+impl Draft {
+    /// Returns a draft of `text` with everything optional left out.
+    pub fn new(kind: Kind, provenance: Provenance, text: impl Into<String>, time: Millis) -> Draft {
+        Draft {
+            kind,
+            provenance,
+            text: text.into(),
+            indexed: None,
+            lead: None,
+            session: None,
+            role: None,
+            speaker: None,
+            title: None,
+            topic: None,
+            source_id: None,
+            path: None,
+            branch: None,
+            head_sha: None,
+            time,
+            importance: None,
+            references: Vec::new(),
+            identity: Identity::Fresh,
+            commit: None,
+        }
+    }
+}
+
+/// A memory as stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Memory {
+    /// Its public id.
+    pub id: MemoryId,
+    /// Its row in the store; ascending in the order of writing.
+    pub seq: i64,
+    /// What it is.
+    pub kind: Kind,
+    /// Where its text came from.
+    pub provenance: Provenance,
+    /// The text, redacted, otherwise verbatim.
+    pub text: String,
+    /// The conversation it belongs to.
+    pub session: Option<SessionId>,
+    /// Its place in the conversation, from 0.
+    pub ordinal: Option<i64>,
+    /// Who speaks, for messages.
+    pub role: Option<Role>,
+    /// The speaker's name.
+    pub speaker: Option<String>,
+    /// A line that names it.
+    pub title: Option<String>,
+    /// A tag to filter by.
+    pub topic: Option<String>,
+    /// The client's own id of it.
+    pub source_id: Option<String>,
+    /// The file it speaks of.
+    pub path: Option<String>,
+    /// The branch it was made on.
+    pub branch: Option<String>,
+    /// The commit that was checked out when it was made.
+    pub head_sha: Option<String>,
+    /// When it was said, made or committed.
+    pub time: Millis,
+    /// What its author thinks of it, 0 to 1.
+    pub importance: Option<f64>,
+    /// Whether it was marked important.
+    pub marked: bool,
+    /// Tokens of the text (o200k).
+    pub tokens: i64,
+    /// What the text index sees instead of the text.
+    pub indexed: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_depends_on_every_part_and_on_where_parts_end() {
+        let session = |name| SessionId::parse(name);
+        let a = MemoryId::derive(Kind::Message, session("ab").as_ref(), "c");
+        let b = MemoryId::derive(Kind::Message, session("a").as_ref(), "bc");
+        let c = MemoryId::derive(Kind::Fact, session("ab").as_ref(), "c");
+        assert!(a != b && a != c);
+        assert_eq!(a, MemoryId::derive(Kind::Message, session("ab").as_ref(), "c"));
+        assert_eq!(MemoryId::parse(a.as_str()), Some(a));
+    }
+
+    #[test]
+    fn words_parse_as_they_print() {
+        for kind in Kind::ALL {
+            assert_eq!(Kind::parse(kind.as_str()), Some(*kind));
+        }
+        assert_eq!(Kind::parse("Message"), None);
+    }
+}

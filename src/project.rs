@@ -1,0 +1,174 @@
+//! Which project a call is about.
+//!
+//! A project is a repository with all its worktrees, or a directory that lies in none. Its id is random and kept in
+//! the git common directory, so that it survives moves and renames, worktrees share it and equal names don't
+//! collide; a copied repository brings a copied id, and gets a new one while the original still stands. Directories
+//! are keyed by their canonical path. `/` and the home directory are never projects: everything would be.
+
+use std::path::{Path, PathBuf};
+
+use crate::config::Config;
+use crate::error::{Context, Error, Kind, Result};
+use crate::git::{Repository, identity};
+use crate::git::identity::Written;
+use crate::memory::Millis;
+use crate::scope::ProjectId;
+use crate::store::Registry;
+
+/// A project that was found and registered.
+pub struct Project {
+    /// Its id.
+    pub id: ProjectId,
+    /// Its name: that of its directory when it was first seen.
+    pub name: String,
+    /// The root of the work tree that the call came from, or the directory.
+    pub root: PathBuf,
+    /// The folder of its store beneath `projects/` in the data directory.
+    pub folder: String,
+    /// Its repository, where it is one.
+    pub repository: Option<Repository>,
+}
+
+/// Returns the directory the call is about: the one that was named, else the working directory.
+pub fn directory(config: &Config) -> Result<PathBuf> {
+    const WAY_OUT: &str = "name a directory with --project or TIRO_PROJECT";
+    let Some(named) = config.project.clone().or_else(|| config.current_dir.clone()) else {
+        return Err(Error::new(Kind::NoProject, "the working directory is gone").hint(WAY_OUT));
+    };
+    let directory = named
+        .canonicalize()
+        .context(Kind::NoProject, || format!("cannot open the project `{}`", named.display()))
+        .map_err(|error| error.hint(WAY_OUT))?;
+    if !directory.is_dir() {
+        let message = format!("the project `{}` is not a directory", directory.display());
+        return Err(Error::new(Kind::NoProject, message).hint(WAY_OUT));
+    }
+    Ok(directory)
+}
+
+/// Finds the project of `directory` and registers it, `fresh` being the id it gets where it has none.
+///
+/// Errors with [`Kind::NoProject`] for `/` and the home directory.
+pub async fn find(
+    directory: &Path,
+    home: Option<&Path>,
+    registry: &Registry,
+    fresh: ProjectId,
+    now: Millis,
+) -> Result<Project> {
+    let repository = Repository::discover(directory)?;
+    let work_dir = repository.as_ref().and_then(Repository::work_dir);
+    let root = match &repository {
+        Some(repository) => work_dir.clone().unwrap_or_else(|| repository.common_dir()),
+        None => directory.to_owned(),
+    };
+    refuse_everything(&root, home)?;
+    let place = repository.as_ref().map_or_else(|| root.clone(), Repository::common_dir);
+    let place_name = place.to_string_lossy().into_owned();
+    let id = match &repository {
+        Some(_) => repository_id(&place, registry, fresh).await?,
+        None => registry.by_place(&place_name).await?.map_or(fresh, |row| row.id),
+    };
+    let (name, folder) = match registry.by_id(&id).await? {
+        Some(row) => {
+            if row.places.first() != Some(&place_name) {
+                registry.record(&id, &row.name, &row.folder, &place_name, now).await?;
+            }
+            (row.name, row.folder)
+        }
+        None => {
+            let name = name_of(&root);
+            let folder = format!("{}-{}", slug(&name), id.as_str());
+            registry.record(&id, &name, &folder, &place_name, now).await?;
+            (name, folder)
+        }
+    };
+    Ok(Project { id, name, root, folder, repository })
+}
+
+/// Returns the id kept in the repository, giving it one where it has none or only a copy of another's.
+///
+/// A repository that can't be written is known by its place, like a directory.
+async fn repository_id(common_dir: &Path, registry: &Registry, fresh: ProjectId) -> Result<ProjectId> {
+    let place = common_dir.to_string_lossy();
+    let kept = identity::read(common_dir)?.and_then(|text| ProjectId::parse(&text));
+    let written = match kept {
+        None => identity::write(common_dir, fresh.as_str())?,
+        Some(id) => {
+            let known = registry.by_id(&id).await?;
+            let original = known.and_then(|row| row.places.into_iter().find(|known| *known != *place));
+            let is_copy = original.is_some_and(|original| {
+                let holds = identity::read(Path::new(&original)).ok().flatten();
+                holds.is_some_and(|text| ProjectId::parse(&text).as_ref() == Some(&id))
+            });
+            if !is_copy || registry.by_place(&place).await?.is_some_and(|row| row.id == id) {
+                return Ok(id);
+            }
+            identity::replace(common_dir, fresh.as_str())?
+        }
+    };
+    match written {
+        Written::Id(id) => ProjectId::parse(&id).ok_or_else(|| {
+            Error::new(Kind::Git, format!("`{place}` holds a project id that is none"))
+                .hint("remove the file `tiro-project-id` there")
+        }),
+        Written::ReadOnly(_) => Ok(registry.by_place(&place).await?.map_or(fresh, |row| row.id)),
+    }
+}
+
+fn refuse_everything(root: &Path, home: Option<&Path>) -> Result<()> {
+    let home = home.and_then(|home| home.canonicalize().ok());
+    let what = match () {
+        () if root.parent().is_none() => "the root of the file system",
+        () if home.as_deref() == Some(root) => "the home directory",
+        () => return Ok(()),
+    };
+    Err(Error::new(Kind::NoProject, format!("{what} is no project"))
+        .hint("start in a repository or a directory of its own, or name one with --project or TIRO_PROJECT"))
+}
+
+fn name_of(root: &Path) -> String {
+    let name = root.file_name().map(|name| name.to_string_lossy().into_owned());
+    name.filter(|name| !name.is_empty()).unwrap_or_else(|| "project".into())
+}
+
+/// Returns `name` as part of a folder's name: lower-case letters, digits and dashes, at most 40.
+fn slug(name: &str) -> String {
+    let mut slug = String::new();
+    for c in name.chars().flat_map(char::to_lowercase) {
+        match c {
+            'a'..='z' | '0'..='9' => slug.push(c),
+            _ if slug.is_empty() || slug.ends_with('-') => {}
+            _ => slug.push('-'),
+        }
+        if slug.len() >= 40 {
+            break;
+        }
+    }
+    let slug = slug.trim_end_matches('-');
+    if slug.is_empty() { "project".into() } else { slug.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_named_after_the_project_in_plain_characters() {
+        assert_eq!(slug("My Project!"), "my-project");
+        assert_eq!(slug("../..//etc"), "etc");
+        assert_eq!(slug("日本語"), "project");
+    }
+
+    #[test]
+    fn the_root_and_the_home_are_refused_with_a_way_out() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        for root in [Path::new("/"), &home] {
+            let error = refuse_everything(root, Some(&home)).unwrap_err();
+            assert_eq!(error.kind(), Kind::NoProject);
+            assert!(error.way_out().unwrap().contains("--project"));
+        }
+        assert!(refuse_everything(&home.join("work"), Some(&home)).is_ok());
+    }
+}

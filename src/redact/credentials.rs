@@ -1,0 +1,289 @@
+//! Credentials told by the form around them: JWTs, addresses, authorisation headers, flags, AWS pairs.
+
+use std::ops::Range;
+
+use super::engine::{is_word, starts_word};
+use super::form::{Makeup, is_monotonous, is_stand_in, is_template, looks_random};
+
+/// Returns the JSON Web Token that begins at `start`; `read_until` is moved over what cannot begin another.
+pub(super) fn jwt(text: &[u8], start: usize, read_until: &mut usize) -> Option<Range<usize>> {
+    if !starts_word(text, start) {
+        return None;
+    }
+    let part = |at: usize| text[at..].iter().take_while(|b| is_word(**b) || **b == b'-').count();
+    let mut end = start + part(start);
+    let first = end;
+    // A later start within the first part would meet the same parts after it.
+    *read_until = first;
+    if first - start < 12 || text.get(first) != Some(&b'.') {
+        return None;
+    }
+    let payload = text[first + 1..].starts_with(b"eyJ");
+    let mut parts = 1;
+    while parts < 5 && text.get(end) == Some(&b'.') {
+        let length = part(end + 1);
+        if length == 0 && (parts > 1 || text.get(end + 1) != Some(&b'.')) {
+            break;
+        }
+        end += 1 + length;
+        parts += 1;
+    }
+    let whole = parts >= 3 || payload && end - first > 12;
+    (whole && !is_monotonous(&text[start..first])).then_some(start..end)
+}
+
+/// Returns the password in the address whose `://` begins at `at`; where only a user stands, a user that is a token.
+pub(super) fn url(text: &[u8], at: usize) -> Option<Range<usize>> {
+    let scheme =
+        text[..at].iter().rev().take(24).take_while(|b| b.is_ascii_alphanumeric() || b"+.-".contains(b));
+    let scheme = &text[at - scheme.count()..at];
+    if scheme.is_empty() {
+        return None;
+    }
+    let start = at + 3;
+    let (mut colon, mut sign, mut path) = (None, None, false);
+    // A password may hold what ought to be escaped; only a database's address is read past its first slash for it.
+    let store = || {
+        STORES.iter().any(|name| {
+            scheme.len() >= name.len() && scheme[..name.len()].eq_ignore_ascii_case(name.as_bytes())
+        })
+    };
+    for (place, &byte) in text.iter().enumerate().skip(start).take(300) {
+        match byte {
+            b':' if colon.is_none() && !path => colon = Some(place),
+            b':' if text[place..].starts_with(b"://") => break,
+            b'@' if !path
+                || colon.is_some() && text.get(place + 1).is_some_and(|b| is_word(*b) || *b == b'[') =>
+            {
+                sign = Some(place);
+            }
+            b'#' if path && sign.is_some() => {}
+            b'/' | b'?' | b'#' if sign.is_some() => break,
+            b'/' | b'?' | b'#' if colon.is_some() && (path || store()) => path = true,
+            b'/' | b'?' | b'#' => break,
+            b' ' | b'\t' | b'\r' | b'\n' | b'"' | b'\'' | b'`' | b'<' | b'>' | b'\\' | 0 => break,
+            _ => {}
+        }
+    }
+    let sign = sign?;
+    match colon.filter(|&colon| colon < sign) {
+        Some(colon) => {
+            let (user, password) = (&text[start..colon], &text[colon + 1..sign]);
+            let word = password.len() < 4 && password.iter().all(u8::is_ascii_lowercase);
+            let open = password.len() < 2
+                || word
+                || password.eq_ignore_ascii_case(user)
+                || is_template(password)
+                || password.iter().any(|b| b"{}()[]".contains(b))
+                || password.starts_with(b"$")
+                || password.iter().all(|b| b"*x.Xx-_".contains(b))
+                || WORDS.iter().any(|word| password.eq_ignore_ascii_case(word.as_bytes()));
+            (!open).then_some(colon + 1..sign)
+        }
+        None => {
+            let user = &text[start..sign];
+            (looks_random(user, 20) && !user.contains(&b'.')).then_some(start..sign)
+        }
+    }
+}
+
+/// Schemes, or their beginnings, whose addresses hold no path with an `@`.
+const STORES: &[&str] = &[
+    "postgres",
+    "mysql",
+    "mariadb",
+    "mongodb",
+    "redis",
+    "valkey",
+    "amqp",
+    "mssql",
+    "sqlserver",
+    "clickhouse",
+    "cockroach",
+    "oracle",
+    "cassandra",
+    "couchbase",
+    "nats",
+    "kafka",
+    "mqtt",
+    "smtp",
+    "imap",
+    "ftp",
+    "sftp",
+    "ldap",
+    "snowflake",
+    "db2",
+    "neo4j",
+    "bolt",
+    "influx",
+    "jdbc",
+];
+
+/// What documentation writes for a password in an address.
+const WORDS: &[&str] = &[
+    "password",
+    "passwd",
+    "pass",
+    "pwd",
+    "pw",
+    "secret",
+    "user",
+    "username",
+    "postgres",
+    "root",
+    "admin",
+    "guest",
+    "test",
+    "example",
+    "changeme",
+    "token",
+    "your-password",
+    "yourpassword",
+    "your_password",
+    "mypassword",
+    "xyz",
+    "db_password",
+    "mysql",
+    "redis",
+    "redacted",
+    "hidden",
+    "placeholder",
+    "dummy",
+    "testpass",
+    "x-oauth-basic",
+    "api_key",
+    "apikey",
+    "key",
+    "access_token",
+    "auth",
+    "passw0rd",
+    "my_password",
+    "my-password",
+];
+
+/// Returns the credentials after the word `Bearer` at `hit`.
+pub(super) fn bearer(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
+    let start = after_scheme(text, hit)?;
+    let run = text[start..].iter().take(4096).take_while(|b| is_word(**b) || b"-.~+/=".contains(b)).count();
+    let mut end = start + run;
+    while end > start && text[end - 1] == b'.' {
+        end -= 1;
+    }
+    let token = &text[start..end];
+    (looks_random(token, 16) && !is_stand_in(token)).then_some(start..end)
+}
+
+/// Returns the credentials after the word `Basic` at `hit`: the base64 of `user:password`.
+pub(super) fn basic(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
+    let start = after_scheme(text, hit)?;
+    let run = text[start..]
+        .iter()
+        .take(1024)
+        .take_while(|b| b.is_ascii_alphanumeric() || b"+/=".contains(b))
+        .count();
+    let decoded = base64(&text[start..start + run])?;
+    let colon = decoded.iter().position(|b| *b == b':')?;
+    let plain = decoded.iter().all(|b| (b' '..=b'~').contains(b));
+    let named = WORDS.iter().any(|word| decoded[colon + 1..].eq_ignore_ascii_case(word.as_bytes()));
+    (run >= 8 && plain && !named).then_some(start..start + run)
+}
+
+/// Returns where the credentials begin that follow the scheme at `hit`.
+fn after_scheme(text: &[u8], hit: &Range<usize>) -> Option<usize> {
+    if !starts_word(text, hit.start) {
+        return None;
+    }
+    let rest = &text[hit.end..];
+    if rest.starts_with(b"%20") {
+        return Some(hit.end + 3);
+    }
+    let space = rest.iter().take(8).take_while(|b| matches!(b, b' ' | b'\t' | b'+' | b':')).count();
+    (space > 0).then_some(hit.end + space)
+}
+
+/// Decodes standard base64, padded or not.
+fn base64(text: &[u8]) -> Option<Vec<u8>> {
+    let text = text.strip_suffix(b"==").or(text.strip_suffix(b"=")).unwrap_or(text);
+    let mut bytes = Vec::with_capacity(text.len() * 3 / 4);
+    let (mut bits, mut held) = (0u32, 0);
+    for &byte in text {
+        let value = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(value);
+        held += 6;
+        if held >= 8 {
+            held -= 8;
+            bytes.push((bits >> held) as u8);
+        }
+    }
+    Some(bytes)
+}
+
+/// Returns the password given with the flag at `hit` to a command earlier on the line.
+pub(super) fn user_flag(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
+    let flag = text[hit.clone()].trim_ascii_start();
+    let mut at = hit.end;
+    let space = text[at..].iter().take(8).take_while(|b| matches!(b, b' ' | b'=')).count();
+    at += space;
+    let quote = text.get(at).copied().filter(|b| matches!(b, b'"' | b'\''));
+    at += usize::from(quote.is_some());
+    let ends = |b: u8| {
+        b == b'\n' || b == b'\\' || Some(b) == quote || quote.is_none() && b" \t\r\"'`;|&)".contains(&b)
+    };
+    let run = text[at..].iter().take(200).position(|b| ends(*b)).unwrap_or(text.len().min(at + 200) - at);
+    let value = &text[at..at + run];
+    let line = &text[hit.start.saturating_sub(240)..hit.start];
+    let line = &line[line.iter().rposition(|b| *b == b'\n').map_or(0, |place| place + 1)..];
+    let command = |names: &[&str]| {
+        names.iter().any(|name| line.windows(name.len()).any(|window| window == name.as_bytes()))
+    };
+    let start = match flag {
+        b"-p" if space == 0 => command(&["mysql", "mariadb"]).then_some(at)?,
+        b"-p" => command(&["login", "sshpass"]).then_some(at)?,
+        _ => {
+            let colon = value.iter().position(|b| *b == b':')?;
+            let known = command(&["curl", "wget", "http", "aria2c"]);
+            (known && space > 0 && colon > 0).then_some(at + colon + 1)?
+        }
+    };
+    let password = &text[start..at + run];
+    let weak = Makeup::of(password).digits == 0 && flag == b"-p";
+    let open = password.len() < 4
+        || weak
+        || password.contains(&b'$') && is_stand_in(password)
+        || is_stand_in(password)
+        || WORDS.iter().any(|word| password.eq_ignore_ascii_case(word.as_bytes()));
+    (!open && std::str::from_utf8(password).is_ok()).then_some(start..at + run)
+}
+
+/// Returns the secret access key within a line or two after the AWS access key id at `start`.
+pub(super) fn aws_pair(text: &[u8], start: usize) -> Option<Range<usize>> {
+    let id = text.get(start..start + 20)?;
+    let whole = id.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit()) && starts_word(text, start);
+    if !whole || text.get(start + 20).is_some_and(|b| is_word(*b)) {
+        return None;
+    }
+    let kind = |b: u8| b.is_ascii_alphanumeric() || b == b'/' || b == b'+';
+    let mut at = start + 20;
+    let limit = text.len().min(at + 160);
+    while at < limit {
+        if !kind(text[at]) {
+            at += 1;
+            continue;
+        }
+        let run = text[at..].iter().take(41).take_while(|b| kind(**b)).count();
+        let key = &text[at..at + run];
+        let makeup = Makeup::of(key);
+        if run == 40 && makeup.upper > 0 && makeup.lower > 0 && looks_random(key, 40) {
+            return Some(at..at + run);
+        }
+        at += run;
+    }
+    None
+}

@@ -1,0 +1,294 @@
+//! Finds secrets: one pass of Aho–Corasick over all literals, and at each literal the rules it belongs to.
+//!
+//! The automaton is the only thing that reads the whole text. A rule reads around a literal, anchored, a bounded way
+//! (see [`rules`]), so the whole is linear in the text whatever the text is. The automaton is built at
+//! first use and shared by the process; a rule's own machine, a dense DFA of some kilobytes, is built when one of its
+//! literals is first met: most never are.
+
+use std::ops::Range;
+use std::sync::{LazyLock, OnceLock};
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind, MatchKind};
+use regex_automata::dfa::{Automaton, StartKind, dense};
+use regex_automata::nfa::thompson;
+use regex_automata::util::syntax;
+use regex_automata::{Anchored, Input};
+
+use super::rules::{Before, Edge, Rule, Scanner, Shape, rules};
+use super::{assignment, blocks, credentials, form};
+
+/// A secret found: where it stands and by which rule.
+#[derive(Debug, Clone)]
+pub(super) struct Span {
+    pub range: Range<usize>,
+    pub rule: &'static Rule,
+}
+
+/// Returns the secrets in `text`, in order and apart from one another.
+pub(super) fn scan(text: &str) -> Vec<Span> {
+    ENGINE.scan(text.as_bytes())
+}
+
+static ENGINE: LazyLock<Engine> = LazyLock::new(Engine::build);
+
+struct Engine {
+    literals: AhoCorasick,
+    /// For each literal, the rules it belongs to; none for the beginning of a mark.
+    owners: Vec<Vec<u16>>,
+    rules: Vec<&'static Rule>,
+    machines: Vec<OnceLock<Option<Machine>>>,
+}
+
+type Machine = dense::DFA<Vec<u32>>;
+
+impl Engine {
+    fn build() -> Engine {
+        let rules: Vec<&'static Rule> = rules().collect();
+        let mut literals: Vec<(String, u16)> = Vec::new();
+        for (number, rule) in rules.iter().enumerate() {
+            for &literal in rule.literals {
+                let number = u16::try_from(number).expect("the table has fewer rules than that");
+                literals.push((literal.to_owned(), number));
+                if rule.literals_are_words() {
+                    literals.extend(spellings(literal).map(|spelling| (spelling, number)));
+                }
+            }
+        }
+        literals.sort();
+        literals.dedup();
+        let mut patterns: Vec<String> = vec![MARK.to_owned()];
+        let mut owners: Vec<Vec<u16>> = vec![Vec::new()];
+        for (literal, rule) in literals {
+            if patterns.last() != Some(&literal) {
+                patterns.push(literal);
+                owners.push(Vec::new());
+            }
+            owners.last_mut().expect("one was pushed above").push(rule);
+        }
+        let literals = AhoCorasick::builder()
+            .match_kind(MatchKind::Standard)
+            .kind(Some(AhoCorasickKind::DFA))
+            .prefilter(false)
+            .build(&patterns)
+            .expect("some hundreds of short literals fit an automaton");
+        let machines = rules.iter().map(|_| OnceLock::new()).collect();
+        Engine { literals, owners, rules, machines }
+    }
+
+    fn scan(&self, text: &[u8]) -> Vec<Span> {
+        let mut found = Found::default();
+        for hit in self.literals.find_overlapping_iter(text) {
+            let owners = &self.owners[hit.pattern().as_usize()];
+            if owners.is_empty() {
+                found.marks.extend(mark_at(text, hit.start()));
+            }
+            if found.read_until.is_empty() {
+                found.read_until = vec![0; self.rules.len()];
+            }
+            for &rule in owners {
+                self.try_rule(text, hit.range(), usize::from(rule), &mut found);
+            }
+        }
+        let private = || self.rules.iter().find(|rule| rule.id == "private").expect("the table has it");
+        for range in blocks::private(text, &found.tags) {
+            found.spans.push(Span { range, rule: private() });
+        }
+        merged(found)
+    }
+
+    fn try_rule(&self, text: &[u8], hit: Range<usize>, number: usize, found: &mut Found) {
+        let rule = self.rules[number];
+        if hit.start < found.read_until[number] {
+            return;
+        }
+        let range = match &rule.shape {
+            Shape::Token { before, edge, .. } => self.token(text, &hit, number, *before, *edge, found),
+            Shape::Named { .. } => assignment::named(text, &hit).and_then(|start| {
+                let end = self.matched(text, start, number)?;
+                let secret = &text[start..end];
+                let whole = !text.get(end).is_some_and(|&b| is_word(b) || b == b'-');
+                (whole && form::entropy(secret) >= rule.entropy && form::looks_random(secret, 16))
+                    .then_some(start..end)
+            }),
+            Shape::Scanned(scanner) => match scanner {
+                Scanner::Private => {
+                    found.tags.push(hit.start);
+                    None
+                }
+                Scanner::PrivateKey => blocks::private_key(text, hit.start),
+                Scanner::KeyBody => blocks::key_body(text, hit.start),
+                Scanner::Putty => blocks::putty(text, hit.end),
+                Scanner::Jwt => credentials::jwt(text, hit.start, &mut found.read_until[number]),
+                Scanner::Url => credentials::url(text, hit.start),
+                Scanner::Bearer => credentials::bearer(text, &hit),
+                Scanner::Basic => credentials::basic(text, &hit),
+                Scanner::UserFlag => credentials::user_flag(text, &hit),
+                Scanner::AwsPair => credentials::aws_pair(text, hit.start),
+                Scanner::Password => assignment::password(text, &hit),
+                Scanner::Secret => assignment::secret(text, &hit),
+            },
+        };
+        if let Some(range) = range {
+            found.read_until[number] = found.read_until[number].max(range.end);
+            found.spans.push(Span { range, rule });
+        }
+    }
+
+    fn token(
+        &self,
+        text: &[u8],
+        hit: &Range<usize>,
+        number: usize,
+        before: Before,
+        edge: Edge,
+        found: &mut Found,
+    ) -> Option<Range<usize>> {
+        let start = match before {
+            Before::Nothing => hit.start,
+            Before::Digits(most) => run_before(text, hit.start, most, |b| b.is_ascii_digit())?,
+            Before::Hex(most) => run_before(text, hit.start, most, |b| b.is_ascii_hexdigit())?,
+            Before::Word(most) => run_before(text, hit.start, most, |b| is_word(b) || b == b'~')?,
+            Before::Base64(most) => run_before(text, hit.start, most, |b| is_word(b) || b"+/-".contains(&b))?,
+        };
+        let alone = edge != Edge::Open;
+        if alone && before == Before::Nothing && !starts_word(text, start) {
+            return None;
+        }
+        let end = self.matched(text, start, number)?;
+        if alone && text.get(end).is_some_and(|&b| is_word(b)) {
+            return None;
+        }
+        // Found or not, nothing this rule tells begins within: it would be a part of what was just judged.
+        found.read_until[number] = end;
+        let secret = &text[start..end];
+        let drawn = &text[if before == Before::Nothing { hit.end.min(end) } else { start }..end];
+        let random = edge != Edge::Random || form::looks_random(drawn, 0) && !in_base64(text, start, end);
+        (random && form::entropy(secret) >= self.rules[number].entropy).then_some(start..end)
+    }
+
+    /// Returns where the match of the rule's pattern that begins at `start` ends.
+    fn matched(&self, text: &[u8], start: usize, number: usize) -> Option<usize> {
+        let machine = self.machines[number].get_or_init(|| match &self.rules[number].shape {
+            Shape::Token { pattern, .. } | Shape::Named { pattern } => Some(machine(pattern)),
+            Shape::Scanned(_) => None,
+        });
+        let input = Input::new(text).range(start..).anchored(Anchored::Yes);
+        machine.as_ref()?.try_search_fwd(&input).ok()?.map(|end| end.offset())
+    }
+}
+
+/// Builds the machine of a pattern of the table.
+pub(super) fn machine(pattern: &str) -> Machine {
+    dense::Builder::new()
+        .configure(dense::Config::new().start_kind(StartKind::Anchored))
+        .syntax(syntax::Config::new().unicode(false).utf8(false))
+        .thompson(thompson::Config::new().utf8(false))
+        .build(pattern)
+        .expect("the patterns of the table are valid, which a test holds")
+}
+
+/// What a scan gathers.
+#[derive(Default)]
+struct Found {
+    spans: Vec<Span>,
+    /// The marks that an earlier redaction left.
+    marks: Vec<Range<usize>>,
+    /// Where something like a `<private>` tag begins.
+    tags: Vec<usize>,
+    /// For each rule, how far it has judged.
+    read_until: Vec<usize>,
+}
+
+/// Joins what overlaps under the rule that knows most, and leaves the marks of earlier redactions as they are.
+fn merged(found: Found) -> Vec<Span> {
+    let Found { mut spans, marks, .. } = found;
+    spans.retain(|span| span.rule.rank() >= BLOCK_RANK || !touches(&marks, &span.range));
+    spans.sort_by_key(|span| (span.range.start, std::cmp::Reverse(span.range.end)));
+    let mut apart: Vec<Span> = Vec::with_capacity(spans.len());
+    for span in spans {
+        match apart.last_mut() {
+            Some(last) if span.range.start < last.range.end => {
+                if span.rule.rank() > last.rule.rank() {
+                    last.rule = span.rule;
+                }
+                last.range.end = last.range.end.max(span.range.end);
+            }
+            _ => apart.push(span),
+        }
+    }
+    apart
+}
+
+/// From this rank on a rule finds whole blocks, which take the marks inside with them.
+const BLOCK_RANK: u8 = 5;
+
+/// Whether one of the ordered `marks` overlaps `range`.
+fn touches(marks: &[Range<usize>], range: &Range<usize>) -> bool {
+    let next = marks.partition_point(|mark| mark.end <= range.start);
+    marks.get(next).is_some_and(|mark| mark.start < range.end)
+}
+
+/// How a mark begins.
+pub(super) const MARK: &str = "[REDACTED:";
+
+/// Returns the whole mark that begins at `start`: a known rule's id and eight hexadecimal digits.
+fn mark_at(text: &[u8], start: usize) -> Option<Range<usize>> {
+    let id = start + MARK.len();
+    let colon = id + text[id..].iter().take(48).position(|&b| b == b':')?;
+    let known = rules().any(|rule| rule.id.as_bytes() == &text[id..colon]);
+    let digest = text.get(colon + 1..colon + 9)?;
+    let whole = digest.iter().all(u8::is_ascii_hexdigit) && text.get(colon + 9) == Some(&b']');
+    (known && whole).then_some(start..colon + 10)
+}
+
+/// Returns `word` in lower case, capitalised and in upper case.
+fn spellings(word: &str) -> impl Iterator<Item = String> {
+    let letter = word.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(0);
+    let mut capitalised = word.to_owned();
+    capitalised[..=letter].make_ascii_uppercase();
+    [word.to_ascii_lowercase(), word.to_ascii_uppercase(), capitalised].into_iter()
+}
+
+/// Whether `byte` is an ASCII letter, digit or `_`.
+pub(super) fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_'
+}
+
+/// Whether a token may begin at `at`: after nothing, after no word, or after an escape that ends in a letter.
+pub(super) fn starts_word(text: &[u8], at: usize) -> bool {
+    if at == 0 || !is_word(text[at - 1]) {
+        return true;
+    }
+    let back = |n: usize| at.checked_sub(n).map_or(0, |place| text[place]);
+    let hex = |n: usize| (1..=n).all(|place| back(place).is_ascii_hexdigit());
+    let escaped = back(2) == b'\\' && b"nrtbfv0".contains(&back(1));
+    let percent = back(3) == b'%' && hex(2);
+    let unicode =
+        back(6) == b'\\' && back(5) == b'u' && hex(4) || back(4) == b'\\' && back(3) == b'x' && hex(2);
+    let colour = back(1) == b'm' && {
+        let parameters =
+            text[..at - 1].iter().rev().take(8).take_while(|b| b.is_ascii_digit() || **b == b';');
+        back(2 + parameters.count()) == b'['
+    };
+    escaped || percent || unicode || colour
+}
+
+/// Whether the bytes on both sides show that what stands between is a piece of base64.
+fn in_base64(text: &[u8], start: usize, end: usize) -> bool {
+    start > 0 && b"+/".contains(&text[start - 1]) && text.get(end).is_some_and(|b| b"+/=".contains(b))
+}
+
+/// Returns where the run of at most `most` bytes of a kind that ends at `end` begins, if nothing of it stands before.
+fn run_before(text: &[u8], end: usize, most: usize, kind: impl Fn(u8) -> bool) -> Option<usize> {
+    let run = text[..end].iter().rev().take(most + 1).take_while(|b| kind(**b)).count();
+    let mut start = end - run.min(most);
+    // What ends an escape is not of the run.
+    let escape =
+        (1..=3).find(|n| start + n < end && is_word(text[start + n - 1]) && starts_word(text, start + n));
+    if run <= most
+        && let Some(escape) = escape
+    {
+        start += escape;
+    }
+    (start < end && (run <= most || starts_word(text, start))).then_some(start)
+}

@@ -1,0 +1,106 @@
+//! The write path: redact → chunk → count → index and embed → store.
+//!
+//! Redaction comes before anything else looks at a text. Nothing here waits for a model: without a loaded one, or
+//! for more text than embeds in a moment, the chunks are stored as pending and are lexically searchable at once.
+
+mod prepare;
+
+use crate::embed::Embedder;
+use crate::error::Result;
+use crate::memory::{Draft, Millis};
+use crate::redact::Redactor;
+use crate::scope::Scope;
+use crate::store::{PreparedMemory, Receipt, Store};
+
+pub use prepare::{pending_text, prepare};
+
+/// Chunks embedded while a write waits, at most: some 20 ms. Arbitrary.
+const EMBEDDED_AT_ONCE: usize = 8;
+
+/// What a write did, and what was taken out of it.
+#[derive(Clone, Debug, Default)]
+pub struct Remembered {
+    /// What the store did.
+    pub receipt: Receipt,
+    /// Secrets that were replaced, by rule, in rule order.
+    pub redactions: Vec<(String, usize)>,
+}
+
+/// Stores `drafts` in order and says what became of each; durable when it returns.
+///
+/// `fresh` gives a random key to each draft without an idempotency key. `on_batch` hears how many drafts are durable
+/// so far.
+pub async fn remember(
+    store: &Store,
+    scope: &Scope,
+    redactor: &Redactor,
+    embedder: Option<&dyn Embedder>,
+    drafts: Vec<Draft>,
+    now: Millis,
+    mut fresh: impl FnMut() -> [u8; 16],
+    on_batch: impl FnMut(usize) + Send,
+) -> Result<Remembered> {
+    let mut redactions = std::collections::BTreeMap::<String, usize>::new();
+    let mut memories: Vec<PreparedMemory> = Vec::with_capacity(drafts.len());
+    for draft in drafts {
+        let (memory, found) = prepare(redactor, draft, &mut fresh);
+        for (rule, count) in found {
+            *redactions.entry(rule).or_default() += count;
+        }
+        memories.push(memory);
+    }
+    if let Some(embedder) = embedder {
+        embed_few(embedder, &mut memories);
+    }
+    let receipt = store.save(scope, memories, now, on_batch).await?;
+    Ok(Remembered { receipt, redactions: redactions.into_iter().collect() })
+}
+
+/// Embeds the chunks where they are few; leaves them pending otherwise, or where embedding fails.
+fn embed_few(embedder: &dyn Embedder, memories: &mut [PreparedMemory]) {
+    let chunks = memories.iter().map(|memory| memory.chunks.len()).sum::<usize>();
+    if chunks > EMBEDDED_AT_ONCE {
+        return;
+    }
+    let mut chunks: Vec<_> = memories.iter_mut().flat_map(|memory| &mut memory.chunks).collect();
+    let texts: Vec<&str> = chunks.iter().map(|chunk| chunk.embedded.as_str()).collect();
+    let Ok(embeddings) = embed_whole(embedder, &texts, 1) else { return };
+    for (chunk, embedding) in chunks.iter_mut().zip(embeddings) {
+        chunk.embedding = Some((embedder.space().to_string(), embedding));
+    }
+}
+
+/// Returns an embedding for each text, read to its end: one that is longer than the embedder reads is embedded in
+/// pieces, and their mean, normalised, stands for it.
+///
+/// Errors as [`Embedder::embed`] does.
+pub fn embed_whole(embedder: &dyn Embedder, texts: &[&str], threads: usize) -> Result<Vec<Vec<f32>>> {
+    let mut pieces: Vec<&str> = Vec::with_capacity(texts.len());
+    let mut ends: Vec<usize> = Vec::with_capacity(texts.len());
+    for text in texts {
+        // A token is at least a byte.
+        if text.len() < embedder.max_tokens() || embedder.count(text) <= embedder.max_tokens() {
+            pieces.push(text);
+        } else {
+            pieces.extend(embedder.split(text, embedder.max_tokens(), 0).into_iter().map(|range| &text[range]));
+        }
+        ends.push(pieces.len());
+    }
+    let mut embeddings = embedder.embed(&pieces, threads)?.into_iter();
+    let mut start = 0;
+    let mean = |end: usize| {
+        let mut parts = embeddings.by_ref().take(end - std::mem::replace(&mut start, end));
+        let mut sum = parts.next().unwrap_or_else(|| vec![0.0; embedder.dimensions()]);
+        let mut is_mean = false;
+        for part in parts {
+            is_mean = true;
+            sum.iter_mut().zip(part).for_each(|(sum, value)| *sum += value);
+        }
+        if is_mean {
+            let length = sum.iter().map(|value| value * value).sum::<f32>().sqrt().max(f32::MIN_POSITIVE);
+            sum.iter_mut().for_each(|value| *value /= length);
+        }
+        sum
+    };
+    Ok(ends.into_iter().map(mean).collect())
+}

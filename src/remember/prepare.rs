@@ -1,0 +1,89 @@
+//! Makes a draft ready to be stored: redacted, identified, chunked, counted. Pure.
+
+use crate::chunk::excerpt::Shown;
+use crate::chunk::index_text::About;
+use crate::chunk::{Chunk, chunks};
+use crate::memory::{Draft, Identity, MemoryId};
+use crate::redact::Redactor;
+use crate::store::{PendingChunk, PreparedChunk, PreparedMemory};
+use crate::tokens::Tokenizer;
+
+/// Tokens of a chunk at most (o200k): an excerpt is one chunk, and with its header it fits the embedder's 256 tokens
+/// of most scripts. What doesn't is embedded in pieces, never cut.
+const CHUNK_TOKENS: usize = 150;
+
+/// Tokens that neighbouring chunks share, so that a sentence at the border is whole in one of them.
+const OVERLAP_TOKENS: usize = 16;
+
+/// Returns the memory that `draft` becomes, and the secrets replaced in it by rule.
+///
+/// `fresh` gives a random key where nothing else makes a second write the same write.
+pub fn prepare(
+    redactor: &Redactor,
+    mut draft: Draft,
+    fresh: &mut impl FnMut() -> [u8; 16],
+) -> (PreparedMemory, Vec<(String, usize)>) {
+    let mut found: Vec<(String, usize)> = Vec::new();
+    let mut clean = |text: &mut String| {
+        let redacted = redactor.redact(text);
+        found.extend(redacted.found.iter().map(|finding| (finding.rule.to_string(), finding.count)));
+        if let std::borrow::Cow::Owned(cleaned) = redacted.text {
+            *text = cleaned;
+        }
+    };
+    clean(&mut draft.text);
+    for field in [
+        &mut draft.indexed,
+        &mut draft.lead,
+        &mut draft.speaker,
+        &mut draft.title,
+        &mut draft.topic,
+        &mut draft.source_id,
+        &mut draft.path,
+        &mut draft.branch,
+    ] {
+        field.iter_mut().for_each(&mut clean);
+    }
+    if let Identity::Named(key) = &mut draft.identity {
+        clean(key);
+    }
+    if let Some(commit) = &mut draft.commit {
+        commit.files.iter_mut().for_each(&mut clean);
+    }
+
+    let key = match &draft.identity {
+        Identity::Named(key) => key.clone(),
+        Identity::Text => format!("text:{}", blake3::hash(draft.text.trim().as_bytes()).to_hex()),
+        Identity::Fresh => format!("fresh:{}", blake3::hash(&fresh()).to_hex()),
+    };
+    let id = MemoryId::derive(draft.kind, draft.session.as_ref(), &key);
+    let about = About::from(&draft);
+    let shown = Shown::of_draft(&draft, &id);
+    // Where redaction joined the beginning with what follows, all of it is embedded.
+    let lead = draft.lead.as_deref().filter(|lead| draft.text.starts_with(lead)).unwrap_or(&draft.text);
+    let pieces = chunks(lead, &|text| Tokenizer::O200k.count(text).high, CHUNK_TOKENS, OVERLAP_TOKENS);
+    let chunks = pieces
+        .into_iter()
+        .map(|Chunk { start, end }| {
+            let piece = &draft.text[start..end];
+            let tokens = Tokenizer::O200k.count(&shown.excerpt(piece)).high as i64;
+            PreparedChunk { start, end, tokens, embedded: about.embedded(piece), embedding: None }
+        })
+        .collect();
+    let tokens = Tokenizer::O200k.count(&draft.text).high as i64;
+    (PreparedMemory { id, tokens, chunks, draft }, found)
+}
+
+/// Returns the text whose embedding stands for a chunk that waits.
+pub fn pending_text(chunk: &PendingChunk) -> String {
+    let about = About {
+        kind: chunk.kind,
+        role: chunk.role,
+        speaker: chunk.speaker.as_deref(),
+        title: chunk.title.as_deref(),
+        topic: chunk.topic.as_deref(),
+        path: chunk.path.as_deref(),
+        time: chunk.time,
+    };
+    about.embedded(&chunk.text)
+}

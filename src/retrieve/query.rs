@@ -1,0 +1,87 @@
+//! Turns a question into the words to look for.
+
+/// Words that say nothing about what is asked for. English only: in other languages all words count.
+const STOPWORDS: &str = "a about above after again against all also am an and any are aren as at be because been \
+    before being below between both but by can could couldn d did didn do does doesn doing don down during each else \
+    ever few for from further get gets got had hadn has hasn have haven having he her here hers herself him himself \
+    his how i if in into is isn it its itself just let ll m ma me might mightn more most must mustn my myself no nor \
+    not now o of off on once one only or other our ours ourselves out over own re s same shall shan she should \
+    shouldn so some such t than that the their theirs them themselves then there these they this those through to \
+    too under until up us ve very was wasn we were weren what when where whether which while who whom whose why will \
+    with won would wouldn y you your yours yourself yourselves";
+
+/// Words looked for at most: the longest question is about few things, a pasted log about none. Arbitrary.
+const MOST_TERMS: usize = 48;
+
+/// Bytes of a question that are read: words further on say nothing new. Arbitrary.
+const MOST_BYTES: usize = 8 * 1024;
+
+/// Returns the words of `query` that are worth looking for, in order, each once, in lower case; all its words where
+/// only stopwords are left.
+///
+/// Identifiers come whole and in parts, as the index holds them.
+pub fn terms(query: &str) -> Vec<String> {
+    let query = &query[..query.floor_char_boundary(MOST_BYTES)];
+    let words = words(query);
+    let mut terms: Vec<String> = Vec::new();
+    for word in words.iter().filter(|word| !is_stopword(word)) {
+        if !terms.contains(word) {
+            terms.push(word.clone());
+        }
+    }
+    if terms.is_empty() {
+        terms = words;
+        terms.dedup();
+    }
+    terms.truncate(MOST_TERMS);
+    terms
+}
+
+fn is_stopword(word: &str) -> bool {
+    STOPWORDS.split(' ').any(|stopword| stopword == word)
+}
+
+/// Returns the words of `text`, camel-case identifiers whole, then in parts.
+fn words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
+        words.push(word.to_lowercase());
+        let mut start = 0;
+        let bytes = word.as_bytes();
+        for at in 1..bytes.len() {
+            let is_border = bytes[at].is_ascii_uppercase() && bytes[at - 1].is_ascii_lowercase();
+            if is_border {
+                words.push(word[start..at].to_lowercase());
+                start = at;
+            }
+        }
+        if start > 0 {
+            words.push(word[start..].to_lowercase());
+        }
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stopwords_go_unless_nothing_else_is_there() {
+        assert_eq!(terms("When did Caroline go to the support group?"), ["caroline", "go", "support", "group"]);
+        assert_eq!(terms("what is it"), ["what", "is", "it"]);
+        assert_eq!(terms("  ?! "), Vec::<String>::new());
+    }
+
+    #[test]
+    fn identifiers_come_whole_and_in_parts() {
+        assert_eq!(terms("HttpClient --squeeze-blank"), ["httpclient", "http", "client", "squeeze", "blank"]);
+    }
+
+    #[test]
+    fn a_megabyte_of_words_is_a_few_terms() {
+        let long: String = (0..200_000).map(|n| format!("word{n} ")).collect();
+        assert_eq!(terms(&long).len(), MOST_TERMS);
+        assert!(terms(&"é".repeat(1 << 20)).len() == 1);
+    }
+}

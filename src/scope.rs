@@ -1,0 +1,125 @@
+//! Who may see what: owner → project → session.
+//!
+//! A scope is a required argument of every call to the store. Nothing is readable across owners, a store holds one
+//! project, and a search says which sessions it covers: there is no default that mixes.
+
+use std::fmt;
+
+/// The principal memories belong to: the operating system's user on stdio.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct OwnerId(String);
+
+impl OwnerId {
+    /// Returns the owner named `name`, as the door that authenticated it spells it.
+    pub fn new(name: impl Into<String>) -> OwnerId {
+        OwnerId(name.into())
+    }
+
+    /// Returns the name as stored.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The random id of a project: 16 lower-case hexadecimal digits, kept in the git common directory.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct ProjectId(String);
+
+impl ProjectId {
+    /// The id under which memories that belong to the owner rather than to a project are stored.
+    pub fn owner_wide() -> ProjectId {
+        ProjectId("owner".into())
+    }
+
+    /// Returns `text` as an id, or `None` where it isn't 16 lower-case hexadecimal digits.
+    pub fn parse(text: &str) -> Option<ProjectId> {
+        let text = text.trim();
+        let digits = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        (text.len() == 16 && text.bytes().all(digits)).then(|| ProjectId(text.into()))
+    }
+
+    /// Returns the id made of 8 random bytes.
+    pub fn from_random(bytes: [u8; 8]) -> ProjectId {
+        ProjectId(format!("{:016x}", u64::from_be_bytes(bytes)))
+    }
+
+    /// Returns the id as stored.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+/// The name of one conversation, chosen by the agent: 1 to 200 bytes without control characters.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct SessionId(String);
+
+impl SessionId {
+    /// The longest name, in bytes. Arbitrary: long enough for a path or two UUIDs.
+    pub const MAX_BYTES: usize = 200;
+
+    /// Returns `name` as a session id, or `None` where it is empty, too long or holds control characters.
+    pub fn parse(name: &str) -> Option<SessionId> {
+        let name = name.trim();
+        let fits = !name.is_empty() && name.len() <= SessionId::MAX_BYTES;
+        (fits && !name.chars().any(char::is_control)).then(|| SessionId(name.into()))
+    }
+
+    /// Returns the name.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// The sessions a call covers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Sessions {
+    /// Every session of the project, and what belongs to none.
+    All,
+    /// Only these; what belongs to no session is left out.
+    Only(Vec<SessionId>),
+}
+
+/// What a call may touch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Scope {
+    /// Whose memories.
+    pub owner: OwnerId,
+    /// Of which project.
+    pub project: ProjectId,
+    /// Of which sessions.
+    pub sessions: Sessions,
+}
+
+impl Scope {
+    /// Returns the scope of every session of `project`.
+    pub fn project(owner: OwnerId, project: ProjectId) -> Scope {
+        Scope { owner, project, sessions: Sessions::All }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_project_id_is_sixteen_hex_digits() {
+        assert!(ProjectId::parse("0123456789abcdef\n").is_some());
+        for bad in ["", "0123456789ABCDEF", "0123456789abcde", "../../etc/passwd", "0123456789abcdefg"] {
+            assert!(ProjectId::parse(bad).is_none(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_session_id_has_no_control_characters_and_an_end() {
+        assert_eq!(SessionId::parse(" auth refactor ").unwrap().as_str(), "auth refactor");
+        assert!(SessionId::parse("").is_none());
+        assert!(SessionId::parse("a\u{0}b").is_none());
+        assert!(SessionId::parse(&"x".repeat(201)).is_none());
+    }
+}

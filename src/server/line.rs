@@ -1,0 +1,228 @@
+//! Reads one line as a JSON-RPC message, or says what is wrong with it.
+//!
+//! Nothing that a line holds may end the server or leave a client waiting for an answer that never comes: whatever
+//! asks for an answer gets one, with its own id wherever that can be made out. As MCP has it, an error about a line
+//! whose id cannot be read carries no id. Notifications and responses that make no sense are passed over, since
+//! JSON-RPC forbids answering them.
+
+use rmcp::RoleServer;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientJsonRpcMessage, ClientRequest, ErrorCode, ErrorData,
+    GetMeta, RequestId, ServerJsonRpcMessage,
+};
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+
+/// What to do about a line.
+pub(super) enum Line {
+    /// Handle it.
+    Message(Box<RxJsonRpcMessage<RoleServer>>),
+    /// Answer it with this error.
+    Refused(Box<TxJsonRpcMessage<RoleServer>>),
+    /// Pass over it.
+    Nothing,
+}
+
+/// Reads `line`, which holds no line break.
+pub(super) fn read(line: &[u8]) -> Line {
+    let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii();
+    if line.is_empty() {
+        return Line::Nothing;
+    }
+    if std::str::from_utf8(line).is_err() {
+        return refused(ErrorCode::PARSE_ERROR, "Parse error: the line is not UTF-8", None);
+    }
+    if line[0] != b'{' {
+        return match serde_json::from_slice::<serde::de::IgnoredAny>(line) {
+            Err(_) => refused(ErrorCode::PARSE_ERROR, "Parse error: the line is not JSON", None),
+            Ok(_) if line[0] == b'[' => refused(
+                ErrorCode::INVALID_REQUEST,
+                "Invalid request: batches are not part of the protocol; send one message a line",
+                None,
+            ),
+            Ok(_) => refused(ErrorCode::INVALID_REQUEST, "Invalid request: a message is an object", None),
+        };
+    }
+    match serde_json::from_slice::<Head>(line) {
+        Ok(head) => read_message(line, head),
+        Err(error) if error.is_data() => {
+            refused(ErrorCode::INVALID_REQUEST, "Invalid request: a member is given twice", None)
+        }
+        Err(_) => refused(ErrorCode::PARSE_ERROR, "Parse error: the line is not JSON", None),
+    }
+}
+
+/// Returns the refusal of a line longer than `limit` bytes.
+pub(super) fn too_long(limit: usize, id: Option<RequestId>) -> Line {
+    let message =
+        format!("Invalid request: a message may have {limit} bytes; split what you send over more calls");
+    refused(ErrorCode::INVALID_REQUEST, message, id)
+}
+
+/// The members that tell what a message is; everything else is skipped over.
+#[derive(Deserialize)]
+struct Head {
+    #[serde(default)]
+    jsonrpc: Value,
+    #[serde(default, deserialize_with = "present")]
+    id: Option<Value>,
+    #[serde(default, deserialize_with = "present")]
+    method: Option<Value>,
+    #[serde(default, deserialize_with = "present")]
+    result: Option<serde::de::IgnoredAny>,
+    #[serde(default, deserialize_with = "present")]
+    error: Option<serde::de::IgnoredAny>,
+}
+
+/// Tells a member that is `null` from one that is not there.
+fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
+}
+
+fn read_message(line: &[u8], head: Head) -> Line {
+    let is_response = head.result.is_some() || head.error.is_some();
+    let id = head.id.as_ref().map(RequestId::deserialize);
+    let (method, id) = match (head.method, id) {
+        // Nothing is ever asked of a client, so no response is awaited.
+        (None, _) if is_response => return Line::Nothing,
+        (_, Some(Err(_))) => {
+            let message = "Invalid request: `id` must be a string or an integer";
+            return refused(ErrorCode::INVALID_REQUEST, message, None);
+        }
+        (None, id) => {
+            let message = "Invalid request: `method` is missing";
+            return refused(ErrorCode::INVALID_REQUEST, message, id.and_then(Result::ok));
+        }
+        (Some(method), id) => (method, id.and_then(Result::ok)),
+    };
+    let Some(id) = id else {
+        let notification = serde_json::from_slice::<ClientJsonRpcMessage>(line);
+        return notification.map_or(Line::Nothing, |notification| Line::Message(Box::new(notification)));
+    };
+    let invalid = |message: &'static str, id| refused(ErrorCode::INVALID_REQUEST, message, Some(id));
+    match method {
+        _ if head.jsonrpc != "2.0" => invalid("Invalid request: `jsonrpc` must be \"2.0\"", id),
+        _ if is_response => invalid("Invalid request: a request has neither `result` nor `error`", id),
+        Value::String(method) if method == "tools/call" => read_call(line, id),
+        Value::String(_) => match serde_json::from_slice(line) {
+            Ok(message) => Line::Message(Box::new(message)),
+            Err(_) => {
+                let message =
+                    "Invalid params: `params` must be an object, its text sound and not nested too deep";
+                refused(ErrorCode::INVALID_PARAMS, message, Some(id))
+            }
+        },
+        _ => invalid("Invalid request: `method` must be a string", id),
+    }
+}
+
+/// Reads a call straight into its type.
+///
+/// rmcp would find out the kind of message by trying one after the other on a copy, which for a call of megabytes
+/// takes many times the memory and the time.
+fn read_call(line: &[u8], id: RequestId) -> Line {
+    #[derive(Deserialize)]
+    struct Call {
+        params: CallToolRequestParams,
+    }
+    match serde_json::from_slice::<Call>(line) {
+        Ok(Call { mut params }) => {
+            let meta = params.meta.take();
+            let mut call = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+            if let Some(meta) = meta {
+                *call.get_meta_mut() = meta;
+            }
+            Line::Message(Box::new(ClientJsonRpcMessage::request(call, id)))
+        }
+        Err(error) => {
+            // serde ends with the place in the line, which says nothing to the caller.
+            let error = error.to_string();
+            let reason = error.split(" at line ").next().unwrap_or_default();
+            refused(ErrorCode::INVALID_PARAMS, format!("Invalid params of `tools/call`: {reason}"), Some(id))
+        }
+    }
+}
+
+fn refused(
+    code: ErrorCode,
+    message: impl Into<std::borrow::Cow<'static, str>>,
+    id: Option<RequestId>,
+) -> Line {
+    Line::Refused(Box::new(ServerJsonRpcMessage::error(ErrorData::new(code, message, None), id)))
+}
+
+/// Finds the `id` of a message that goes by in pieces, without keeping the message.
+///
+/// A line that is too long is dropped while it is read, but its sender waits for an answer to its id, which many
+/// clients write last.
+#[derive(Default)]
+pub(super) struct IdFinder {
+    depth: usize,
+    in_string: bool,
+    escaped: bool,
+    /// Whether what comes at depth one is the value of a member rather than its name.
+    in_value: bool,
+    name: Vec<u8>,
+    value: Vec<u8>,
+    id: Option<RequestId>,
+}
+
+/// More than any name or id worth answering has.
+const LONGEST_ID: usize = 256;
+
+impl IdFinder {
+    /// Reads on.
+    pub(super) fn feed(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            let at_top = self.depth == 1;
+            if self.in_string {
+                self.keep(byte, at_top);
+                match byte {
+                    _ if self.escaped => self.escaped = false,
+                    b'\\' => self.escaped = true,
+                    b'"' => self.in_string = false,
+                    _ => {}
+                }
+                continue;
+            }
+            match byte {
+                b'"' => {
+                    self.in_string = true;
+                    self.keep(byte, at_top);
+                }
+                b'{' | b'[' => self.depth += 1,
+                b'}' | b']' => {
+                    if at_top {
+                        self.end_member();
+                    }
+                    self.depth = self.depth.saturating_sub(1);
+                }
+                b':' if at_top => self.in_value = true,
+                b',' if at_top => self.end_member(),
+                byte => self.keep(byte, at_top),
+            }
+        }
+    }
+
+    /// Returns the id, if one went by.
+    pub(super) fn found(self) -> Option<RequestId> {
+        self.id
+    }
+
+    fn keep(&mut self, byte: u8, at_top: bool) {
+        let kept = if self.in_value { &mut self.value } else { &mut self.name };
+        if at_top && kept.len() <= LONGEST_ID {
+            kept.push(byte);
+        }
+    }
+
+    fn end_member(&mut self) {
+        if self.name.trim_ascii() == b"\"id\"" && self.value.len() <= LONGEST_ID {
+            self.id = serde_json::from_slice(&self.value).ok();
+        }
+        self.name.clear();
+        self.value.clear();
+        self.in_value = false;
+    }
+}

@@ -1,0 +1,123 @@
+//! Sessions and memories by URI: `tiro://session/{id}` and `tiro://memory/{id}`.
+//!
+//! A session is named by whatever string an agent chose, so ids are percent-encoded. The authority is the kind of
+//! thing rather than a place: a client has one Tiro, and which project is asked about is the server's to know.
+
+use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
+
+use crate::tools::SessionEntry;
+
+const SESSION: &str = "tiro://session/";
+const MEMORY: &str = "tiro://memory/";
+const MIME_TYPE: &str = "text/markdown";
+
+/// What a URI names.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Address {
+    Session(String),
+    Memory(String),
+}
+
+impl Address {
+    /// Returns what `uri` names; `None` if it is not one of ours.
+    pub(super) fn parse(uri: &str) -> Option<Address> {
+        if let Some(id) = uri.strip_prefix(SESSION) {
+            return decode(id).map(Address::Session);
+        }
+        decode(uri.strip_prefix(MEMORY)?).map(Address::Memory)
+    }
+}
+
+/// Returns `session` as clients list it.
+pub(super) fn listed(session: &SessionEntry) -> Resource {
+    Resource::new(format!("{SESSION}{}", encode(&session.id)), &session.id)
+        .with_title(&session.title)
+        .with_description(&session.description)
+        .with_mime_type(MIME_TYPE)
+}
+
+/// Returns how the URIs are made.
+pub(super) fn templates() -> Vec<ResourceTemplate> {
+    vec![
+        ResourceTemplate::new(format!("{SESSION}{{id}}"), "session")
+            .with_title("A session")
+            .with_description("The messages of one conversation, by its session id")
+            .with_mime_type(MIME_TYPE),
+        ResourceTemplate::new(format!("{MEMORY}{{id}}"), "memory")
+            .with_title("A memory")
+            .with_description("The full text of one memory, by the id that a search returned")
+            .with_mime_type(MIME_TYPE),
+    ]
+}
+
+/// Returns the text at `uri` in the form of the wire.
+pub(super) fn contents(text: String, uri: String) -> ResourceContents {
+    ResourceContents::text(text, uri).with_mime_type(MIME_TYPE)
+}
+
+/// Percent-encodes all but the characters that a URI leaves as they are (RFC 3986, unreserved).
+fn encode(id: &str) -> String {
+    let mut encoded = String::with_capacity(id.len());
+    for byte in id.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                encoded.push(char::from(byte))
+            }
+            byte => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
+/// Undoes [`encode`]; `None` if nothing is there or it is not encoded UTF-8.
+fn decode(encoded: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(encoded.len());
+    let mut rest = encoded.as_bytes();
+    while let Some((&byte, after)) = rest.split_first() {
+        if byte == b'%' {
+            let digits = std::str::from_utf8(after.get(..2)?).ok()?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            rest = &after[2..];
+        } else {
+            bytes.push(byte);
+            rest = after;
+        }
+    }
+    String::from_utf8(bytes).ok().filter(|id| !id.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn any_id_survives_its_uri(id in ".{1,40}") {
+            let uri = format!("{SESSION}{}", encode(&id));
+            prop_assert!(uri.is_ascii());
+            prop_assert_eq!(Address::parse(&uri), Some(Address::Session(id)));
+        }
+
+        #[test]
+        fn no_uri_panics(uri in "tiro://(memory|session)?/[%a-fé0-9]{0,12}") {
+            let _ = Address::parse(&uri);
+        }
+    }
+
+    #[test]
+    fn other_uris_name_nothing() {
+        for uri in [
+            "",
+            "tiro://session/",
+            "tiro://project/x",
+            "file:///etc/passwd",
+            "tiro://memory/%f",
+            "tiro://memory/%ff",
+        ] {
+            assert_eq!(Address::parse(uri), None, "{uri}");
+        }
+        assert_eq!(Address::parse("tiro://memory/m7"), Some(Address::Memory("m7".to_owned())));
+    }
+}

@@ -1,0 +1,265 @@
+//! The transport: one JSON-RPC message a line, in and out.
+//!
+//! rmcp brings one, but it passes over lines that are not JSON or too long without an answer, and ends with some.
+//! Here every line is read by [`line`], and one task does all the writing, so that a line is never cut in two by
+//! the cancellation of whoever wanted it written.
+
+use std::io;
+
+use rmcp::RoleServer;
+use rmcp::model::RequestId;
+use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+
+use super::line::{self, IdFinder, Line};
+
+/// The longest line that is read, in bytes; what is longer is refused and dropped as it comes. It holds a hundred
+/// thousand messages of a conversation.
+const LONGEST_LINE: usize = 64 << 20;
+
+/// A line buffer larger than this is given back after use.
+const KEPT_BUFFER: usize = 1 << 20;
+
+/// How many lines may wait to be written before whoever writes more has to wait.
+const WAITING_LINES: usize = 16;
+
+/// The transport over a pair of streams.
+pub(super) struct Lines<R> {
+    input: LineReader<R>,
+    /// The answer to a bad line, until the writer has room for it.
+    refusal: Option<Box<TxJsonRpcMessage<RoleServer>>>,
+    output: Option<mpsc::Sender<Outgoing>>,
+    writer: Option<JoinHandle<()>>,
+    /// Becomes true when nothing more is to be read: the input ended, the output broke, or somebody said so.
+    ended: watch::Sender<bool>,
+}
+
+struct Outgoing {
+    line: Vec<u8>,
+    /// Told when the line has left.
+    written: Option<oneshot::Sender<io::Result<()>>>,
+}
+
+impl<R: AsyncRead + Send + Unpin> Lines<R> {
+    /// Returns the transport, which ends when `ended` says so and says so when it ends.
+    pub(super) fn new<W>(input: R, output: W, ended: watch::Sender<bool>) -> Lines<R>
+    where
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        let (sender, receiver) = mpsc::channel(WAITING_LINES);
+        let writer = tokio::spawn(write_all(output, receiver, ended.clone()));
+        Lines {
+            input: LineReader::new(input, LONGEST_LINE),
+            refusal: None,
+            output: Some(sender),
+            writer: Some(writer),
+            ended,
+        }
+    }
+
+    /// Returns the next message, answering lines that are none; `None` at the end of the input.
+    ///
+    /// Dropped at any await, it loses nothing and goes on from there when called again.
+    async fn next(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        loop {
+            if self.refusal.is_some() {
+                let place = self.output.as_ref()?.reserve().await.ok()?;
+                let refusal = self.refusal.take()?;
+                place.send(Outgoing { line: to_line(&refusal).ok()?, written: None });
+            }
+            let line = match self.input.next().await {
+                Read::Line(line) => line::read(line),
+                Read::TooLong(id) => line::too_long(self.input.limit, id),
+                Read::End => return None,
+            };
+            match line {
+                Line::Message(message) => return Some(*message),
+                Line::Refused(refusal) => self.refusal = Some(refusal),
+                Line::Nothing => {}
+            }
+        }
+    }
+}
+
+impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let output = self.output.clone();
+        async move {
+            let closed = || io::Error::from(io::ErrorKind::NotConnected);
+            let (written, is_written) = oneshot::channel();
+            let outgoing = Outgoing { line: to_line(&message)?, written: Some(written) };
+            output.ok_or_else(closed)?.send(outgoing).await.map_err(|_| closed())?;
+            is_written.await.map_err(|_| closed())?
+        }
+    }
+
+    async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
+        let mut is_ended = self.ended.subscribe();
+        let message = tokio::select! {
+            biased;
+            _ = is_ended.wait_for(|ended| *ended) => None,
+            message = self.next() => message,
+        };
+        if message.is_none() {
+            self.ended.send_replace(true);
+        }
+        message
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.output = None;
+        match self.writer.take() {
+            Some(writer) => writer.await.map_err(io::Error::other),
+            None => Ok(()),
+        }
+    }
+}
+
+fn to_line(message: &TxJsonRpcMessage<RoleServer>) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(message)?;
+    line.push(b'\n');
+    Ok(line)
+}
+
+/// Writes lines until nobody has any more, or until nobody is there to read them.
+async fn write_all<W: AsyncWrite + Unpin>(
+    mut output: W,
+    mut lines: mpsc::Receiver<Outgoing>,
+    ended: watch::Sender<bool>,
+) {
+    while let Some(Outgoing { line, written }) = lines.recv().await {
+        let result = match output.write_all(&line).await {
+            Ok(()) => output.flush().await,
+            Err(error) => Err(error),
+        };
+        let failed = result.is_err();
+        if let Some(written) = written {
+            // Whoever waited may be gone; the line has left all the same.
+            let _ = written.send(result);
+        }
+        if failed {
+            tracing::debug!("the client no longer reads");
+            ended.send_replace(true);
+            return;
+        }
+    }
+}
+
+/// What reading a line came to.
+enum Read<'a> {
+    /// A line without its end.
+    Line(&'a [u8]),
+    /// A line longer than allowed, gone by; its id, where one was seen.
+    TooLong(Option<RequestId>),
+    /// Nothing more will come.
+    End,
+}
+
+/// Splits a stream into lines of a bounded length.
+struct LineReader<R> {
+    input: BufReader<R>,
+    limit: usize,
+    line: Vec<u8>,
+    /// Whether `line` was returned and makes room for the next.
+    returned: bool,
+    /// Set while the rest of a line that is too long goes by.
+    dropping: Option<IdFinder>,
+}
+
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    fn new(input: R, limit: usize) -> LineReader<R> {
+        let input = BufReader::with_capacity(64 << 10, input);
+        LineReader { input, limit, line: Vec::new(), returned: false, dropping: None }
+    }
+
+    /// Returns the next line; a last one without an end counts.
+    ///
+    /// All it knows is in `self`, and nothing is awaited between taking bytes and keeping them, so that it can be
+    /// dropped and called again.
+    async fn next(&mut self) -> Read<'_> {
+        if std::mem::take(&mut self.returned) {
+            self.line.clear();
+            if self.line.capacity() > KEPT_BUFFER {
+                self.line = Vec::new();
+            }
+        }
+        loop {
+            let bytes = match self.input.fill_buf().await {
+                Ok(bytes) => bytes,
+                Err(error) => {
+                    tracing::warn!(%error, "cannot read the input");
+                    return Read::End;
+                }
+            };
+            let at_end = bytes.is_empty();
+            let line_end = bytes.iter().position(|byte| *byte == b'\n');
+            let piece = &bytes[..line_end.unwrap_or(bytes.len())];
+            if let Some(finder) = &mut self.dropping {
+                finder.feed(piece);
+            } else if self.line.len() + piece.len() > self.limit {
+                let mut finder = IdFinder::default();
+                finder.feed(&std::mem::take(&mut self.line));
+                finder.feed(piece);
+                self.dropping = Some(finder);
+            } else {
+                self.line.extend_from_slice(piece);
+            }
+            let taken = line_end.map_or(bytes.len(), |end| end + 1);
+            self.input.consume(taken);
+            if line_end.is_none() && !at_end {
+                continue;
+            }
+            if let Some(finder) = self.dropping.take() {
+                return Read::TooLong(finder.found());
+            }
+            if at_end && self.line.is_empty() {
+                return Read::End;
+            }
+            self.returned = true;
+            return Read::Line(&self.line);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn lines(input: &[u8], limit: usize) -> Vec<Result<String, Option<RequestId>>> {
+        let mut reader = LineReader::new(input, limit);
+        let mut lines = Vec::new();
+        loop {
+            match reader.next().await {
+                Read::Line(line) => lines.push(Ok(String::from_utf8_lossy(line).into_owned())),
+                Read::TooLong(id) => lines.push(Err(id)),
+                Read::End => return lines,
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_long_line_goes_by_and_its_id_is_found_first_or_last() {
+        let text = format!(r#"{{"a": "\"}},", "b": {{"id": 3}}, "c": [{{"id": 4}}, "{}"]"#, "x".repeat(100));
+        for (id, expected) in [
+            (r#", "id": 7}"#, Some(RequestId::Number(7))),
+            (r#","id":"q\"1" }"#, Some(RequestId::String("q\"1".into()))),
+            (r#","id":null}"#, None),
+            (r#"}"#, None),
+        ] {
+            let input = format!("one\n{text}{id}\n\ntwo");
+            let expected = vec![Ok("one".to_owned()), Err(expected), Ok(String::new()), Ok("two".to_owned())];
+            assert_eq!(lines(input.as_bytes(), 60).await, expected);
+        }
+        let first = format!(r#"{{"id": 9, "a": "{}"}}"#, "x".repeat(100));
+        assert_eq!(lines(first.as_bytes(), 60).await, [Err(Some(RequestId::Number(9)))]);
+        assert_eq!(lines(b"12345\n123456", 5).await, [Ok("12345".to_owned()), Err(None)]);
+    }
+}

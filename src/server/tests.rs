@@ -1,0 +1,470 @@
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, DuplexStream, Lines, ReadHalf, WriteHalf, split};
+use tokio::sync::{Barrier, Notify};
+use tokio::task::JoinHandle;
+
+use super::line::{self, Line};
+use super::*;
+use crate::error::Error;
+use crate::tools::{About, Answer, Hints, SessionEntry, SessionPage, Toolset};
+
+#[derive(Deserialize, JsonSchema)]
+struct Args {
+    /// Anything.
+    #[serde(default)]
+    text: String,
+}
+
+#[derive(JsonSchema, Serialize)]
+struct Output {
+    text: String,
+}
+
+/// Returns the tool `name` that answers what `run` does.
+fn tool<F, W>(name: &'static str, run: F) -> Tool
+where
+    F: Fn(String) -> W + Clone + Send + Sync + 'static,
+    W: Future<Output = Result<String>> + Send,
+{
+    let about = About {
+        name,
+        title: "A tool",
+        description: "Does it.",
+        hints: Hints::READS,
+        toolset: Toolset::Memory,
+    };
+    Tool::new::<Args, Output, _, _>(about, move |args| {
+        let work = run(args.text);
+        async move {
+            let text = work.await?;
+            Ok(Answer::new(text.clone(), &Output { text }))
+        }
+    })
+}
+
+fn echo() -> Tool {
+    tool("echo", |text| async move { Ok(text) })
+}
+
+/// One session and one memory, each with its id for a text.
+fn shelf() -> Resources {
+    let read = |known: &'static str| {
+        move |id: String| -> tools::Pending<String> {
+            let found = id == known;
+            Box::pin(async move {
+                if found { Ok(id) } else { Err(Error::not_found(format!("nothing with id `{id}`"))) }
+            })
+        }
+    };
+    Resources {
+        sessions: Box::new(|cursor| {
+            let id = if cursor.is_none() { "a b" } else { "last" };
+            let session =
+                SessionEntry { id: id.into(), title: "Talk".into(), description: "2 messages".into() };
+            let next_cursor = cursor.is_none().then(|| "2".to_owned());
+            Box::pin(async move { Ok(SessionPage { sessions: vec![session], next_cursor }) })
+        }),
+        session: Box::new(read("a b")),
+        memory: Box::new(read("m7")),
+    }
+}
+
+/// A client that writes and reads lines.
+struct Client {
+    input: WriteHalf<DuplexStream>,
+    output: Lines<BufReader<ReadHalf<DuplexStream>>>,
+    server: JoinHandle<Result<()>>,
+}
+
+impl Client {
+    fn of(tools: Vec<Tool>) -> Client {
+        Client::until(tools, std::future::pending())
+    }
+
+    fn until(tools: Vec<Tool>, stop: impl Future<Output = ()> + Send + 'static) -> Client {
+        let (near, far) = tokio::io::duplex(1 << 16);
+        let (far_input, far_output) = split(far);
+        let server = tokio::spawn(serve(tools, shelf(), far_input, far_output, stop));
+        let (output, input) = split(near);
+        Client { input, output: BufReader::new(output).lines(), server }
+    }
+
+    async fn send(&mut self, line: impl AsRef<[u8]>) {
+        self.input.write_all(line.as_ref()).await.unwrap();
+        self.input.write_all(b"\n").await.unwrap();
+    }
+
+    async fn receive(&mut self) -> Value {
+        let line = tokio::time::timeout(Duration::from_secs(20), self.output.next_line());
+        serde_json::from_str(&line.await.expect("an answer").unwrap().expect("a line")).unwrap()
+    }
+
+    /// Asks in the stateless era.
+    async fn ask(&mut self, method: &str, mut params: Value) -> Value {
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientCapabilities": {},
+        });
+        self.send(json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string()).await;
+        self.receive().await
+    }
+
+    async fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        self.ask("tools/call", json!({"name": tool, "arguments": arguments})).await
+    }
+
+    /// Asserts that the server is there and answers.
+    async fn is_served(&mut self) {
+        assert_eq!(
+            self.call("echo", json!({"text": "hi"})).await["result"]["structuredContent"]["text"],
+            "hi"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_client_with_a_handshake_is_served_in_its_version() {
+    for (asked, agreed) in [
+        ("2025-06-18", "2025-06-18"),
+        ("2025-11-25", "2025-11-25"),
+        ("2024-11-05", "2025-11-25"),
+        ("2026-07-28", "2025-11-25"),
+        ("tomorrow", "2025-11-25"),
+    ] {
+        let mut client = Client::of(vec![echo()]);
+        // What comes before the handshake is no reason to end.
+        client.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
+        client.send(r#"{"jsonrpc":"2.0","id":0,"method":"tools/list"}"#).await;
+        let early = client.receive().await;
+        assert_eq!(early["error"]["code"], -32602, "{early}");
+        let params = json!({"protocolVersion": asked, "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+        client
+            .send(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": params}).to_string())
+            .await;
+        let result = client.receive().await["result"].take();
+        assert_eq!(result["protocolVersion"], agreed);
+        assert_eq!(
+            result["serverInfo"],
+            json!({"name": "tiro", "title": "Tiro", "version": env!("CARGO_PKG_VERSION")})
+        );
+        assert_eq!(result["capabilities"], json!({"tools": {}, "resources": {}}));
+        client.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
+        client.send(r#"{"jsonrpc":"2.0","id":"two","method":"tools/list"}"#).await;
+        let listed = client.receive().await;
+        assert_eq!(listed["id"], "two");
+        assert_eq!(
+            listed["result"],
+            json!({
+                "ttlMs": 3_600_000,
+                "cacheScope": "private",
+                "tools": [{
+                    "name": "echo",
+                    "title": "A tool",
+                    "description": "Does it.",
+                    "inputSchema": {
+                        "type": "object", "properties": {"text": {"type": "string", "description": "Anything."}},
+                    },
+                    "outputSchema": {"type": "object", "properties": {"text": {"type": "string"}}},
+                    "annotations": {
+                        "readOnlyHint": true, "destructiveHint": false, "idempotentHint": true, "openWorldHint": false,
+                    },
+                }],
+            })
+        );
+        let call = r#"{"method":"tools/call","params":{"name":"echo","arguments":{"text":"é"}},"jsonrpc":"2.0","id":3}"#;
+        client.send(call).await;
+        let answer = client.receive().await;
+        assert_eq!(
+            answer["result"],
+            json!({"content": [{"type": "text", "text": "é"}], "structuredContent": {"text": "é"}, "isError": false})
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_client_without_a_handshake_says_with_each_request_what_it_speaks() {
+    let mut client = Client::of(vec![echo()]);
+    let found = client.ask("server/discover", json!({})).await["result"].take();
+    assert_eq!(found["supportedVersions"], json!(["2025-06-18", "2025-11-25", "2026-07-28"]));
+    assert_eq!(found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "tiro");
+    assert_eq!((&found["cacheScope"], &found["resultType"]), (&json!("private"), &json!("complete")));
+    assert!(found["instructions"].as_str().unwrap().contains("search_project_memory"));
+
+    let listed = client.ask("tools/list", json!({})).await["result"].take();
+    assert_eq!((&listed["cacheScope"], &listed["resultType"]), (&json!("private"), &json!("complete")));
+    assert_eq!(client.ask("tools/list", json!({"cursor": "x"})).await["error"]["code"], -32602);
+    client.is_served().await;
+    assert_eq!(client.ask("ping", json!({})).await["error"]["code"], -32601);
+    let unknown = r#"{"jsonrpc":"2.0","id":4,"method":"tools/list","params":{"_meta":{
+        "io.modelcontextprotocol/protocolVersion":"2099-01-01","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+    client.send(unknown.replace('\n', "")).await;
+    assert_eq!(client.receive().await["error"]["code"], -32022);
+}
+
+#[tokio::test]
+async fn what_goes_wrong_in_a_tool_is_a_result_to_act_on() {
+    let fails = tool("fails", |_| async {
+        Err(Error::not_found("no memory with id `m7`").hint("search for it with `search_project_memory`"))
+    });
+    let panics = tool("panics", |text| async move { panic!("about {text}") });
+    let mut client = Client::of(vec![echo(), fails, panics]);
+
+    let failed = client.call("fails", json!({})).await["result"].take();
+    assert_eq!(
+        failed,
+        json!({
+            "resultType": "complete",
+            "content": [{
+                "type": "text",
+                "text": "no memory with id `m7`\nsearch for it with `search_project_memory`",
+            }],
+            "structuredContent": {"error": {
+                "kind": "not_found",
+                "message": "no memory with id `m7`",
+                "hint": "search for it with `search_project_memory`",
+            }},
+            "isError": true,
+        })
+    );
+    let panicked = client.call("panics", json!({"text": "secrets"})).await["result"].take();
+    assert_eq!(
+        (&panicked["isError"], &panicked["structuredContent"]["error"]["kind"]),
+        (&json!(true), &json!("internal"))
+    );
+    assert!(!panicked.to_string().contains("secrets"));
+    for arguments in [json!({"txt": "x"}), json!({"text": 1})] {
+        let wrong = client.call("echo", arguments).await["result"].take();
+        assert_eq!(
+            (&wrong["isError"], &wrong["structuredContent"]["error"]["kind"]),
+            (&json!(true), &json!("bad_input"))
+        );
+    }
+    let unknown = client.call("ech", json!({})).await["error"].take();
+    assert_eq!(unknown, json!({"code": -32602, "message": "Unknown tool: ech"}));
+    client.is_served().await;
+}
+
+#[test]
+fn a_panic_quotes_no_text() {
+    let text = "secret".to_owned();
+    let quoting = std::panic::catch_unwind(|| panic!("about {text}")).unwrap_err();
+    assert!(!harmless_message(quoting.as_ref()).contains("secret"));
+    let literal = std::panic::catch_unwind(|| panic!("a literal")).unwrap_err();
+    assert_eq!(harmless_message(literal.as_ref()), "a literal");
+}
+
+#[tokio::test]
+async fn sessions_and_memories_are_resources() {
+    let mut client = Client::of(Vec::new());
+    let listed = client.ask("resources/list", json!({})).await["result"].take();
+    assert_eq!(listed["nextCursor"], "2");
+    assert_eq!(
+        listed["resources"],
+        json!([{
+            "uri": "tiro://session/a%20b",
+            "name": "a b",
+            "title": "Talk",
+            "description": "2 messages",
+            "mimeType": "text/markdown",
+        }])
+    );
+    let last = client.ask("resources/list", json!({"cursor": "2"})).await["result"].take();
+    assert_eq!((&last["resources"][0]["name"], &last["nextCursor"]), (&json!("last"), &json!(null)));
+    let templates = client.ask("resources/templates/list", json!({})).await["result"].take();
+    assert_eq!(templates["resourceTemplates"][1]["uriTemplate"], "tiro://memory/{id}");
+    for (uri, text) in [("tiro://session/a%20b", "a b"), ("tiro://memory/m7", "m7")] {
+        let read = client.ask("resources/read", json!({"uri": uri})).await["result"].take();
+        assert_eq!(read["contents"], json!([{"uri": uri, "mimeType": "text/markdown", "text": text}]));
+        assert_eq!(read["cacheScope"], "private");
+    }
+    for uri in ["tiro://memory/m8", "tiro://session/", "file:///etc/passwd"] {
+        let error = client.ask("resources/read", json!({"uri": uri})).await["error"].take();
+        assert_eq!((&error["code"], &error["data"]["uri"]), (&json!(-32602), &json!(uri)), "{error}");
+    }
+}
+
+/// Tells when it is dropped.
+struct Guard(Arc<Notify>);
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.0.notify_one();
+    }
+}
+
+/// Returns a tool that never ends, and what is notified when a call of it begins and when it is dropped.
+fn waits() -> (Tool, Arc<Notify>, Arc<Notify>) {
+    let (begun, dropped) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (tell_begun, tell_dropped) = (begun.clone(), dropped.clone());
+    let waits = tool("waits", move |_| {
+        let (begun, guard) = (tell_begun.clone(), Guard(tell_dropped.clone()));
+        async move {
+            let _guard = guard;
+            begun.notify_one();
+            std::future::pending().await
+        }
+    });
+    (waits, begun, dropped)
+}
+
+const WAITING: &str = r#"{"jsonrpc":"2.0","id":99,"method":"tools/call","params":{"name":"waits","_meta":{
+    "io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+
+#[tokio::test]
+async fn a_cancelled_call_is_dropped_and_not_answered() {
+    let (waits, begun, dropped) = waits();
+    let mut client = Client::of(vec![echo(), waits]);
+    client.send(WAITING.replace('\n', "")).await;
+    begun.notified().await;
+    client.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}"#).await;
+    dropped.notified().await;
+    client.is_served().await;
+}
+
+#[tokio::test]
+async fn calls_run_at_the_same_time() {
+    let barrier = Arc::new(Barrier::new(24));
+    let meets = tool("meets", move |text| {
+        let barrier = barrier.clone();
+        async move {
+            barrier.wait().await;
+            Ok(text)
+        }
+    });
+    let mut client = Client::of(vec![meets]);
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    for id in 0..24 {
+        let params = json!({"name": "meets", "arguments": {"text": id.to_string()}, "_meta": meta});
+        client
+            .send(json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string())
+            .await;
+    }
+    for _ in 0..24 {
+        let answer = client.receive().await;
+        assert_eq!(answer["result"]["structuredContent"]["text"], answer["id"].to_string());
+    }
+}
+
+#[tokio::test]
+async fn at_the_end_of_the_input_calls_are_answered_or_dropped_and_the_server_is_gone() {
+    let (waits, begun, dropped) = waits();
+    let slow = tool("slow", |text| async move {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        Ok(text)
+    });
+    let mut client = Client::of(vec![slow, waits]);
+    client.send(WAITING.replace('\n', "")).await;
+    begun.notified().await;
+    client.send(WAITING.replace('\n', "").replace("waits", "slow").replace("99", "98")).await;
+    client.input.shutdown().await.unwrap();
+    assert_eq!(client.receive().await["id"], 98);
+    tokio::time::timeout(Duration::from_secs(2), client.server).await.unwrap().unwrap().unwrap();
+    dropped.notified().await;
+}
+
+#[tokio::test]
+async fn a_call_that_cannot_be_interrupted_does_not_keep_the_server() {
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    let held = Arc::new(std::sync::Mutex::new(held));
+    let (begun, tell) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let began = begun.clone();
+    let blocks = tool("waits", move |text| {
+        let (held, began) = (held.clone(), began.clone());
+        async move {
+            began.notify_one();
+            let _ = held.lock().unwrap().recv();
+            Ok(text)
+        }
+    });
+    let stop = tell.clone();
+    let mut client = Client::until(vec![echo(), blocks], async move { stop.notified().await });
+    client.send(WAITING.replace('\n', "")).await;
+    begun.notified().await;
+    client.is_served().await;
+    tell.notify_one();
+    tokio::time::timeout(Duration::from_secs(2), client.server).await.unwrap().unwrap().unwrap();
+    drop(release);
+}
+
+#[tokio::test]
+async fn a_bad_line_is_answered_and_survived() {
+    let cases: &[(&[u8], i64, Value)] = &[
+        (b"garbage", -32700, json!(null)),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":1,", -32700, json!(null)),
+        (b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"\xff\"}", -32700, json!(null)),
+        (b"[1", -32700, json!(null)),
+        (b"\0", -32700, json!(null)),
+        (b"[]", -32600, json!(null)),
+        (br#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#, -32600, json!(null)),
+        (b"1", -32600, json!(null)),
+        (b"{}", -32600, json!(null)),
+        (br#"{"jsonrpc":"2.0","id":null,"method":"ping"}"#, -32600, json!(null)),
+        (br#"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#, -32600, json!(null)),
+        (br#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, -32600, json!(null)),
+        (br#"{"jsonrpc":"2.0","id":99999999999999999999,"method":"ping"}"#, -32600, json!(null)),
+        (br#"{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}"#, -32600, json!(null)),
+        (br#"{"jsonrpc":"1.0","id":5,"method":"ping"}"#, -32600, json!(5)),
+        (br#"{"id":"a","method":"ping"}"#, -32600, json!("a")),
+        (br#"{"jsonrpc":"2.0","id":5}"#, -32600, json!(5)),
+        (br#"{"jsonrpc":"2.0","id":5,"method":7}"#, -32600, json!(5)),
+        (br#"{"jsonrpc":"2.0","id":5,"method":"ping","result":{}}"#, -32600, json!(5)),
+        (br#"{"jsonrpc":"2.0","id":5,"method":"tools/call"}"#, -32602, json!(5)),
+        (
+            br#"{"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"echo","arguments":[]}}"#,
+            -32602,
+            json!(5),
+        ),
+        (br#"{"jsonrpc":"2.0","id":5,"method":"initialize","params":{}}"#, -32602, json!(5)),
+        (br#"{"jsonrpc":"2.0","id":5,"method":"resources/read","params":[]}"#, -32602, json!(5)),
+        (br#"{"jsonrpc":"2.0","id":5,"method":"nonsense"}"#, -32601, json!(5)),
+    ];
+    let mut client = Client::of(vec![echo()]);
+    for (line, code, id) in cases {
+        client.send(line).await;
+        let answer = client.receive().await;
+        let shown = String::from_utf8_lossy(line);
+        assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), id), "{shown}: {answer}");
+    }
+    for ignored in [
+        "",
+        " \t\r",
+        r#"{"jsonrpc":"2.0","id":3,"result":{}}"#,
+        r#"{"jsonrpc":"2.0","id":"x","error":{"code":1,"message":""}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled"}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":[]}}"#,
+        r#"{"jsonrpc":"2.0","method":"notifications/what"}"#,
+        r#"{"jsonrpc":"2.0","method":7}"#,
+    ] {
+        client.send(ignored).await;
+        client.is_served().await;
+    }
+    let deep = format!(
+        r#"{{"jsonrpc":"2.0","id":6,"method":"ping","params":{{"a":{}{}}}}}"#,
+        "[".repeat(9999),
+        "]".repeat(9999)
+    );
+    client.send(deep).await;
+    assert_eq!(client.receive().await["id"], 6);
+    client.send("\u{feff}{\"jsonrpc\":\"2.0\",\"id\":7.0,\"method\":\"ping\"}\r").await;
+    assert_eq!(client.receive().await, json!({"jsonrpc": "2.0", "id": 7, "result": {}}));
+    client.is_served().await;
+}
+
+proptest::proptest! {
+    /// Whatever a line holds, it is a message, nothing, or refused as JSON-RPC.
+    #[test]
+    fn any_line_is_read(line in r#"[{]?("(id|method|jsonrpc|params)":(1|null|"2.0"|\{\}|"tools/call"|"x"),?){0,5}[}]?"#) {
+        if let Line::Refused(refusal) = line::read(line.as_bytes()) {
+            let refusal = serde_json::to_value(refusal).unwrap();
+            proptest::prop_assert!(refusal["error"]["code"].is_i64());
+        }
+    }
+}

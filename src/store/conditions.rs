@@ -1,0 +1,66 @@
+//! Turns a scope and a filter into the conditions of a query over `memories AS m`.
+
+use rusqlite::types::Value;
+
+use crate::filter::Filter;
+use crate::scope::{Scope, Sessions};
+
+/// Conditions joined by AND, with the values of their `?` in order.
+pub(super) struct Conditions {
+    pub sql: String,
+    pub values: Vec<Value>,
+}
+
+impl Conditions {
+    /// Admits the living memories of the scope.
+    pub fn of_scope(scope: &Scope) -> Conditions {
+        let mut conditions = Conditions { sql: String::from("m.tombstoned_at IS NULL"), values: Vec::new() };
+        conditions.and("m.owner = ?", [scope.owner.as_str().to_owned().into()]);
+        if let Sessions::Only(ids) = &scope.sessions {
+            let marks = vec!["?"; ids.len()].join(", ");
+            let owner_and_names = std::iter::once(scope.owner.as_str().to_owned())
+                .chain(ids.iter().map(|id| id.as_str().to_owned()))
+                .map(Value::from);
+            conditions.and(
+                &format!("m.session IN (SELECT seq FROM sessions WHERE owner = ? AND name IN ({marks}))"),
+                owner_and_names,
+            );
+        }
+        conditions
+    }
+
+    /// Narrows to what `filter` admits.
+    pub fn narrowed(mut self, filter: &Filter) -> Conditions {
+        let Filter { kinds, branch, path, topic, source_id, since, until } = filter;
+        if let Some(kinds) = kinds {
+            let marks = vec!["?"; kinds.len()].join(", ");
+            self.and(&format!("m.kind IN ({marks})"), kinds.iter().map(|kind| kind.as_str().to_owned().into()));
+        }
+        for (column, value) in [("m.branch", branch), ("m.topic", topic), ("m.source_id", source_id)] {
+            if let Some(value) = value {
+                self.and(&format!("{column} = ?"), [value.clone().into()]);
+            }
+        }
+        if let Some(path) = path {
+            let path = path.trim_start_matches("./").trim_end_matches('/');
+            // `0` follows `/`: the range holds exactly the paths beneath the directory.
+            self.and(
+                "m.seq IN (SELECT memory FROM memory_paths WHERE path = ? OR (path > ? AND path < ?))",
+                [path.to_owned().into(), format!("{path}/").into(), format!("{path}0").into()],
+            );
+        }
+        if let Some(since) = since {
+            self.and("m.time >= ?", [(*since).into()]);
+        }
+        if let Some(until) = until {
+            self.and("m.time < ?", [(*until).into()]);
+        }
+        self
+    }
+
+    fn and(&mut self, sql: &str, values: impl IntoIterator<Item = Value>) {
+        self.sql.push_str(" AND ");
+        self.sql.push_str(sql);
+        self.values.extend(values);
+    }
+}

@@ -1,0 +1,208 @@
+//! Candidates by meaning: an exact scan over int8 codes in memory, then exact cosines from the stored vectors.
+//!
+//! Each process caches the codes of its owner's chunks and follows what other processes write by the log of changes,
+//! which the same transactions append to. A filter that decides more than the group of kinds becomes the list of
+//! chunks it admits, before the search.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as MapEntry;
+
+use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
+
+use super::conditions::Conditions;
+use super::vectors::{self, Entry, Filter as Rows, Hit, VectorIndex};
+use super::{Inner, Store, lock};
+use crate::error::Result;
+use crate::filter::Filter;
+use crate::memory::{Group, Kind};
+use crate::scope::{OwnerId, Scope, Sessions};
+
+/// Threads that share a scan of many vectors.
+const THREADS: usize = 2;
+
+/// A chunk and how near it is to the query.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DenseCandidate {
+    /// The memory's row.
+    pub memory: i64,
+    /// The chunk's row.
+    pub chunk: i64,
+    /// The cosine of the two embeddings, exact.
+    pub cosine: f64,
+}
+
+/// The codes of every living chunk, by owner, as of one place in the log of changes.
+#[derive(Default)]
+pub(super) struct VectorCache {
+    space: String,
+    indexes: HashMap<OwnerId, VectorIndex>,
+    seen: i64,
+}
+
+impl Store {
+    /// Returns for each of `groups` up to `limit` chunks nearest to `embedding`, and those of `others` that have a
+    /// vector, each with its exact cosine.
+    ///
+    /// Scope and filter hold before the nearest are chosen. `space` names the vector space of `embedding`; vectors of
+    /// other spaces are as if they were not there.
+    #[expect(clippy::too_many_arguments, reason = "they are one question; a struct would be used once")]
+    pub async fn dense(
+        &self,
+        scope: &Scope,
+        filter: &Filter,
+        groups: &[Group],
+        space: &str,
+        embedding: &[f32],
+        others: Vec<i64>,
+        limit: usize,
+    ) -> Result<Vec<DenseCandidate>> {
+        let (filter, groups) = (filter.clone(), groups.to_vec());
+        let (space, embedding) = (space.to_owned(), embedding.to_vec());
+        self.read(scope, move |inner, connection, scope| {
+            let narrows = scope.sessions != Sessions::All || groups.iter().any(|group| filter.narrows(*group));
+            let admitted = if narrows { Some(admitted(connection, scope, &filter)?) } else { None };
+            let near = near(inner, connection, scope, &groups, &space, &embedding, admitted.as_deref(), limit)?;
+            let mut wanted: HashMap<i64, Hit> = near.into_iter().map(|hit| (hit.chunk, hit)).collect();
+            for chunk in others {
+                if let MapEntry::Vacant(vacant) = wanted.entry(chunk) {
+                    vacant.insert(Hit { chunk, memory: 0, score: 0.0 });
+                }
+            }
+            exact(connection, scope, &space, &embedding, wanted.into_values().collect())
+        })
+        .await
+    }
+}
+
+/// Returns the chunks that scope and filter admit, in ascending order.
+fn admitted(connection: &Connection, scope: &Scope, filter: &Filter) -> Result<Vec<i64>> {
+    let conditions = Conditions::of_scope(scope).narrowed(filter);
+    let sql = format!(
+        "SELECT c.seq FROM memories m JOIN chunks c ON c.memory = m.seq WHERE {} ORDER BY c.seq",
+        conditions.sql
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map(params_from_iter(conditions.values), |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+#[expect(clippy::too_many_arguments, reason = "see `Store::dense`")]
+fn near(
+    inner: &Inner,
+    connection: &Connection,
+    scope: &Scope,
+    groups: &[Group],
+    space: &str,
+    embedding: &[f32],
+    admitted: Option<&[i64]>,
+    limit: usize,
+) -> Result<Vec<Hit>> {
+    let mut cache = lock(&inner.vectors);
+    cache.catch_up(connection, space, embedding.len())?;
+    let Some(index) = cache.indexes.get(&scope.owner) else { return Ok(Vec::new()) };
+    let is_admitted = |entry: &Entry| admitted.is_some_and(|chunks| chunks.binary_search(&entry.chunk).is_ok());
+    let rows = match admitted {
+        None => Rows::All,
+        Some(chunks) if chunks.len() * 10 < index.len() => Rows::Chunks(chunks),
+        Some(_) => Rows::Where(&is_admitted),
+    };
+    let mut by_group = index.search_groups(embedding, limit, rows, THREADS, Group::ALL.len());
+    Ok(groups.iter().flat_map(|group| std::mem::take(&mut by_group[*group as usize])).collect())
+}
+
+/// Replaces the approximate scores by exact cosines; what has no vector of the space is left out.
+fn exact(
+    connection: &Connection,
+    scope: &Scope,
+    space: &str,
+    embedding: &[f32],
+    mut hits: Vec<Hit>,
+) -> Result<Vec<DenseCandidate>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT v.embedding, c.memory FROM vectors v JOIN chunks c ON c.seq = v.chunk
+         JOIN memories m ON m.seq = c.memory WHERE v.chunk = ?1 AND v.space = ?2 AND m.owner = ?3",
+    )?;
+    hits.sort_unstable_by_key(|hit| hit.chunk);
+    let mut memories = HashMap::with_capacity(hits.len());
+    let rescored = vectors::rescore(embedding, &hits, hits.len(), |chunk| {
+        let found: Option<(Vec<u8>, i64)> = statement
+            .query_row(params![chunk, space, scope.owner.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
+            .optional()?;
+        Ok(found.map(|(vector, memory)| {
+            memories.insert(chunk, memory);
+            vector
+        }))
+    })?;
+    let candidate = |hit: Hit| DenseCandidate {
+        memory: memories[&hit.chunk],
+        chunk: hit.chunk,
+        cosine: f64::from(hit.score),
+    };
+    Ok(rescored.into_iter().map(candidate).collect())
+}
+
+impl VectorCache {
+    /// Brings the cache to what the reading transaction sees, or leaves it where it is ahead already.
+    fn catch_up(&mut self, connection: &Connection, space: &str, dimensions: usize) -> Result<()> {
+        let last: i64 = connection
+            .prepare_cached("SELECT coalesce(max(seq), 0) FROM changes")?
+            .query_row([], |row| row.get(0))?;
+        if self.space != space {
+            *self = VectorCache { space: space.to_owned(), ..VectorCache::default() };
+        } else if last <= self.seen {
+            return Ok(());
+        }
+        if self.seen == 0 {
+            self.load(connection, dimensions, "1 = 1 ORDER BY v.chunk", &[])?;
+        } else {
+            let mut statement =
+                connection.prepare_cached("SELECT chunk, change FROM changes WHERE seq > ?1 AND seq <= ?2 ORDER BY seq")?;
+            let rows = statement.query_map((self.seen, last), |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))?;
+            let changes: Vec<(i64, String)> = rows.collect::<Result<_, _>>()?;
+            for (chunk, change) in changes {
+                if change == "removed" {
+                    for index in self.indexes.values_mut() {
+                        index.remove(chunk);
+                    }
+                } else {
+                    self.load(connection, dimensions, "v.chunk = ?2", &[&chunk])?;
+                }
+            }
+        }
+        self.seen = last;
+        Ok(())
+    }
+
+    /// Adds the living chunks that `which` admits.
+    fn load(
+        &mut self,
+        connection: &Connection,
+        dimensions: usize,
+        which: &str,
+        values: &[&dyn rusqlite::ToSql],
+    ) -> Result<()> {
+        let mut statement = connection.prepare_cached(&format!(
+            "SELECT v.chunk, c.memory, m.kind, m.owner, v.embedding FROM vectors v
+             JOIN chunks c ON c.seq = v.chunk JOIN memories m ON m.seq = c.memory
+             WHERE v.space = ?1 AND m.tombstoned_at IS NULL AND {which}"
+        ))?;
+        let space: &dyn rusqlite::ToSql = &self.space;
+        let values: Vec<&dyn rusqlite::ToSql> = std::iter::once(space).chain(values.iter().copied()).collect();
+        let mut rows = statement.query(values.as_slice())?;
+        while let Some(row) = rows.next()? {
+            let Some(kind) = Kind::parse(row.get_ref(2)?.as_str().unwrap_or_default()) else { continue };
+            let Some(vector) = vectors::decode_f16(row.get_ref(4)?.as_blob().unwrap_or_default()) else { continue };
+            if vector.len() != dimensions {
+                continue;
+            }
+            let entry = Entry { chunk: row.get(0)?, memory: row.get(1)?, group: kind.group() as u8 };
+            let owner = row.get_ref(3)?.as_str().unwrap_or_default();
+            let index = match self.indexes.iter_mut().find(|(known, _)| known.as_str() == owner) {
+                Some((_, index)) => index,
+                None => self.indexes.entry(OwnerId::new(owner)).or_insert_with(|| VectorIndex::new(dimensions)),
+            };
+            index.insert(entry, &vector);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,331 @@
+//! Marking, forgetting, undoing, purging.
+//!
+//! Forgetting tombstones: the memory leaves every answer at once and `undo` brings it back. Purging removes text,
+//! index entries, also where it was its neighbours' context, and vectors, overwrites the pages they stood in, and drops the automatic
+//! backups that still hold them; it is the one place that truncates the WAL.
+
+use std::collections::BTreeSet;
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
+
+use super::conditions::Conditions;
+use super::{Store, blocking, lock, migrate, write};
+use crate::chunk::index_text;
+use crate::error::{Context, Error, Kind, Result};
+use crate::filter::Filter;
+use crate::memory::{MemoryId, Millis};
+use crate::scope::{Scope, SessionId};
+
+/// What to forget.
+#[derive(Clone, Debug)]
+pub enum Selection {
+    /// These memories.
+    Ids(Vec<MemoryId>),
+    /// Everything in the session.
+    Session(SessionId),
+    /// Everything the filter admits.
+    Matching(Filter),
+}
+
+/// What forgetting did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Forgotten {
+    /// Names the operation for undoing it; empty where nothing was forgotten.
+    pub operation: String,
+    /// The memories, in the order they were stored.
+    pub ids: Vec<MemoryId>,
+    /// Their tokens (o200k).
+    pub tokens: i64,
+}
+
+/// An operation of the past.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operation {
+    /// Its name.
+    pub id: String,
+    /// `forget` or `purge`.
+    pub kind: String,
+    /// When it happened.
+    pub at: Millis,
+    /// How many memories it touched.
+    pub memories: i64,
+    /// Whether it was undone.
+    pub undone: bool,
+}
+
+impl Store {
+    /// Returns what `selection` would forget, changing nothing.
+    pub async fn selected(&self, scope: &Scope, selection: &Selection) -> Result<Forgotten> {
+        let selection = selection.clone();
+        self.read(scope, move |_, connection, scope| {
+            let rows = select(connection, scope, &selection)?;
+            Ok(forgotten(String::new(), &rows))
+        })
+        .await
+    }
+
+    /// Tombstones what `selection` names within the scope; it can be undone by the operation's name.
+    pub async fn forget(&self, scope: &Scope, selection: &Selection, operation: &str, now: Millis) -> Result<Forgotten> {
+        let (selection, operation) = (selection.clone(), operation.to_owned());
+        self.write(scope, move |connection, scope| {
+            let rows = select(connection, scope, &selection)?;
+            if rows.is_empty() {
+                return Ok(Forgotten::default());
+            }
+            record(connection, scope, &operation, "forget", now)?;
+            for row in &rows {
+                connection
+                    .prepare_cached("UPDATE memories SET tombstoned_at = ?2 WHERE seq = ?1")?
+                    .execute((row.seq, now))?;
+                connection
+                    .prepare_cached("INSERT INTO operation_memories (operation, memory) VALUES (?1, ?2)")?
+                    .execute((&operation, row.seq))?;
+                log_chunks(connection, row.seq, "removed")?;
+            }
+            reindex_neighbours(connection, &rows)?;
+            Ok(forgotten(operation, &rows))
+        })
+        .await
+    }
+
+    /// Brings back what the operation forgot; the last one of the scope's owner where `operation` is `None`.
+    pub async fn undo(&self, scope: &Scope, operation: Option<&str>, now: Millis) -> Result<Forgotten> {
+        let operation = operation.map(str::to_owned);
+        self.write(scope, move |connection, scope| {
+            let owner = scope.owner.as_str();
+            let found: Option<String> = connection
+                .prepare_cached(
+                    "SELECT id FROM operations WHERE owner = ?1 AND kind = 'forget' AND undone_at IS NULL
+                         AND (?2 IS NULL OR id = ?2) ORDER BY at DESC, id DESC LIMIT 1",
+                )?
+                .query_row((owner, &operation), |row| row.get(0))
+                .optional()?;
+            let Some(id) = found else {
+                let what = operation.map_or("nothing to undo".to_owned(), |id| format!("no operation `{id}` to undo"));
+                return Err(Error::not_found(what).hint("`forget_context` answers with the operation's id"));
+            };
+            let mut statement = connection.prepare_cached(
+                "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal FROM operation_memories o
+                 JOIN memories m ON m.seq = o.memory
+                 WHERE o.operation = ?1 AND m.owner = ?2 AND m.tombstoned_at IS NOT NULL ORDER BY m.seq",
+            )?;
+            let rows = statement.query_map((&id, owner), selected_row)?;
+            let rows: Vec<SelectedRow> = rows.collect::<Result<_, _>>()?;
+            for row in &rows {
+                connection
+                    .prepare_cached("UPDATE memories SET tombstoned_at = NULL WHERE seq = ?1")?
+                    .execute([row.seq])?;
+                log_chunks(connection, row.seq, "added")?;
+            }
+            connection
+                .prepare_cached("UPDATE operations SET undone_at = ?2 WHERE id = ?1")?
+                .execute((&id, now))?;
+            reindex_neighbours(connection, &rows)?;
+            Ok(forgotten(id, &rows))
+        })
+        .await
+    }
+
+    /// Removes what the forgetting `operation` tombstoned, for good: rows, text index, vectors, backups.
+    pub async fn purge(&self, scope: &Scope, operation: &str, now: Millis) -> Result<Forgotten> {
+        let id = operation.to_owned();
+        let purged = self
+            .write(scope, move |connection, scope| {
+                let owner = scope.owner.as_str();
+                let mut statement = connection.prepare_cached(
+                    "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal FROM operation_memories o
+                     JOIN operations p ON p.id = o.operation JOIN memories m ON m.seq = o.memory
+                     WHERE o.operation = ?1 AND p.owner = ?2 AND m.owner = ?2 AND p.undone_at IS NULL
+                         AND m.tombstoned_at IS NOT NULL ORDER BY m.seq",
+                )?;
+                let rows = statement.query_map((&id, owner), selected_row)?;
+                let rows: Vec<SelectedRow> = rows.collect::<Result<_, _>>()?;
+                for row in &rows {
+                    remove(connection, owner, row)?;
+                }
+                connection
+                    .prepare_cached("UPDATE operations SET kind = 'purge', at = ?2 WHERE id = ?1 AND owner = ?3")?
+                    .execute((&id, now, owner))?;
+                // Merging the index's segments drops what deletion only marked.
+                connection.execute("INSERT INTO text_index (text_index) VALUES ('optimize')", [])?;
+                Ok(forgotten(id, &rows))
+            })
+            .await?;
+        let store = self.clone();
+        blocking(move || {
+            for backup in migrate::backups(&store.inner.path)? {
+                std::fs::remove_file(&backup)
+                    .context(Kind::Io, || format!("cannot remove the backup `{}`", backup.display()))?;
+            }
+            // Readers are closed first: one that still looks at the past would keep the WAL.
+            lock(&store.inner.readers).clear();
+            let writer = lock(&store.inner.writer);
+            writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+            Ok(())
+        })
+        .await?;
+        Ok(purged)
+    }
+
+    /// Marks memories of the scope as important, or takes the mark away; returns the ids that exist, in order.
+    pub async fn mark(
+        &self,
+        scope: &Scope,
+        ids: &[MemoryId],
+        marked: bool,
+        importance: Option<f64>,
+    ) -> Result<Vec<MemoryId>> {
+        let ids = ids.to_vec();
+        self.write(scope, move |connection, scope| {
+            let mut found = Vec::new();
+            for row in select(connection, scope, &Selection::Ids(ids))? {
+                connection
+                    .prepare_cached(
+                        "UPDATE memories SET marked = ?2, importance = coalesce(?3, importance) WHERE seq = ?1",
+                    )?
+                    .execute(params![row.seq, marked, importance])?;
+                found.push(row.id);
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Returns the latest operations of the scope's owner, newest first.
+    pub async fn operations(&self, scope: &Scope, limit: usize) -> Result<Vec<Operation>> {
+        self.read(scope, move |_, connection, scope| {
+            let mut statement = connection.prepare_cached(
+                "SELECT p.id, p.kind, p.at, (SELECT count(*) FROM operation_memories o WHERE o.operation = p.id),
+                     p.undone_at IS NOT NULL
+                 FROM operations p WHERE p.owner = ?1 ORDER BY p.at DESC, p.id DESC LIMIT ?2",
+            )?;
+            let rows = statement.query_map((scope.owner.as_str(), limit as i64), |row| {
+                Ok(Operation {
+                    id: row.get(0)?,
+                    kind: row.get(1)?,
+                    at: row.get(2)?,
+                    memories: row.get(3)?,
+                    undone: row.get(4)?,
+                })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+}
+
+struct SelectedRow {
+    seq: i64,
+    id: MemoryId,
+    tokens: i64,
+    session: Option<i64>,
+    ordinal: Option<i64>,
+}
+
+fn selected_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<SelectedRow> {
+    let id: String = row.get(1)?;
+    let id = MemoryId::parse(&id).ok_or_else(|| {
+        let message = format!("the store holds the impossible id `{id}`");
+        rusqlite::Error::FromSqlConversionFailure(1, rusqlite::types::Type::Text, message.into())
+    })?;
+    Ok(SelectedRow { seq: row.get(0)?, id, tokens: row.get(2)?, session: row.get(3)?, ordinal: row.get(4)? })
+}
+
+fn select(connection: &Connection, scope: &Scope, selection: &Selection) -> Result<Vec<SelectedRow>> {
+    let mut conditions = Conditions::of_scope(scope);
+    let which = match selection {
+        Selection::Ids(ids) => {
+            conditions.values.extend(ids.iter().map(|id| Value::from(id.as_str().to_owned())));
+            format!("m.id IN ({})", vec!["?"; ids.len()].join(", "))
+        }
+        Selection::Session(session) => {
+            conditions.values.extend([
+                Value::from(scope.owner.as_str().to_owned()),
+                Value::from(session.as_str().to_owned()),
+            ]);
+            "m.session = (SELECT seq FROM sessions WHERE owner = ? AND name = ?)".to_owned()
+        }
+        Selection::Matching(filter) => {
+            conditions = conditions.narrowed(filter);
+            "true".to_owned()
+        }
+    };
+    let sql = format!(
+        "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal FROM memories m WHERE {} AND {which} ORDER BY m.seq",
+        conditions.sql
+    );
+    let mut statement = connection.prepare(&sql)?;
+    let rows = statement.query_map(params_from_iter(conditions.values), selected_row)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn record(connection: &Connection, scope: &Scope, operation: &str, kind: &str, now: Millis) -> Result<()> {
+    connection
+        .prepare_cached("INSERT INTO operations (id, owner, kind, at) VALUES (?1, ?2, ?3, ?4)")?
+        .execute((operation, scope.owner.as_str(), kind, now))?;
+    Ok(())
+}
+
+fn log_chunks(connection: &Connection, memory: i64, change: &str) -> Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO changes (chunk, change)
+             SELECT c.seq, ?2 FROM chunks c JOIN vectors v ON v.chunk = c.seq WHERE c.memory = ?1",
+        )?
+        .execute((memory, change))?;
+    Ok(())
+}
+
+/// Removes one tombstoned memory and all that was made of it.
+fn remove(connection: &Connection, owner: &str, row: &SelectedRow) -> Result<()> {
+    log_chunks(connection, row.seq, "removed")?;
+    for sql in [
+        "DELETE FROM text_index WHERE rowid IN (SELECT seq FROM chunks WHERE memory = ?1)",
+        "DELETE FROM operation_memories WHERE memory = ?1",
+        "DELETE FROM memories WHERE seq = ?1",
+    ] {
+        connection.prepare_cached(sql)?.execute([row.seq])?;
+    }
+    connection
+        .prepare_cached("INSERT OR IGNORE INTO purged (owner, id) VALUES (?1, ?2)")?
+        .execute((owner, row.id.as_str()))?;
+    Ok(())
+}
+
+/// Indexes anew the turns that lost or gained a neighbour.
+fn reindex_neighbours(connection: &Connection, rows: &[SelectedRow]) -> Result<()> {
+    let turns: BTreeSet<(i64, i64)> = rows.iter().filter_map(|row| row.session.zip(row.ordinal)).collect();
+    let mut turns = turns.into_iter().peekable();
+    while let Some((session, first)) = turns.next() {
+        let mut last = first;
+        while let Some((_, ordinal)) = turns.next_if(|(next, ordinal)| *next == session && *ordinal <= last + 2) {
+            last = ordinal;
+        }
+        // The nearest living neighbours may be far away where others are forgotten.
+        let nearest = |sql: &str, ordinal: i64| -> Result<Option<i64>> {
+            let reach = index_text::NEIGHBOURS;
+            Ok(connection.prepare_cached(sql)?.query_row((session, ordinal, reach), |row| row.get(0))?)
+        };
+        let from = nearest(
+            "SELECT min(ordinal) FROM (SELECT ordinal FROM memories WHERE session = ?1 AND ordinal < ?2
+                 AND tombstoned_at IS NULL ORDER BY ordinal DESC LIMIT ?3)",
+            first,
+        )?;
+        let to = nearest(
+            "SELECT max(ordinal) FROM (SELECT ordinal FROM memories WHERE session = ?1 AND ordinal > ?2
+                 AND tombstoned_at IS NULL ORDER BY ordinal LIMIT ?3)",
+            last,
+        )?;
+        write::index_turns(connection, session, from.unwrap_or(first), to.unwrap_or(last) + 1)?;
+    }
+    Ok(())
+}
+
+fn forgotten(operation: String, rows: &[SelectedRow]) -> Forgotten {
+    Forgotten {
+        operation,
+        ids: rows.iter().map(|row| row.id.clone()).collect(),
+        tokens: rows.iter().map(|row| row.tokens).sum(),
+    }
+}

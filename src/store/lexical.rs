@@ -1,0 +1,265 @@
+//! Candidates by words: FTS5 over chunks with their header and context.
+//!
+//! One query serves every group of kinds: its rows are read best first and handed to the group they belong to, until
+//! each has enough. Asking group by group would cost as much again for each, because BM25 counts the documents of
+//! every phrase, and a group's own mark stands in all of its documents. Only a group that got little from the first
+//! thousands of rows is asked for by its mark, which is rare then.
+//!
+//! An OR over every word costs 80 ms at 100k documents. So the rarest words decide which documents are looked at, and
+//! common ones only add to their scores; the commonest are left out. Small corpora are searched by every word.
+
+use std::collections::HashMap;
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, params_from_iter};
+
+use super::conditions::Conditions;
+use super::{Inner, Store, lock, write};
+use crate::error::Result;
+use crate::filter::Filter;
+use crate::memory::{Group, Kind};
+use crate::scope::Scope;
+
+/// Documents that the words which decide may stand in, together: all where the corpus is small.
+const DECIDING_DOCUMENTS: i64 = 5_000;
+
+/// The same as a share of the documents, for large corpora.
+const DECIDING_SHARE: f64 = 0.05;
+
+/// The share of documents that words may stand in, together, to count at all.
+const COUNTING_SHARE: f64 = 0.2;
+
+/// Documents below which every word decides.
+const SMALL_CORPUS: i64 = 25_000;
+
+/// The share of documents from which on a stem's count is remembered; rarer ones are counted in no time.
+const COMMON_SHARE: f64 = 0.01;
+
+/// Rows read to fill every group before the groups with little are asked for by themselves. Arbitrary.
+const ROWS_READ: usize = 2_000;
+
+/// Candidates below which a group has little.
+const LITTLE: usize = 40;
+
+/// How much a word counts in the facets, the speaker, the header, the text and the context.
+const WEIGHTS: &str = "bm25(0.0, 0.1, 1.0, 1.0, 0.5)";
+
+/// A chunk that holds some of the words.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LexicalCandidate {
+    /// The memory's row.
+    pub memory: i64,
+    /// The chunk's row.
+    pub chunk: i64,
+    /// The group of kinds it belongs to.
+    pub group: Group,
+    /// BM25, higher is better.
+    pub score: f64,
+}
+
+/// How many documents the common stems stand in, and what stems words.
+#[derive(Default)]
+pub(super) struct CommonTerms {
+    documents_by_stem: HashMap<String, i64>,
+    read_at: i64,
+    stemmer: Option<Connection>,
+}
+
+impl Store {
+    /// Returns for each of `groups` up to `limit` chunks that hold any of `terms`, best first within a group.
+    ///
+    /// `terms` are words as the user wrote them; stemming and pruning happen here. Scope and filter hold before the
+    /// best are chosen.
+    pub async fn lexical(
+        &self,
+        scope: &Scope,
+        filter: &Filter,
+        groups: &[Group],
+        terms: Vec<String>,
+        limit: usize,
+    ) -> Result<Vec<LexicalCandidate>> {
+        let (filter, groups) = (filter.clone(), groups.to_vec());
+        self.read(scope, move |inner, connection, scope| {
+            let Some(words) = words(inner, connection, terms)? else { return Ok(Vec::new()) };
+            let conditions = Conditions::of_scope(scope).narrowed(&filter);
+            let mut found: Vec<Vec<LexicalCandidate>> = vec![Vec::new(); Group::ALL.len()];
+            let all_columns = format!("{{speaker header text context}} : ({words})");
+            let rows = search(connection, &conditions, &all_columns, ROWS_READ, &mut |candidate| {
+                let own = &mut found[candidate.group as usize];
+                if groups.contains(&candidate.group) && own.len() < limit {
+                    own.push(candidate);
+                }
+                groups.iter().any(|group| found[*group as usize].len() < limit)
+            })?;
+            let has_more = rows == ROWS_READ;
+            for group in groups.iter().filter(|_| has_more) {
+                let own = &mut found[*group as usize];
+                if own.len() < LITTLE {
+                    own.clear();
+                    let expression = format!("facets : {} AND {all_columns}", write::facet(*group));
+                    search(connection, &conditions, &expression, limit, &mut |candidate| {
+                        own.push(candidate);
+                        true
+                    })?;
+                }
+            }
+            let mut candidates: Vec<LexicalCandidate> = found.into_iter().flatten().collect();
+            candidates.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.chunk.cmp(&b.chunk)));
+            Ok(candidates)
+        })
+        .await
+    }
+}
+
+/// Hands `each` up to `limit` chunks that match, best first, until it returns `false`; returns how many.
+fn search(
+    connection: &Connection,
+    conditions: &Conditions,
+    expression: &str,
+    limit: usize,
+    each: &mut dyn FnMut(LexicalCandidate) -> bool,
+) -> Result<usize> {
+    // The index hands out rows by rank; the join drops what is out of scope until enough have passed.
+    let sql = format!(
+        "SELECT c.memory, c.seq, m.kind, t.rank FROM text_index t
+         CROSS JOIN chunks c ON c.seq = t.rowid CROSS JOIN memories m ON m.seq = c.memory
+         WHERE t.text_index MATCH ? AND t.rank MATCH '{WEIGHTS}' AND {} ORDER BY t.rank LIMIT ?",
+        conditions.sql
+    );
+    let values = std::iter::once(Value::from(expression.to_owned()))
+        .chain(conditions.values.iter().cloned())
+        .chain(std::iter::once(Value::from(limit as i64)));
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(params_from_iter(values))?;
+    let mut count = 0;
+    while let Some(row) = rows.next()? {
+        count += 1;
+        let Some(kind) = Kind::parse(row.get_ref(2)?.as_str().unwrap_or_default()) else { continue };
+        let score = -row.get::<_, f64>(3)?;
+        if !each(LexicalCandidate { memory: row.get(0)?, chunk: row.get(1)?, group: kind.group(), score }) {
+            break;
+        }
+    }
+    Ok(count)
+}
+
+/// Returns the expression that matches `terms`, or `None` where there are none.
+fn words(inner: &Inner, connection: &Connection, terms: Vec<String>) -> Result<Option<String>> {
+    if terms.is_empty() {
+        return Ok(None);
+    }
+    let documents: i64 =
+        connection.prepare_cached("SELECT coalesce(max(seq), 0) FROM chunks")?.query_row([], |row| row.get(0))?;
+    let counted: Vec<(i64, String)> = match documents < SMALL_CORPUS {
+        true => terms.into_iter().map(|term| (0, term)).collect(),
+        false => count(inner, connection, documents, terms)?,
+    };
+    Ok(Some(expression(counted, documents)))
+}
+
+/// Returns the expression for `terms` with the documents each stands in: the rarest decide which documents match, the
+/// next ones only count, the commonest are left out.
+fn expression(mut terms: Vec<(i64, String)>, documents: i64) -> String {
+    terms.sort();
+    let deciding = DECIDING_DOCUMENTS.max((documents as f64 * DECIDING_SHARE) as i64);
+    let counting = (documents as f64 * COUNTING_SHARE) as i64;
+    let (mut deciders, mut riders, mut total) = (Vec::new(), Vec::new(), 0);
+    for (documents, term) in terms {
+        total += documents;
+        let word = format!("\"{}\"", term.replace('"', "\"\""));
+        match () {
+            () if deciders.is_empty() || total <= deciding => deciders.push(word),
+            () if total <= counting => riders.push(word),
+            () => {}
+        }
+    }
+    let deciders = deciders.join(" OR ");
+    match riders.is_empty() {
+        true => deciders,
+        false => format!("({deciders}) AND ({deciders} OR {})", riders.join(" OR ")),
+    }
+}
+
+/// Returns each term with the number of documents it stands in.
+fn count(
+    inner: &Inner,
+    connection: &Connection,
+    documents: i64,
+    terms: Vec<String>,
+) -> Result<Vec<(i64, String)>> {
+    let mut common = lock(&inner.common_terms);
+    if common.read_at == 0 || documents > common.read_at + common.read_at / 4 {
+        common.documents_by_stem = read_common_terms(connection, documents)?;
+        common.read_at = documents;
+    }
+    let mut counted = Vec::with_capacity(terms.len());
+    for term in terms {
+        let stem = common.stem(&term)?;
+        let documents = match common.documents_by_stem.get(&stem) {
+            Some(documents) => *documents,
+            None => connection
+                .prepare_cached("SELECT doc FROM text_terms WHERE term = ?1")?
+                .query_row([&stem], |row| row.get(0))
+                .optional()?
+                .unwrap_or(0),
+        };
+        counted.push((documents, term));
+    }
+    Ok(counted)
+}
+
+fn read_common_terms(connection: &Connection, documents: i64) -> Result<HashMap<String, i64>> {
+    let mut statement = connection.prepare("SELECT term, doc FROM text_terms WHERE doc > ?1")?;
+    let bar = (documents as f64 * COMMON_SHARE) as i64;
+    let rows = statement.query_map([bar], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+impl CommonTerms {
+    /// Returns `term` as the index spells it, by asking the index's own tokenizer.
+    fn stem(&mut self, term: &str) -> Result<String> {
+        if self.stemmer.is_none() {
+            let connection = Connection::open_in_memory()?;
+            connection.execute_batch(
+                "CREATE VIRTUAL TABLE words USING fts5 (
+                     text, content = '', contentless_delete = 1,
+                     tokenize = 'porter unicode61 remove_diacritics 2'
+                 );
+                 CREATE VIRTUAL TABLE stems USING fts5vocab (words, row);",
+            )?;
+            self.stemmer = Some(connection);
+        }
+        let connection = self.stemmer.as_ref().expect("made above");
+        connection.prepare_cached("INSERT INTO words (rowid, text) VALUES (1, ?1)")?.execute([term])?;
+        let stem: Result<String, _> = connection
+            .prepare_cached("SELECT term FROM stems LIMIT 1")?
+            .query_row([], |row| row.get(0));
+        connection.prepare_cached("DELETE FROM words WHERE rowid = 1")?.execute([])?;
+        Ok(stem.unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terms(counts: &[i64]) -> Vec<(i64, String)> {
+        counts.iter().enumerate().map(|(n, documents)| (*documents, format!("w{n}"))).collect()
+    }
+
+    #[test]
+    fn in_a_small_corpus_every_word_decides() {
+        assert_eq!(expression(terms(&[0, 0, 0]), 1_000), r#""w0" OR "w1" OR "w2""#);
+    }
+
+    #[test]
+    fn in_a_large_one_the_rarest_decide_the_next_count_and_the_commonest_go() {
+        let found = expression(terms(&[40_000, 300, 4_000, 9_000]), 100_000);
+        assert_eq!(found, r#"("w1" OR "w2") AND ("w1" OR "w2" OR "w3")"#);
+    }
+
+    #[test]
+    fn a_common_word_alone_still_matches_and_quotes_are_data() {
+        assert_eq!(expression(vec![(90_000, "a\"b".into())], 100_000), r#""a""b""#);
+    }
+}

@@ -1,0 +1,305 @@
+//! Reading memories back: whole, by place, by reference.
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
+
+use super::Store;
+use super::conditions::Conditions;
+use crate::error::Result;
+use crate::filter::Filter;
+use crate::memory::{Kind, Memory, MemoryId, Millis, Provenance, Role};
+use crate::scope::{Scope, SessionId};
+
+const COLUMNS: &str = "m.id, m.seq, m.kind, m.provenance, m.text, s.name, m.ordinal, m.role, m.speaker, m.title,
+    m.topic, m.source_id, m.path, m.branch, m.head_sha, m.time, m.importance, m.marked, m.tokens, m.indexed";
+
+/// Where a candidate stands, for ranking: everything but its text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Neighbour {
+    /// Its row.
+    pub seq: i64,
+    /// Its id.
+    pub id: MemoryId,
+    /// What it is.
+    pub kind: Kind,
+    /// The row of its session.
+    pub session: Option<i64>,
+    /// Its place in the session.
+    pub ordinal: Option<i64>,
+    /// Who speaks.
+    pub speaker: Option<String>,
+    /// When it was made.
+    pub time: Millis,
+    /// Whether it was marked important.
+    pub marked: bool,
+    /// What its author thinks of it, 0 to 1.
+    pub importance: Option<f64>,
+    /// A hash of its text, equal for equal texts.
+    pub text_hash: [u8; 8],
+}
+
+/// A piece of a memory's text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkRange {
+    /// The chunk's row.
+    pub seq: i64,
+    /// Where it begins in the text, in bytes.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
+    /// Tokens of the piece (o200k).
+    pub tokens: i64,
+}
+
+impl Store {
+    /// Returns the living memories of the scope among the rows `seqs`, in that order.
+    pub async fn memories(&self, scope: &Scope, seqs: Vec<i64>) -> Result<Vec<Memory>> {
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(scope);
+            let mut found = Vec::with_capacity(seqs.len());
+            for seq in seqs {
+                found.extend(one(connection, &conditions, "m.seq = ?", Value::from(seq))?);
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Returns the living memory of the scope called `id`, or `None`.
+    pub async fn memory(&self, scope: &Scope, id: &MemoryId) -> Result<Option<Memory>> {
+        let id = id.as_str().to_owned();
+        self.read(scope, move |_, connection, scope| {
+            one(connection, &Conditions::of_scope(scope), "m.id = ?", Value::from(id))
+        })
+        .await
+    }
+
+    /// Returns the living memory of the scope that the client calls `source_id`, newest where there are several.
+    pub async fn memory_by_source(&self, scope: &Scope, source_id: &str) -> Result<Option<Memory>> {
+        let filter = Filter { source_id: Some(source_id.to_owned()), ..Filter::default() };
+        Ok(self.list(scope, &filter, None, 1).await?.into_iter().next())
+    }
+
+    /// Returns where the living memories of the scope among `seqs` stand; the order is that of `seqs`.
+    pub async fn places(&self, scope: &Scope, seqs: Vec<i64>) -> Result<Vec<Neighbour>> {
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(scope);
+            let sql = format!(
+                "SELECT m.seq, m.id, m.kind, m.session, m.ordinal, m.speaker, m.time, m.marked, m.importance,
+                     m.text_hash FROM memories m WHERE m.seq = ? AND {}",
+                conditions.sql
+            );
+            let mut statement = connection.prepare_cached(&sql)?;
+            let mut found = Vec::with_capacity(seqs.len());
+            for seq in seqs {
+                let values = std::iter::once(Value::from(seq)).chain(conditions.values.iter().cloned());
+                found.extend(statement.query_row(params_from_iter(values), place).optional()?);
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Returns the messages of the session from `before` places before `ordinal` to `after` places after it.
+    pub async fn surroundings(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        ordinal: i64,
+        before: usize,
+        after: usize,
+    ) -> Result<Vec<Memory>> {
+        let session = session.as_str().to_owned();
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(scope);
+            let side = |comparison: &str, direction: &str| {
+                format!(
+                    "SELECT {COLUMNS} FROM memories m JOIN sessions s ON s.seq = m.session
+                     WHERE {} AND s.owner = m.owner AND s.name = ? AND m.ordinal {comparison} ?
+                     ORDER BY m.ordinal {direction} LIMIT ?",
+                    conditions.sql
+                )
+            };
+            let run = |sql: String, count: usize| -> Result<Vec<Memory>> {
+                let own = [Value::from(session.clone()), Value::from(ordinal), Value::from(count as i64)];
+                let values = conditions.values.iter().cloned().chain(own);
+                let mut statement = connection.prepare_cached(&sql)?;
+                let rows = statement.query_map(params_from_iter(values), memory)?;
+                Ok(rows.collect::<Result<_, _>>()?)
+            };
+            let mut found = run(side("<", "DESC"), before)?;
+            found.reverse();
+            found.extend(run(side(">=", "ASC"), after + 1)?);
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Returns up to `limit` living memories that `filter` admits, newest rows first, after the row `after`.
+    pub async fn list(
+        &self,
+        scope: &Scope,
+        filter: &Filter,
+        after: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<Memory>> {
+        let filter = filter.clone();
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(scope).narrowed(&filter);
+            let sql = format!(
+                "SELECT {COLUMNS} FROM memories m LEFT JOIN sessions s ON s.seq = m.session
+                 WHERE {} AND m.seq < ? ORDER BY m.seq DESC LIMIT ?",
+                conditions.sql
+            );
+            let page = [Value::from(after.unwrap_or(i64::MAX)), Value::from(limit as i64)];
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows = statement.query_map(params_from_iter(conditions.values.into_iter().chain(page)), memory)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Returns the chunks of a memory, in order.
+    pub async fn chunks(&self, scope: &Scope, memory: i64) -> Result<Vec<ChunkRange>> {
+        self.read(scope, move |_, connection, _| {
+            let mut statement = connection.prepare_cached(
+                "SELECT seq, start_byte, end_byte, tokens FROM chunks WHERE memory = ?1 ORDER BY ordinal",
+            )?;
+            let rows = statement.query_map([memory], |row| {
+                Ok(ChunkRange {
+                    seq: row.get(0)?,
+                    start: row.get::<_, i64>(1)? as usize,
+                    end: row.get::<_, i64>(2)? as usize,
+                    tokens: row.get(3)?,
+                })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Returns the rows of the living memories of the scope that `memory` refers to or is referred to by.
+    pub async fn references(&self, scope: &Scope, memory: i64) -> Result<Vec<i64>> {
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(scope);
+            let sql = format!(
+                "SELECT m.seq FROM memories m WHERE {} AND (
+                     m.id IN (SELECT target FROM memory_references WHERE memory = ?)
+                     OR m.seq IN (SELECT r.memory FROM memory_references r JOIN memories o ON o.id = r.target
+                                  WHERE o.seq = ?))
+                 ORDER BY m.seq",
+                conditions.sql
+            );
+            let own = [Value::from(memory), Value::from(memory)];
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows = statement
+                .query_map(params_from_iter(conditions.values.into_iter().chain(own)), |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Returns the names of the sessions that were at work on a parent of the commit: `prev_commit_sha` (document
+    /// 001) is the commit checked out when a message was saved.
+    pub async fn sessions_behind_commit(&self, scope: &Scope, commit: i64) -> Result<Vec<SessionId>> {
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(scope);
+            let sql = format!(
+                "SELECT s.name, max(m.time) AS latest FROM commit_parents p JOIN memories m ON m.head_sha = p.sha
+                 JOIN sessions s ON s.seq = m.session WHERE {} AND p.memory = ?
+                 GROUP BY s.name ORDER BY latest DESC, s.name LIMIT 5",
+                conditions.sql
+            );
+            let values = conditions.values.into_iter().chain([Value::from(commit)]);
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows = statement.query_map(params_from_iter(values), |row| row.get::<_, String>(0))?;
+            let names: Vec<String> = rows.collect::<Result<_, _>>()?;
+            Ok(names.iter().filter_map(|name| SessionId::parse(name)).collect())
+        })
+        .await
+    }
+
+    /// Returns the ids under which git knows the commit, and whether a later memory of the scope touches its files.
+    pub async fn commit_ids(&self, scope: &Scope, commit: i64) -> Result<Vec<String>> {
+        self.read(scope, move |_, connection, scope| {
+            let mut statement = connection
+                .prepare_cached("SELECT sha FROM commit_ids WHERE memory = ?1 AND owner = ?2 ORDER BY sha")?;
+            let rows = statement.query_map((commit, scope.owner.as_str()), |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Returns the full ids of every commit the store knows, tombstoned ones included.
+    pub async fn known_commits(&self, scope: &Scope) -> Result<Vec<String>> {
+        self.read(scope, move |_, connection, scope| {
+            let mut statement = connection.prepare_cached("SELECT sha FROM commit_ids WHERE owner = ?1")?;
+            let rows = statement.query_map([scope.owner.as_str()], |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+}
+
+fn one(connection: &Connection, conditions: &Conditions, which: &str, value: Value) -> Result<Option<Memory>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM memories m LEFT JOIN sessions s ON s.seq = m.session WHERE {which} AND {}",
+        conditions.sql
+    );
+    let values = std::iter::once(value).chain(conditions.values.iter().cloned());
+    Ok(connection.prepare_cached(&sql)?.query_row(params_from_iter(values), memory).optional()?)
+}
+
+pub(super) fn memory(row: &Row<'_>) -> rusqlite::Result<Memory> {
+    Ok(Memory {
+        id: id(row, 0)?,
+        seq: row.get(1)?,
+        kind: word(row, 2, Kind::parse)?,
+        provenance: word(row, 3, Provenance::parse)?,
+        text: row.get(4)?,
+        session: row.get::<_, Option<String>>(5)?.and_then(|name| SessionId::parse(&name)),
+        ordinal: row.get(6)?,
+        role: row.get::<_, Option<String>>(7)?.and_then(|word| Role::parse(&word)),
+        speaker: row.get(8)?,
+        title: row.get(9)?,
+        topic: row.get(10)?,
+        source_id: row.get(11)?,
+        path: row.get(12)?,
+        branch: row.get(13)?,
+        head_sha: row.get(14)?,
+        time: row.get(15)?,
+        importance: row.get(16)?,
+        marked: row.get(17)?,
+        tokens: row.get(18)?,
+        indexed: row.get(19)?,
+    })
+}
+
+fn place(row: &Row<'_>) -> rusqlite::Result<Neighbour> {
+    let hash: Vec<u8> = row.get(9)?;
+    Ok(Neighbour {
+        seq: row.get(0)?,
+        id: id(row, 1)?,
+        kind: word(row, 2, Kind::parse)?,
+        session: row.get(3)?,
+        ordinal: row.get(4)?,
+        speaker: row.get(5)?,
+        time: row.get(6)?,
+        marked: row.get(7)?,
+        importance: row.get(8)?,
+        text_hash: hash.first_chunk().copied().unwrap_or_default(),
+    })
+}
+
+fn id(row: &Row<'_>, column: usize) -> rusqlite::Result<MemoryId> {
+    word(row, column, MemoryId::parse)
+}
+
+/// Reads a word that only a damaged file, or a newer one, spells in a way unknown here.
+fn word<T>(row: &Row<'_>, column: usize, parse: impl Fn(&str) -> Option<T>) -> rusqlite::Result<T> {
+    let text: String = row.get(column)?;
+    parse(&text).ok_or_else(|| {
+        let message = format!("the store holds the unknown word `{text}`");
+        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, message.into())
+    })
+}

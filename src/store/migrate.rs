@@ -1,0 +1,150 @@
+//! Brings a file's schema up to date, or refuses to touch it.
+//!
+//! Migrations are numbered and only ever added. `min_reader` and `min_writer` in the file say from which schema
+//! version on a program may read and write it, so an additive migration leaves older servers working. A backup is
+//! made before an existing file is changed; the last two are kept.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+
+use super::Flavour;
+use crate::error::{Context, Error, Kind, Result};
+
+/// `Tiro` in ASCII: what makes a SQLite file one of ours.
+const APPLICATION_ID: i32 = 0x5469_726f;
+
+/// Backups kept beside the file.
+const BACKUPS_KEPT: usize = 2;
+
+struct Migration {
+    sql: &'static str,
+    /// The oldest schema version whose programs can still read the file afterwards, and write it.
+    min_reader: i32,
+    min_writer: i32,
+}
+
+const MEMORIES: Migration =
+    Migration { sql: include_str!("../../migrations/0001_memories.sql"), min_reader: 1, min_writer: 1 };
+const REGISTRY: Migration =
+    Migration { sql: include_str!("../../migrations/registry_0001.sql"), min_reader: 2, min_writer: 2 };
+
+fn migrations(flavour: Flavour) -> &'static [Migration] {
+    match flavour {
+        Flavour::Project => &[MEMORIES],
+        Flavour::Owner => &[MEMORIES, REGISTRY],
+    }
+}
+
+/// Returns the newest schema version this program knows.
+pub(super) fn newest(flavour: Flavour) -> i32 {
+    migrations(flavour).len() as i32
+}
+
+/// Brings the file behind `connection` up to date; does nothing, and writes nothing, where it is.
+pub(super) fn migrate(connection: &mut Connection, path: &Path, flavour: Flavour) -> Result<()> {
+    let version = check(connection, path, flavour)?;
+    if version >= newest(flavour) {
+        return Ok(());
+    }
+    if version > 0 {
+        back_up(connection, path, version)?;
+    } else {
+        enter_wal(connection)?;
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have come first.
+    let version: i32 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    for migration in &migrations(flavour)[version.max(0) as usize..] {
+        transaction.execute_batch(migration.sql)?;
+        for (key, value) in [("min_reader", migration.min_reader), ("min_writer", migration.min_writer)] {
+            transaction.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)", (key, value))?;
+        }
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", newest(flavour).max(version))?;
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Turns write-ahead logging on; SQLite doesn't wait for other processes that do the same, so this does.
+fn enter_wal(connection: &Connection) -> Result<()> {
+    const ATTEMPTS: u32 = 200;
+    for attempt in 1.. {
+        match connection.pragma_update(None, "journal_mode", "WAL").map_err(Error::from) {
+            Err(error) if error.kind() == Kind::Busy && attempt < ATTEMPTS => {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            done => return done,
+        }
+    }
+    unreachable!("the loop ends by returning")
+}
+
+/// Returns the file's schema version, 0 for an empty file; errors where it isn't ours to write.
+fn check(connection: &Connection, path: &Path, flavour: Flavour) -> Result<i32> {
+    let refused = |error| super::opening(path, error);
+    let application: i32 = connection
+        .query_row("PRAGMA application_id", [], |row| row.get(0))
+        .map_err(|error| refused(Error::from(error)))?;
+    let version: i32 = connection
+        .query_row("PRAGMA user_version", [], |row| row.get(0))
+        .map_err(|error| refused(Error::from(error)))?;
+    let tables: i64 = connection
+        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
+        .map_err(|error| refused(Error::from(error)))?;
+    if tables == 0 {
+        return Ok(0);
+    }
+    if application != APPLICATION_ID {
+        return Err(Error::new(Kind::Store, format!("`{}` is a database of another program", path.display()))
+            .hint("move it away, or name another data directory in TIRO_DATA_DIR"));
+    }
+    if version > newest(flavour) {
+        let min_writer: Option<i32> = connection
+            .query_row("SELECT value FROM meta WHERE key = 'min_writer'", [], |row| row.get(0))
+            .optional()?;
+        if min_writer.is_none_or(|min| min > newest(flavour)) {
+            let message = format!("`{}` was written by a newer Tiro (schema {version})", path.display());
+            return Err(Error::new(Kind::Store, message).hint("update this Tiro; the file was left untouched"));
+        }
+    }
+    Ok(version)
+}
+
+/// Copies the file beside itself before a migration changes it, and drops all but the last two copies.
+fn back_up(connection: &Connection, path: &Path, version: i32) -> Result<()> {
+    let folder = backups_folder(path);
+    super::create_private_dir(&folder)?;
+    let mut number = 0;
+    let target = loop {
+        number += 1;
+        let candidate = folder.join(format!("schema-{version:04}-{number:04}.db"));
+        if !candidate.exists() {
+            break candidate;
+        }
+    };
+    connection.backup("main", &target, None::<fn(rusqlite::backup::Progress)>)?;
+    let mut kept = backups(path)?;
+    while kept.len() > BACKUPS_KEPT {
+        let oldest = kept.remove(0);
+        std::fs::remove_file(&oldest)
+            .context(Kind::Io, || format!("cannot remove the old backup `{}`", oldest.display()))?;
+    }
+    Ok(())
+}
+
+/// Returns the automatic backups of the file at `path`, oldest first.
+pub(super) fn backups(path: &Path) -> Result<Vec<PathBuf>> {
+    let Ok(entries) = std::fs::read_dir(backups_folder(path)) else { return Ok(Vec::new()) };
+    let mut found: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    found.retain(|path| path.extension().is_some_and(|extension| extension == "db"));
+    found.sort();
+    Ok(found)
+}
+
+fn backups_folder(path: &Path) -> PathBuf {
+    let mut name = path.file_name().expect("a store is a file").to_owned();
+    name.push(".backups");
+    path.with_file_name(name)
+}

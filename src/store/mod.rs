@@ -1,0 +1,243 @@
+//! Where memories live: one SQLite file a project, shared by many processes.
+//!
+//! Rows, text index and vectors change in one transaction, and a write is acknowledged only after it is durable.
+//! Every write is one short `BEGIN IMMEDIATE` with nothing slow inside: deferred transactions that upgrade fail with
+//! "database is locked" under many writers. SQLite's calls block, so they run on blocking threads behind an async
+//! face. Every call takes the scope it may touch; nothing above this folder knows that the store is SQL.
+//!
+//! It is not a cache and not a queue: nothing here knows what a good answer is, or which model embeds.
+
+mod backup;
+mod conditions;
+mod dense;
+mod forget;
+mod lexical;
+mod memories;
+mod migrate;
+mod pending;
+mod registry;
+mod sessions;
+mod stats;
+pub mod vectors;
+mod write;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+pub use backup::{Check, ForeignMemory};
+pub use dense::DenseCandidate;
+pub use forget::{Forgotten, Operation, Selection};
+pub use lexical::LexicalCandidate;
+pub use memories::{ChunkRange, Neighbour};
+pub use pending::PendingChunk;
+pub use registry::{ProjectRow, Registry};
+pub use sessions::SessionRow;
+pub use stats::{KindCount, Stats};
+pub use write::{Outcome, PreparedChunk, PreparedMemory, Receipt};
+
+use crate::error::{Error, Kind, Result};
+use crate::scope::{ProjectId, Scope};
+
+/// How long a writer waits for another process before it gives up.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Pages cached by each connection, in KiB. Arbitrary: enough for the upper levels of every index at 100k memories.
+const CACHE_KIB: i64 = 6 * 1024;
+
+/// The first SQLite without the checkpoint race that can corrupt a WAL file.
+const OLDEST_SOUND_SQLITE: i32 = 3_051_003;
+
+/// Which of the two files a store is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    /// `projects/<name>-<id>/tiro.db`: the memories of a project.
+    Project,
+    /// `owner.db`: the owner's memories, the registry of projects and the installation's secret.
+    Owner,
+}
+
+/// One open file of memories. Clones share the connections and the cache of vectors.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    path: PathBuf,
+    project: ProjectId,
+    writer: Mutex<Connection>,
+    readers: Mutex<Vec<Connection>>,
+    vectors: Mutex<dense::VectorCache>,
+    common_terms: Mutex<lexical::CommonTerms>,
+}
+
+impl Store {
+    /// Opens the file at `path`, creating it and bringing its schema up to date as needed.
+    ///
+    /// Errors with [`Kind::Store`] where the file is no store, comes from a newer Tiro that this one may not write,
+    /// or cannot be opened; the file is never renamed, replaced or repaired.
+    pub fn open(path: &Path, flavour: Flavour, project: ProjectId) -> Result<Store> {
+        if rusqlite::version_number() < OLDEST_SOUND_SQLITE {
+            let version = rusqlite::version();
+            return Err(Error::new(Kind::Store, format!("SQLite {version} can corrupt a shared database"))
+                .hint("build Tiro with its bundled SQLite"));
+        }
+        if let Some(parent) = path.parent() {
+            create_private_dir(parent)?;
+        }
+        let mut writer = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)
+            .map_err(|error| opening(path, error))?;
+        migrate::migrate(&mut writer, path, flavour)?;
+        let inner = Inner {
+            path: path.to_owned(),
+            project,
+            writer: Mutex::new(writer),
+            readers: Mutex::default(),
+            vectors: Mutex::default(),
+            common_terms: Mutex::default(),
+        };
+        Ok(Store { inner: Arc::new(inner) })
+    }
+
+    /// Returns where the file is.
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    /// Returns whose project this store holds.
+    pub fn project(&self) -> &ProjectId {
+        &self.inner.project
+    }
+
+    /// Runs `work` on a reading connection, on a blocking thread, in one snapshot of the file.
+    async fn read<T: Send + 'static>(
+        &self,
+        scope: &Scope,
+        work: impl FnOnce(&Inner, &Connection, &Scope) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.admit(scope)?;
+        let (store, scope) = (self.clone(), scope.clone());
+        blocking(move || {
+            let mut reader = store.inner.reader()?;
+            let snapshot = reader.transaction().map_err(Error::from)?;
+            let answer = work(&store.inner, &snapshot, &scope);
+            drop(snapshot);
+            lock(&store.inner.readers).push(reader);
+            answer
+        })
+        .await
+    }
+
+    /// Runs `work` in one immediate transaction on the writing connection, on a blocking thread.
+    ///
+    /// What `work` did is durable when this returns, and undone where it fails.
+    async fn write<T: Send + 'static>(
+        &self,
+        scope: &Scope,
+        work: impl FnOnce(&Connection, &Scope) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.admit(scope)?;
+        let (store, scope) = (self.clone(), scope.clone());
+        blocking(move || {
+            let mut writer = lock(&store.inner.writer);
+            let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            let answer = work(&transaction, &scope)?;
+            transaction.commit()?;
+            Ok(answer)
+        })
+        .await
+    }
+
+    /// Refuses a scope of another project: the store holds one.
+    fn admit(&self, scope: &Scope) -> Result<()> {
+        if scope.project == self.inner.project {
+            return Ok(());
+        }
+        Err(Error::not_found("the scope names another project than this store holds"))
+    }
+}
+
+impl Inner {
+    /// Returns an idle reading connection, or a new one.
+    fn reader(&self) -> Result<Connection> {
+        if let Some(reader) = lock(&self.readers).pop() {
+            return Ok(reader);
+        }
+        let reader = connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        reader.pragma_update(None, "query_only", true)?;
+        Ok(reader)
+    }
+}
+
+/// Opens a connection with the settings every connection has.
+fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
+    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "secure_delete", true)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.set_prepared_statement_cache_capacity(64);
+    Ok(connection)
+}
+
+/// Creates `path` and what is missing above it, readable by its owner alone.
+pub(crate) fn create_private_dir(path: &Path) -> Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path).map_err(|error| {
+        Error::new(Kind::Store, format!("cannot create the data directory `{}`", path.display()))
+            .source(error)
+            .hint("make it writable, or name another one in TIRO_DATA_DIR")
+    })
+}
+
+/// Locks what a panicking thread may have left locked: every use leaves the value whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs `work` on a blocking thread.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
+        Err(Error::new(Kind::Store, "the store stopped in the middle of a call").source(error))
+    })
+}
+
+/// Says what was being opened, for errors before anything was asked of the store.
+fn opening(path: &Path, error: Error) -> Error {
+    let hint = error.way_out().unwrap_or("check the folder's permissions and free space, or set TIRO_DATA_DIR");
+    let hint = hint.to_owned();
+    Error::new(error.kind(), format!("cannot open the store `{}`", path.display())).source(error).hint(hint)
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Error {
+        use rusqlite::ErrorCode::*;
+        let (kind, message, hint) = match error.sqlite_error_code() {
+            Some(DatabaseBusy | DatabaseLocked) => {
+                (Kind::Busy, "another process holds the store", "try again; `tiro doctor` shows who works on it")
+            }
+            Some(DiskFull) => (Kind::Store, "the disk is full, nothing was stored", "free some space, then repeat"),
+            Some(ReadOnly | CannotOpen | PermissionDenied) => (
+                Kind::Store,
+                "the store can't be written",
+                "make its folder writable, or name another data directory in TIRO_DATA_DIR",
+            ),
+            Some(NotADatabase | DatabaseCorrupt) => (
+                Kind::Store,
+                "the file is damaged or is no database",
+                "move it away and `tiro restore` a backup; Tiro leaves it untouched",
+            ),
+            _ => (Kind::Store, "the store failed", "`tiro doctor` checks the store"),
+        };
+        Error::new(kind, message).source(error).hint(hint)
+    }
+}

@@ -1,0 +1,157 @@
+//! The owner's projects, where each was last seen, and the installation's secret. Lives in `owner.db`.
+
+use std::path::Path;
+
+use rusqlite::{OptionalExtension, Row};
+
+use super::{Flavour, Store};
+use crate::error::Result;
+use crate::memory::Millis;
+use crate::scope::{OwnerId, ProjectId, Scope};
+
+/// A registered project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProjectRow {
+    /// Its id.
+    pub id: ProjectId,
+    /// Its name, from the directory it was first seen in.
+    pub name: String,
+    /// The folder of its store beneath `projects/` in the data directory.
+    pub folder: String,
+    /// Where it was seen, latest first: canonical paths.
+    pub places: Vec<String>,
+}
+
+/// The registry of projects, a view on the owner's own store.
+#[derive(Clone)]
+pub struct Registry {
+    store: Store,
+    scope: Scope,
+}
+
+impl Registry {
+    /// Opens `owner.db` in the data directory, creating it as needed; errors as [`Store::open`] does.
+    pub fn open(data_dir: &Path, owner: &OwnerId) -> Result<Registry> {
+        let store = Store::open(&data_dir.join("owner.db"), Flavour::Owner, ProjectId::owner_wide())?;
+        Ok(Registry { store, scope: Scope::project(owner.clone(), ProjectId::owner_wide()) })
+    }
+
+    /// Returns the store of the memories that belong to the owner rather than to a project.
+    pub fn memories(&self) -> &Store {
+        &self.store
+    }
+
+    /// Returns the scope of those memories.
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// Returns the installation's secret: 32 random bytes, `fresh` the first time it is asked for.
+    pub async fn secret(&self, fresh: [u8; 32]) -> Result<[u8; 32]> {
+        let known = self
+            .store
+            .read(&self.scope, |_, connection, _| {
+                Ok(connection
+                    .query_row("SELECT value FROM meta WHERE key = 'secret'", [], |row| row.get::<_, Vec<u8>>(0))
+                    .optional()?)
+            })
+            .await?;
+        if let Some(secret) = known.and_then(|bytes| <[u8; 32]>::try_from(bytes).ok()) {
+            return Ok(secret);
+        }
+        self.store
+            .write(&self.scope, move |connection, _| {
+                connection.execute(
+                    "INSERT OR IGNORE INTO meta (key, value) VALUES ('secret', ?1)",
+                    [fresh.as_slice()],
+                )?;
+                let stored: Vec<u8> =
+                    connection.query_row("SELECT value FROM meta WHERE key = 'secret'", [], |row| row.get(0))?;
+                Ok(<[u8; 32]>::try_from(stored).unwrap_or(fresh))
+            })
+            .await
+    }
+
+    /// Returns the project with `id`, or `None`.
+    pub async fn by_id(&self, id: &ProjectId) -> Result<Option<ProjectRow>> {
+        Ok(self.all().await?.into_iter().find(|row| row.id == *id))
+    }
+
+    /// Returns the project last seen at `place`, or `None`.
+    pub async fn by_place(&self, place: &str) -> Result<Option<ProjectRow>> {
+        Ok(self.all().await?.into_iter().find(|row| row.places.iter().any(|known| known == place)))
+    }
+
+    /// Returns every project, by name, then id.
+    pub async fn all(&self) -> Result<Vec<ProjectRow>> {
+        self.store
+            .read(&self.scope, |_, connection, _| {
+                let mut statement = connection.prepare_cached(
+                    "SELECT p.id, p.name, p.folder, l.path FROM projects p LEFT JOIN places l ON l.project = p.id
+                     ORDER BY p.name, p.id, l.seen DESC, l.path",
+                )?;
+                let mut rows = statement.query([])?;
+                let mut projects: Vec<ProjectRow> = Vec::new();
+                while let Some(row) = rows.next()? {
+                    let Some(mut project) = project(row)? else { continue };
+                    let place = project.places.pop();
+                    match projects.last_mut() {
+                        Some(last) if last.id == project.id => last.places.extend(place),
+                        _ => projects.push(ProjectRow { places: place.into_iter().collect(), ..project }),
+                    }
+                }
+                Ok(projects)
+            })
+            .await
+    }
+
+    /// Records that the project was seen at `place`, registering it under `name` and `folder` where it is new.
+    pub async fn record(&self, id: &ProjectId, name: &str, folder: &str, place: &str, now: Millis) -> Result<()> {
+        let (id, name) = (id.as_str().to_owned(), name.to_owned());
+        let (folder, place) = (folder.to_owned(), place.to_owned());
+        self.store
+            .write(&self.scope, move |connection, _| {
+                connection.execute(
+                    "INSERT OR IGNORE INTO projects (id, name, folder, created) VALUES (?1, ?2, ?3, ?4)",
+                    (&id, name, folder, now),
+                )?;
+                connection.execute(
+                    "INSERT INTO places (path, project, seen) VALUES (?1, ?2, ?3)
+                     ON CONFLICT (path) DO UPDATE SET project = ?2, seen = ?3",
+                    (place, &id, now),
+                )?;
+                Ok(())
+            })
+            .await
+    }
+
+    /// Forgets where a project was seen: it moved away, or its places belong to another now.
+    pub async fn forget_place(&self, place: &str) -> Result<()> {
+        let place = place.to_owned();
+        self.store
+            .write(&self.scope, move |connection, _| {
+                connection.execute("DELETE FROM places WHERE path = ?1", [place])?;
+                Ok(())
+            })
+            .await
+    }
+
+    /// Gives every place of `from` to `to` and takes `from` off the list; its file stays where it is.
+    pub async fn absorb(&self, from: &ProjectId, to: &ProjectId) -> Result<()> {
+        let (from, to) = (from.as_str().to_owned(), to.as_str().to_owned());
+        self.store
+            .write(&self.scope, move |connection, _| {
+                connection.execute("UPDATE places SET project = ?2 WHERE project = ?1", (&from, &to))?;
+                connection.execute("DELETE FROM projects WHERE id = ?1", [&from])?;
+                Ok(())
+            })
+            .await
+    }
+}
+
+fn project(row: &Row<'_>) -> rusqlite::Result<Option<ProjectRow>> {
+    let id: String = row.get(0)?;
+    let Some(id) = ProjectId::parse(&id) else { return Ok(None) };
+    let places = row.get::<_, Option<String>>(3)?.into_iter().collect();
+    Ok(Some(ProjectRow { id, name: row.get(1)?, folder: row.get(2)?, places }))
+}

@@ -1,0 +1,403 @@
+//! Storing memories: rows, text index and vectors in one transaction.
+
+use std::collections::HashMap;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::Store;
+use super::vectors::encode_f16;
+use crate::chunk::index_text::{self, About, IndexText};
+use crate::error::Result;
+use crate::memory::{Draft, Group, Kind, MemoryId, Millis, Role};
+use crate::scope::{Scope, SessionId, Sessions};
+
+/// Memories stored by one transaction. Larger writes are split, so that other processes get their turn.
+const BATCH: usize = 500;
+
+/// Paths of a commit that are context of its text. Arbitrary: a sweep over a whole tree is about none of them.
+const PATHS_INDEXED: usize = 64;
+
+/// A memory ready to be stored: redacted, chunked, counted, and embedded where the model was at hand.
+#[derive(Clone, Debug)]
+pub struct PreparedMemory {
+    /// Its id, derived from what makes a second write of it the same write.
+    pub id: MemoryId,
+    /// What it says; the text is redacted.
+    pub draft: Draft,
+    /// Tokens of the text (o200k).
+    pub tokens: i64,
+    /// Its pieces, in order.
+    pub chunks: Vec<PreparedChunk>,
+}
+
+/// A piece of a memory, ready to be indexed.
+#[derive(Clone, Debug)]
+pub struct PreparedChunk {
+    /// Where it begins in the text, in bytes.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
+    /// Tokens of the piece (o200k).
+    pub tokens: i64,
+    /// The text whose embedding stands for the piece.
+    pub embedded: String,
+    /// The vector space and the embedding; `None` leaves it pending.
+    pub embedding: Option<(String, Vec<f32>)>,
+}
+
+/// What became of one memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is stored now.
+    Stored,
+    /// It was stored before, with the same text.
+    AlreadyStored,
+    /// Its id was stored before with another text, which stays.
+    Conflict,
+    /// It was forgotten before and stays so.
+    Forgotten,
+}
+
+/// What a write did; returned only after it is durable.
+#[derive(Clone, Debug, Default)]
+pub struct Receipt {
+    /// Each memory's id and fate, in the order given.
+    pub outcomes: Vec<(MemoryId, Outcome)>,
+    /// Chunks stored without an embedding.
+    pub pending: usize,
+}
+
+impl Receipt {
+    /// Returns how many memories met with `outcome`.
+    pub fn count(&self, outcome: Outcome) -> usize {
+        self.outcomes.iter().filter(|(_, met)| *met == outcome).count()
+    }
+}
+
+impl Store {
+    /// Stores `memories` in order, `now` being the time of storing, and says what became of each.
+    ///
+    /// Writes of more than 500 memories take several transactions; where one fails, `on_batch` has told how many
+    /// are already durable.
+    pub async fn save(
+        &self,
+        scope: &Scope,
+        memories: Vec<PreparedMemory>,
+        now: Millis,
+        mut on_batch: impl FnMut(usize) + Send,
+    ) -> Result<Receipt> {
+        let mut receipt = Receipt::default();
+        let mut memories = memories.into_iter().peekable();
+        while memories.peek().is_some() {
+            let batch: Vec<PreparedMemory> = memories.by_ref().take(BATCH).collect();
+            let done = self.write(scope, move |connection, scope| save_batch(connection, scope, &batch, now)).await?;
+            receipt.outcomes.extend(done.outcomes);
+            receipt.pending += done.pending;
+            on_batch(receipt.outcomes.len());
+        }
+        Ok(receipt)
+    }
+}
+
+fn save_batch(
+    connection: &Connection,
+    scope: &Scope,
+    memories: &[PreparedMemory],
+    now: Millis,
+) -> Result<Receipt> {
+    let mut receipt = Receipt::default();
+    let mut sessions: HashMap<&SessionId, OpenSession> = HashMap::new();
+    for memory in memories {
+        if let Some(id) = &memory.draft.session {
+            if !sessions.contains_key(id) {
+                sessions.insert(id, OpenSession::open(connection, scope, id)?);
+            }
+            let session = sessions.get_mut(id).expect("inserted above");
+            session.head = memory.draft.head_sha.clone().or(session.head.take());
+            session.branch = memory.draft.branch.clone().or(session.branch.take());
+        }
+        let session = memory.draft.session.as_ref().map(|id| sessions.get_mut(id).expect("opened above"));
+        let outcome = save_one(connection, scope, memory, session, now)?;
+        if outcome == Outcome::Stored {
+            receipt.pending += memory.chunks.iter().filter(|chunk| chunk.embedding.is_none()).count();
+        }
+        receipt.outcomes.push((memory.id.clone(), outcome));
+    }
+    for session in sessions.values() {
+        session.close(connection)?;
+    }
+    Ok(receipt)
+}
+
+/// A session while a batch is written to it.
+struct OpenSession {
+    seq: i64,
+    next_ordinal: i64,
+    first_new: i64,
+    branch: Option<String>,
+    head: Option<String>,
+}
+
+impl OpenSession {
+    fn open(connection: &Connection, scope: &Scope, id: &SessionId) -> Result<OpenSession> {
+        debug_assert!(match &scope.sessions {
+            Sessions::All => true,
+            Sessions::Only(ids) => ids.contains(id),
+        });
+        connection
+            .prepare_cached("INSERT INTO sessions (owner, name) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?
+            .execute((scope.owner.as_str(), id.as_str()))?;
+        let seq: i64 = connection
+            .prepare_cached("SELECT seq FROM sessions WHERE owner = ?1 AND name = ?2")?
+            .query_row((scope.owner.as_str(), id.as_str()), |row| row.get(0))?;
+        let next_ordinal: i64 = connection
+            .prepare_cached("SELECT coalesce(max(ordinal), -1) + 1 FROM memories WHERE session = ?1")?
+            .query_row([seq], |row| row.get(0))?;
+        Ok(OpenSession { seq, next_ordinal, first_new: next_ordinal, branch: None, head: None })
+    }
+
+    /// Records where the session stands in git and indexes its new messages, and anew those they are context of.
+    fn close(&self, connection: &Connection) -> Result<()> {
+        if self.branch.is_some() || self.head.is_some() {
+            connection
+                .prepare_cached(
+                    "UPDATE sessions SET branch = coalesce(?2, branch), head_sha = coalesce(?3, head_sha)
+                     WHERE seq = ?1",
+                )?
+                .execute((self.seq, &self.branch, &self.head))?;
+        }
+        if self.next_ordinal > self.first_new {
+            index_turns(connection, self.seq, self.first_new - index_text::NEIGHBOURS, self.next_ordinal)?;
+        }
+        Ok(())
+    }
+}
+
+fn save_one(
+    connection: &Connection,
+    scope: &Scope,
+    memory: &PreparedMemory,
+    session: Option<&mut OpenSession>,
+    now: Millis,
+) -> Result<Outcome> {
+    let owner = scope.owner.as_str();
+    let PreparedMemory { id, draft, tokens, chunks } = memory;
+    let hash = blake3::hash(draft.text.as_bytes());
+    if let Some(outcome) = met_before(connection, owner, id, hash.as_bytes())? {
+        if let Some(commit) = &draft.commit {
+            record_commit_id(connection, owner, &commit.sha, id)?;
+        }
+        return Ok(outcome);
+    }
+    let is_message = draft.kind.group() == Group::Message;
+    let ordinal = session.as_ref().filter(|_| is_message).map(|session| session.next_ordinal);
+    connection
+        .prepare_cached(
+            "INSERT INTO memories (owner, id, kind, provenance, session, ordinal, role, speaker, title, topic,
+                 source_id, path, branch, head_sha, time, stored_at, importance, tokens, text_hash, text, indexed)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)",
+        )?
+        .execute(params![
+            owner,
+            id.as_str(),
+            draft.kind.as_str(),
+            draft.provenance.as_str(),
+            session.as_ref().map(|session| session.seq),
+            ordinal,
+            draft.role.map(|role| role.as_str()),
+            draft.speaker,
+            draft.title,
+            draft.topic,
+            draft.source_id,
+            draft.path,
+            draft.branch,
+            draft.head_sha,
+            draft.time,
+            now,
+            draft.importance,
+            tokens,
+            hash.as_bytes().as_slice(),
+            draft.text,
+            draft.indexed,
+        ])?;
+    let seq = connection.last_insert_rowid();
+    if let (Some(session), Some(_)) = (session, ordinal) {
+        session.next_ordinal += 1;
+    }
+    for target in &draft.references {
+        connection
+            .prepare_cached("INSERT OR IGNORE INTO memory_references (memory, target) VALUES (?1, ?2)")?
+            .execute((seq, target.as_str()))?;
+    }
+    let files = draft.commit.iter().flat_map(|commit| &commit.files);
+    for path in draft.path.iter().chain(files.clone()) {
+        connection
+            .prepare_cached("INSERT OR IGNORE INTO memory_paths (memory, path) VALUES (?1, ?2)")?
+            .execute((seq, path))?;
+    }
+    if let Some(commit) = &draft.commit {
+        record_commit_id(connection, owner, &commit.sha, id)?;
+        for (place, parent) in commit.parents.iter().enumerate() {
+            connection
+                .prepare_cached("INSERT INTO commit_parents (memory, place, sha) VALUES (?1, ?2, ?3)")?
+                .execute(params![seq, place as i64, parent])?;
+        }
+    }
+    let paths: Vec<&str> = files.take(PATHS_INDEXED).map(String::as_str).collect();
+    let paths = paths.join("\n");
+    for (place, chunk) in chunks.iter().enumerate() {
+        let chunk_seq = save_chunk(connection, seq, place, chunk)?;
+        // Messages of a session are indexed with their neighbours, once all of the batch are there.
+        if ordinal.is_none() {
+            // What the index sees instead of the text stands in the first row.
+            let instead = draft.indexed.as_deref().filter(|_| place == 0);
+            let piece = instead.unwrap_or(&draft.text[chunk.start..chunk.end]);
+            let row = About::from(draft).indexed(piece, &paths);
+            index(connection, chunk_seq, draft.kind.group(), &row)?;
+        }
+    }
+    Ok(Outcome::Stored)
+}
+
+/// Returns the fate of a memory whose id the store has seen before.
+fn met_before(connection: &Connection, owner: &str, id: &MemoryId, hash: &[u8; 32]) -> Result<Option<Outcome>> {
+    let stored: Option<(Vec<u8>, bool)> = connection
+        .prepare_cached(
+            "SELECT text_hash, tombstoned_at IS NOT NULL FROM memories WHERE owner = ?1 AND id = ?2",
+        )?
+        .query_row((owner, id.as_str()), |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    if let Some((stored_hash, tombstoned)) = stored {
+        return Ok(Some(match () {
+            () if tombstoned => Outcome::Forgotten,
+            () if stored_hash == hash => Outcome::AlreadyStored,
+            () => Outcome::Conflict,
+        }));
+    }
+    let purged = connection
+        .prepare_cached("SELECT 1 FROM purged WHERE owner = ?1 AND id = ?2")?
+        .exists((owner, id.as_str()))?;
+    Ok(purged.then_some(Outcome::Forgotten))
+}
+
+fn record_commit_id(connection: &Connection, owner: &str, sha: &str, id: &MemoryId) -> Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT OR IGNORE INTO commit_ids (owner, sha, memory)
+             SELECT owner, ?2, seq FROM memories WHERE owner = ?1 AND id = ?3",
+        )?
+        .execute((owner, sha, id.as_str()))?;
+    Ok(())
+}
+
+fn save_chunk(connection: &Connection, memory: i64, ordinal: usize, chunk: &PreparedChunk) -> Result<i64> {
+    connection
+        .prepare_cached(
+            "INSERT INTO chunks (memory, ordinal, start_byte, end_byte, tokens) VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?
+        .execute((memory, ordinal as i64, chunk.start as i64, chunk.end as i64, chunk.tokens))?;
+    let seq = connection.last_insert_rowid();
+    match &chunk.embedding {
+        Some((space, embedding)) => save_vector(connection, seq, space, embedding)?,
+        None => {
+            connection.prepare_cached("INSERT INTO pending (chunk) VALUES (?1)")?.execute([seq])?;
+        }
+    }
+    Ok(seq)
+}
+
+fn index(connection: &Connection, chunk: i64, group: Group, row: &IndexText) -> Result<()> {
+    connection
+        .prepare_cached("INSERT INTO text_index (rowid, facets, speaker, header, text, context) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
+        .execute((chunk, facet(group), &row.speaker, &row.header, &row.text, &row.context))?;
+    Ok(())
+}
+
+/// Stores the embedding of a chunk and tells the caches of vectors.
+pub(super) fn save_vector(connection: &Connection, chunk: i64, space: &str, embedding: &[f32]) -> Result<()> {
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO vectors (chunk, space, embedding) VALUES (?1, ?2, ?3)")?
+        .execute((chunk, space, encode_f16(embedding)))?;
+    connection
+        .prepare_cached("INSERT INTO changes (chunk, change) VALUES (?1, 'added')")?
+        .execute([chunk])?;
+    Ok(())
+}
+
+/// Returns the indexed word that stands for `group`.
+pub(super) fn facet(group: Group) -> String {
+    format!("group{group}")
+}
+
+/// A message as the index reads it back.
+struct Turn {
+    seq: i64,
+    ordinal: i64,
+    role: Option<Role>,
+    speaker: Option<String>,
+    topic: Option<String>,
+    path: Option<String>,
+    time: Millis,
+    text: String,
+}
+
+/// Indexes, or indexes anew, the living messages of the session whose ordinal lies in `from..to`, with their
+/// neighbours as context.
+pub(super) fn index_turns(connection: &Connection, session: i64, from: i64, to: i64) -> Result<()> {
+    let mut statement = connection.prepare_cached(
+        "SELECT seq, ordinal, role, speaker, topic, path, time, text FROM (
+             SELECT * FROM (SELECT * FROM memories WHERE session = ?1 AND ordinal < ?2 AND tombstoned_at IS NULL
+                            ORDER BY ordinal DESC LIMIT ?4)
+             UNION ALL
+             SELECT * FROM memories WHERE session = ?1 AND ordinal >= ?2 AND ordinal < ?3 AND tombstoned_at IS NULL
+             UNION ALL
+             SELECT * FROM (SELECT * FROM memories WHERE session = ?1 AND ordinal >= ?3 AND tombstoned_at IS NULL
+                            ORDER BY ordinal LIMIT ?4))
+         ORDER BY ordinal",
+    )?;
+    let rows = statement.query_map((session, from, to, index_text::NEIGHBOURS), |row| {
+        Ok(Turn {
+            seq: row.get(0)?,
+            ordinal: row.get(1)?,
+            role: row.get::<_, Option<String>>(2)?.and_then(|word| Role::parse(&word)),
+            speaker: row.get(3)?,
+            topic: row.get(4)?,
+            path: row.get(5)?,
+            time: row.get(6)?,
+            text: row.get(7)?,
+        })
+    })?;
+    let turns: Vec<Turn> = rows.collect::<Result<_, _>>()?;
+    let reach = index_text::NEIGHBOURS as usize;
+    for (at, turn) in turns.iter().enumerate() {
+        if !(from..to).contains(&turn.ordinal) {
+            continue;
+        }
+        let around = turns[at.saturating_sub(reach)..at].iter().chain(turns[at + 1..].iter().take(reach));
+        let context = index_text::neighbours(around.map(|turn| turn.text.as_str()));
+        index_turn(connection, turn, &context)?;
+    }
+    Ok(())
+}
+
+fn index_turn(connection: &Connection, turn: &Turn, context: &str) -> Result<()> {
+    let about = About {
+        kind: Kind::Message,
+        role: turn.role,
+        speaker: turn.speaker.as_deref(),
+        title: None,
+        topic: turn.topic.as_deref(),
+        path: turn.path.as_deref(),
+        time: turn.time,
+    };
+    let mut statement =
+        connection.prepare_cached("SELECT seq, start_byte, end_byte FROM chunks WHERE memory = ?1")?;
+    let mut chunks = statement.query([turn.seq])?;
+    while let Some(chunk) = chunks.next()? {
+        let (seq, start, end): (i64, i64, i64) = (chunk.get(0)?, chunk.get(1)?, chunk.get(2)?);
+        let piece = turn.text.get(start as usize..end as usize).unwrap_or_default();
+        connection.prepare_cached("DELETE FROM text_index WHERE rowid = ?1")?.execute([seq])?;
+        index(connection, seq, Group::Message, &about.indexed(piece, context))?;
+    }
+    Ok(())
+}

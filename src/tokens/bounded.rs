@@ -1,0 +1,207 @@
+//! An interval for the tokens of a text from its characters alone: no dictionary, one pass.
+//!
+//! It holds for o200k and cl100k both. What it needs to know of their dictionaries are the few facts below, which a
+//! test checks one by one against the dictionaries themselves; the rest is how they cut and merge.
+//!
+//! **From above.** A tokenizer cuts a text into pieces and then merges bytes within a piece, until no two neighbours
+//! together are a token. Every byte is a token, so a text has at most one token per byte. *Runs* have fewer:
+//!
+//! - ASCII letters and a space before them: where every pair is one of those [`is_pair`] allows, all of which are
+//!   tokens, no two neighbours within the run are single bytes, so `n` bytes hold at most ⌊(2n + 1) / 3⌋ tokens;
+//! - spaces, but for the last: up to [`SPACES`] are a token, so two neighbours cover more than that;
+//! - digits: a run is cut into threes, and every one to three digits are a token.
+//!
+//! The bytes between runs are *loose*, and each counts as a token. A token that reaches out of its run, or lies
+//! outside runs, is paid for by the first loose byte in it: no byte is in two tokens, and such a token always has one,
+//! since no piece holds two runs that touch. Letters that may start a piece, or make no token with the one before, are
+//! loose too: an upper-case letter after a lower-case one, the two after an apostrophe (`'re`).
+//!
+//! **From below.** No token is longer than [`LONGEST_TOKEN`], and what [`Scan`] claims as pieces of their own are.
+
+use super::{LONGEST_TOKEN, Method, TokenCount};
+
+/// Every run of up to this many spaces is one token.
+pub(super) const SPACES: usize = 79;
+
+/// For each first letter the set of second letters, bit 0 being `a` or `A`, that make a token with it.
+type Pairs = [u32; 26];
+
+#[rustfmt::skip]
+const LOWER_LOWER: Pairs = [
+    0x3ffffff, 0x3feffff, 0x3ffffff, 0x3ffffff, 0x3ffffff, 0x1fffdff, 0x3fef9ff, 0x3fffdff, 0x3ffffff,
+    0x01fffbf, 0x17effff, 0x3feffff, 0x1ffffff, 0x3feffff, 0x3feffff, 0x3ffffff, 0x0dfb99f, 0x3fffdff,
+    0x3ffffff, 0x3fefdff, 0x3feffff, 0x1feffff, 0x1deffff, 0x38ef93f, 0x3defddf, 0x3dcfdbf,
+];
+#[rustfmt::skip]
+const UPPER_LOWER: Pairs = [
+    0x3feffee, 0x1164951, 0x196499f, 0x01e4113, 0x1bfbc2e, 0x096691d, 0x0164913, 0x310c111, 0x08efc28,
+    0x0144011, 0x1022191, 0x1386131, 0x11ec11f, 0x19651db, 0x00ebdaa, 0x19e4dd1, 0x0180100, 0x094c091,
+    0x35bfd95, 0x1f6c599, 0x00eb982, 0x1145511, 0x1064191, 0x0000108, 0x0104011, 0x0000090,
+];
+#[rustfmt::skip]
+const UPPER_UPPER: Pairs = [
+    0x3ffffff, 0x1feffff, 0x1fefdff, 0x1feffff, 0x2fffdff, 0x1defdff, 0x1fef9ff, 0x3fffdff, 0x2ffffff,
+    0x02ed71f, 0x16efdff, 0x13efd7f, 0x1ffffff, 0x3feffff, 0x0fefdff, 0x1feffff, 0x01fb817, 0x1fefdff,
+    0x3ffffff, 0x3fefdff, 0x1bebd7f, 0x02efd7f, 0x0cefdff, 0x18e993f, 0x34cf855, 0x3c260b1,
+];
+
+/// Returns an interval that holds the o200k count and the cl100k count of `text`, without loading a dictionary.
+///
+/// `count` is its upper end. English prose gets 2 to 3 times its true count; other scripts than Latin more, at most
+/// their bytes.
+pub fn bounded(text: &str) -> TokenCount {
+    let scan = Scan::of(text.as_bytes());
+    let low = scan.low.max(text.len().div_ceil(LONGEST_TOKEN));
+    TokenCount { count: scan.high, method: Method::Bounded, exact: low == scan.high, low, high: scan.high }
+}
+
+/// Tells whether two neighbours of a run are one token in both dictionaries and never cut apart.
+pub(super) fn is_pair(left: u8, right: u8) -> bool {
+    let (pairs, first, second) = match (left, right) {
+        (b'a'..=b'z', b'a'..=b'z') => (&LOWER_LOWER, b'a', b'a'),
+        (b'A'..=b'Z', b'a'..=b'z') => (&UPPER_LOWER, b'A', b'a'),
+        (b'A'..=b'Z', b'A'..=b'Z') => (&UPPER_UPPER, b'A', b'A'),
+        (b' ', _) => return right.is_ascii_alphabetic(),
+        _ => return false,
+    };
+    pairs[usize::from(left - first)] >> (right - second) & 1 == 1
+}
+
+/// The sums of both bounds over a text's runs of one class of byte.
+#[derive(Default)]
+struct Scan {
+    low: usize,
+    high: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Letter,
+    Digit,
+    Space,
+    /// Line feed, carriage return, tab, vertical tab, form feed.
+    Break,
+    /// What else is ASCII: punctuation and the control characters that are no white space.
+    Mark,
+    /// A byte of a character outside ASCII.
+    Foreign,
+}
+
+impl Class {
+    /// Returns the class of `byte`, from a table: this is most of the work.
+    fn of(byte: u8) -> Class {
+        const CLASSES: [Class; 256] = {
+            let mut classes = [Class::Foreign; 256];
+            let mut byte = 0;
+            while byte < 256 {
+                classes[byte] = Class::look_up(byte as u8);
+                byte += 1;
+            }
+            classes
+        };
+        CLASSES[usize::from(byte)]
+    }
+
+    const fn look_up(byte: u8) -> Class {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' => Class::Letter,
+            b'0'..=b'9' => Class::Digit,
+            b' ' => Class::Space,
+            b'\t'..=b'\r' => Class::Break,
+            0x80.. => Class::Foreign,
+            _ => Class::Mark,
+        }
+    }
+}
+
+impl Scan {
+    fn of(bytes: &[u8]) -> Scan {
+        let mut scan = Scan::default();
+        let mut start = 0;
+        // Whether nothing but spaces and tabs stands between the last letter or digit and `start`.
+        let mut after_word = false;
+        while start < bytes.len() {
+            let class = Class::of(bytes[start]);
+            let len = bytes[start..].iter().take_while(|&&byte| Class::of(byte) == class).count();
+            let run = &bytes[start..start + len];
+            let before = start.checked_sub(1).map(|place| bytes[place]);
+            let after = bytes.get(start + len).copied();
+            let beside_foreign = before.is_some_and(|byte| !byte.is_ascii());
+            match class {
+                Class::Letter => {
+                    scan.letters(run, before);
+                    // A piece has one run of letters, unless more follow over an apostrophe or foreign characters.
+                    scan.low += usize::from(!beside_foreign && before != Some(b'\''));
+                }
+                Class::Digit if beside_foreign || after.is_some_and(|byte| !byte.is_ascii()) => {
+                    // Foreign digits may shift the threes and merge with these.
+                    scan.high += len;
+                    scan.low += if beside_foreign { 0 } else { len.div_ceil(3) };
+                }
+                Class::Digit => {
+                    scan.high += len.div_ceil(3);
+                    scan.low += len.div_ceil(3);
+                }
+                Class::Space => {
+                    let joins_word = after.is_some_and(|byte| Class::of(byte) == Class::Letter);
+                    scan.high += at_most_in_spaces(len - 1) + usize::from(!joins_word);
+                    // All but the last are a piece of white space before a word.
+                    let before_word =
+                        after.is_some_and(|byte| byte.is_ascii() && Class::of(byte) != Class::Break);
+                    scan.low += usize::from(len > 1 && before_word);
+                }
+                Class::Break => {
+                    scan.high += len;
+                    // A line break after a word starts a piece of white space, that ends with the last line break.
+                    scan.low +=
+                        usize::from(after_word && run.iter().any(|byte| matches!(byte, b'\n' | b'\r')));
+                }
+                Class::Mark => {
+                    scan.high += len;
+                    // One mark may belong to the word that it precedes, and slashes to marks a line further up.
+                    let stays = len > 1
+                        || after.is_none_or(|byte| byte.is_ascii() && Class::of(byte) != Class::Letter);
+                    scan.low += usize::from(stays && !beside_foreign && run[0] != b'/');
+                }
+                Class::Foreign => scan.high += len,
+            }
+            after_word = match class {
+                Class::Letter | Class::Digit => true,
+                Class::Space => after_word,
+                Class::Break => after_word && run.iter().all(|&byte| byte == b'\t'),
+                Class::Mark | Class::Foreign => false,
+            };
+            start += len;
+        }
+        scan
+    }
+
+    /// Adds the upper bound of a run of letters, and of the space before it where there is one.
+    fn letters(&mut self, run: &[u8], before: Option<u8>) {
+        let loose = if before == Some(b'\'') { run.len().min(2) } else { 0 };
+        self.high += loose;
+        let mut previous = before.filter(|&byte| byte == b' ');
+        let mut unbroken = usize::from(previous.is_some());
+        for &letter in &run[loose..] {
+            if previous.is_none_or(|previous| is_pair(previous, letter)) {
+                unbroken += 1;
+                previous = Some(letter);
+            } else {
+                self.high += at_most_in_pairs(unbroken) + 1;
+                unbroken = 0;
+                previous = None;
+            }
+        }
+        self.high += at_most_in_pairs(unbroken);
+    }
+}
+
+/// The most tokens of `n` bytes when no two neighbours are single bytes.
+fn at_most_in_pairs(n: usize) -> usize {
+    (2 * n + 1) / 3
+}
+
+/// The most tokens of `n` spaces when every two neighbours cover more than [`SPACES`].
+fn at_most_in_spaces(n: usize) -> usize {
+    2 * (n / (SPACES + 1)) + usize::from(!n.is_multiple_of(SPACES + 1))
+}

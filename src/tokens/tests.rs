@@ -1,0 +1,135 @@
+use proptest::prelude::*;
+
+use super::*;
+
+/// Counts that tiktoken 0.14 gives, `encode_ordinary`, in o200k and cl100k.
+const KNOWN: &[(&str, usize, usize)] = &[
+    ("", 0, 0),
+    ("hello world", 2, 2),
+    ("a\n  ", 3, 3),
+    ("a \n \n\t", 3, 3),
+    ("a\n  b", 4, 4),
+    ("a  \u{3000}\n \u{2028} x", 5, 7),
+    ("fn main() {\n    println!(\"hi\");\n}\n", 10, 10),
+    ("don't DON'T we'Ve '\u{17f}a", 8, 11),
+    ("<|endoftext|>", 7, 7),
+    ("1234567 ٣٢½Ⅷ", 9, 11),
+    ("snake_case camelCase HTTPServer", 6, 6),
+    ("!\n//\r\n/ a", 4, 4),
+    ("naïve Ünïcode ǅ ªº", 12, 13),
+    ("語彙と文字 한국어", 7, 10),
+    ("\u{85}\u{a0}\u{2028}\u{3000}x\u{200b}é", 8, 9),
+    ("\0\u{1b}[0m\u{7f}", 6, 5),
+    ("\u{202e}\u{e0041}", 5, 5),
+    ("        return  x", 4, 4),
+];
+
+#[test]
+fn counts_what_tiktoken_counts() {
+    for &(text, o200k, cl100k) in KNOWN {
+        assert_eq!(Tokenizer::O200k.count(text).count, o200k, "{text:?}");
+        assert_eq!(Tokenizer::Cl100k.count(text).count, cl100k, "{text:?}");
+    }
+}
+
+#[test]
+fn a_megabyte_of_one_character_is_counted() {
+    for (character, o200k) in
+        [(' ', 8192), ('a', 131_072), ('\n', 65_536), ('0', 349_526), ('-', 16_384), ('😀', 262_144)]
+    {
+        let text = character.to_string().repeat((1 << 20) / character.len_utf8());
+        assert_eq!(Tokenizer::O200k.count(&text).count, o200k, "{character:?}");
+    }
+}
+
+/// Everything [`bounded`](super::bounded::bounded) takes for granted of the dictionaries.
+#[test]
+fn the_facts_behind_the_bounds_hold() {
+    for tokenizer in Tokenizer::ALL {
+        let bpe = &tokenizer.dictionary().bpe;
+        let is_token = |bytes: &[u8]| bpe.count(bytes) == 1;
+        let longest = (0..bpe.num_tokens()).map(|token| bpe.token_len(token as u32)).max();
+        assert_eq!(longest, Some(LONGEST_TOKEN));
+        assert!((0..=u8::MAX).all(|byte| is_token(&[byte])));
+        assert!((1..=bounded::SPACES).all(|n| is_token(" ".repeat(n).as_bytes())));
+        for digits in 0..1000 {
+            let three = format!("{digits:03}");
+            assert!((1..=3).all(|n| is_token(&three.as_bytes()[..n])), "{three}");
+        }
+        for pair in (0..=u8::MAX).flat_map(|left| (0..=u8::MAX).map(move |right| [left, right])) {
+            assert!(!bounded::is_pair(pair[0], pair[1]) || is_token(&pair), "{pair:?}");
+        }
+    }
+}
+
+#[test]
+fn bounds_are_of_use() {
+    let text = "The store keeps every message of a conversation, and finds 1,024 of them again within a millisecond.";
+    let (exact, bounded) = (Tokenizer::O200k.count(text), bounded(text));
+    assert_eq!((exact.count, bounded.low, bounded.high), (23, 21, 67));
+}
+
+/// Text made of what pieces are made of, so that cuts, contractions and runs meet in every order.
+fn hostile_text() -> impl Strategy<Value = String> {
+    let part = prop_oneof![
+        4 => "[a-zA-Z]{1,8}",
+        2 => "[ ]{1,90}",
+        2 => "[ \t\r\n\u{b}\u{c}\u{1c}\u{85}\u{a0}\u{2028}\u{3000}/;'!]{1,4}",
+        1 => "[0-9٣２½Ⅷ]{1,5}",
+        1 => "(?i)'(s|t|re|ve|m|ll|d|ſ)[a-z]?",
+        1 => "[a-zA-ZéßǅʰªΩ한語\u{301}\u{200d}]{1,4}",
+        1 => "[\\PC]{0,3}",
+        1 => any::<char>().prop_map(String::from),
+        1 => ("[ -=*#./a\n]", 1..40usize).prop_map(|(text, n)| text.repeat(n)),
+    ];
+    prop::collection::vec(part, 0..12).prop_map(|parts| parts.concat())
+}
+
+proptest! {
+    #[test]
+    fn the_interval_holds_the_count(text in hostile_text()) {
+        let bounded = bounded(&text);
+        for tokenizer in Tokenizer::ALL {
+            let count = tokenizer.count(&text).count;
+            prop_assert!(bounded.low <= count && count <= bounded.high, "{tokenizer:?} {count} {bounded:?}");
+        }
+        prop_assert_eq!(bounded.count, bounded.high);
+    }
+
+    #[test]
+    fn pieces_cover_the_text(text in hostile_text()) {
+        for tokenizer in Tokenizer::ALL {
+            prop_assert_eq!(tokenizer.pieces(&text).collect::<String>(), text.as_str());
+        }
+    }
+
+    #[test]
+    fn texts_that_join_add_up(left in hostile_text(), right in hostile_text()) {
+        for left in [format!("{left}\n"), left] {
+            if joins_exactly(&left, &right) {
+                let joined = format!("{left}{right}");
+                for tokenizer in Tokenizer::ALL {
+                    let parts = tokenizer.count(&left).count + tokenizer.count(&right).count;
+                    prop_assert_eq!(parts, tokenizer.count(&joined).count, "{:?}", tokenizer);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_limit_is_met_or_not(text in hostile_text(), limit in 0..60usize) {
+        for tokenizer in Tokenizer::ALL {
+            let count = tokenizer.count(&text);
+            prop_assert_eq!(tokenizer.count_up_to(&text, limit), (count.count <= limit).then_some(count));
+        }
+    }
+
+    #[test]
+    fn the_longest_prefix_is_kept(text in hostile_text(), limit in 0..30usize) {
+        let prefixes = || (0..=text.len()).rev().filter(|&end| text.is_char_boundary(end)).map(|end| &text[..end]);
+        for tokenizer in Tokenizer::ALL {
+            let longest = prefixes().find(|prefix| tokenizer.count(prefix).count <= limit);
+            prop_assert_eq!(Some(tokenizer.truncate(&text, limit)), longest, "{:?}", tokenizer);
+        }
+    }
+}

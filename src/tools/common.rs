@@ -1,0 +1,94 @@
+//! What several tools read and say in the same way.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::engine::OpenProject;
+use crate::error::{Error, Result};
+use crate::memory::{Kind, MemoryId};
+use crate::scope::SessionId;
+
+/// The longest name, title or id an argument may be, in bytes. Arbitrary.
+const SHORT: usize = 500;
+
+/// Secrets of one rule that were replaced.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Redaction {
+    /// The rule's name.
+    pub rule: String,
+    /// How many.
+    pub count: usize,
+}
+
+/// Returns findings by rule as an answer shows them.
+pub fn redactions(found: Vec<(String, usize)>) -> Vec<Redaction> {
+    found.into_iter().map(|(rule, count)| Redaction { rule, count }).collect()
+}
+
+/// Reads a session's name.
+pub fn session(name: &str) -> Result<SessionId> {
+    SessionId::parse(name).ok_or_else(|| {
+        Error::bad_input("`session_id` is empty, longer than 200 bytes or holds control characters")
+            .hint("use a short plain name, such as `auth-refactor`")
+    })
+}
+
+/// Reads the id of a memory.
+pub fn memory_id(argument: &str, text: &str) -> Result<MemoryId> {
+    MemoryId::parse(text).ok_or_else(|| {
+        let shown: String = text.chars().take(40).collect();
+        Error::bad_input(format!("`{argument}` is not the id of a memory: `{shown}`"))
+            .hint("ids come with search results and look like `m` and 13 letters and digits")
+    })
+}
+
+/// Reads the name of a kind.
+pub fn kind(argument: &str, word: &str) -> Result<Kind> {
+    Kind::parse(word.trim()).ok_or_else(|| {
+        let shown: String = word.chars().take(40).collect();
+        let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
+        Error::bad_input(format!("`{argument}` is not a kind: `{shown}`")).hint(format!("use {}", known.join(", ")))
+    })
+}
+
+/// Reads a name, a title or an id: not empty, at most 500 bytes.
+pub fn short(argument: &str, text: &str) -> Result<String> {
+    let text = text.trim();
+    if text.is_empty() || text.len() > SHORT {
+        return Err(Error::bad_input(format!("`{argument}` is empty or longer than {SHORT} bytes"))
+            .hint("shorten it, or leave it out"));
+    }
+    Ok(text.to_owned())
+}
+
+/// Returns the branch and the commit checked out, as far as they can be told.
+pub fn head(project: &OpenProject) -> (Option<String>, Option<String>) {
+    let head = project.repository.as_ref().and_then(|repository| repository.head().ok());
+    head.map_or((None, None), |head| (head.branch, head.commit.map(|sha| sha.to_string())))
+}
+
+/// Returns the first few of `items`, and how many more there are.
+pub fn some(items: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let mut text = items.iter().take(SHOWN).map(|item| format!("`{item}`")).collect::<Vec<_>>().join(", ");
+    if items.len() > SHOWN {
+        text += &format!(" and {} more", items.len() - SHOWN);
+    }
+    text
+}
+
+/// Returns what a write has to say beside its result, one line each; empty where there is nothing.
+pub fn footnotes(redactions: &[Redaction], pending: usize, notices: &[String]) -> String {
+    let mut text = String::new();
+    if !redactions.is_empty() {
+        let shown: Vec<String> = redactions.iter().map(|each| format!("{} {}", each.count, each.rule)).collect();
+        text += &format!("\nSecrets replaced: {}.", shown.join(", "));
+    }
+    if pending > 0 {
+        text += &format!("\n{pending} pieces are found by words now and by meaning once they are embedded.");
+    }
+    for notice in notices {
+        text += &format!("\nNote: {notice}.");
+    }
+    text
+}

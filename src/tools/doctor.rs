@@ -1,0 +1,142 @@
+//! Checks the installation and says how to mend what is wrong.
+
+use serde::Serialize;
+
+use crate::embed::install;
+use crate::engine::{Engine, OpenProject};
+use crate::error::{Error, Result};
+use crate::scope::Scope;
+use crate::store::Store;
+
+#[derive(Debug, Serialize)]
+pub struct Output {
+    /// The program's version.
+    pub version: &'static str,
+    /// What was looked at, in order.
+    pub findings: Vec<Finding>,
+    /// Whether nothing needs mending.
+    pub ok: bool,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Finding {
+    /// What was looked at.
+    pub what: &'static str,
+    /// Whether it is as it should be.
+    pub ok: bool,
+    /// What was found.
+    pub found: String,
+    /// The command or the step that mends it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mend: Option<String>,
+}
+
+/// Looks at everything; changes nothing. Reads the whole store.
+pub async fn run(engine: &Engine) -> Result<Output> {
+    let mut findings = vec![data_directory(engine)];
+    findings.push(model(engine));
+    match engine.installation().await {
+        Ok(installation) => {
+            let registry = &installation.registry;
+            findings.push(store("memories of the owner", registry.memories(), registry.scope()).await);
+        }
+        Err(error) => findings.push(failed("memories of the owner", &error)),
+    }
+    match engine.project().await {
+        Ok(project) => {
+            let found = format!("{} in {}", project.name, project.root.display());
+            findings.push(Finding { what: "project", ok: true, found, mend: None });
+            findings.push(store("store", &project.store, &project.scope).await);
+            findings.push(pending(project).await);
+        }
+        Err(error) => findings.push(failed("project", &error)),
+    }
+    let ok = findings.iter().all(|finding| finding.ok);
+    Ok(Output { version: env!("CARGO_PKG_VERSION"), findings, ok })
+}
+
+fn data_directory(engine: &Engine) -> Finding {
+    let folder = &engine.config().data_dir;
+    let what = "data directory";
+    let found = folder.display().to_string();
+    let probe = std::fs::create_dir_all(folder).and_then(|()| tempfile::tempfile_in(folder).map(drop));
+    match probe {
+        Ok(()) => Finding { what, ok: true, found, mend: None },
+        Err(error) => Finding {
+            what,
+            ok: false,
+            found: format!("{found} can't be written: {error}"),
+            mend: Some("make it writable, free some space, or set TIRO_DATA_DIR".into()),
+        },
+    }
+}
+
+fn model(engine: &Engine) -> Finding {
+    let models = install::list(&engine.config().model_dir);
+    let what = "embedding model";
+    match models.first() {
+        None => Finding {
+            what,
+            ok: false,
+            found: "none installed: search is by words only".into(),
+            mend: Some("tiro model install".into()),
+        },
+        Some(model) => match &model.problem {
+            None => Finding { what, ok: true, found: format!("{}, {} bytes", model.name, model.bytes), mend: None },
+            Some(problem) => Finding {
+                what,
+                ok: false,
+                found: format!("{}: {problem}", model.name),
+                mend: Some("tiro model install".into()),
+            },
+        },
+    }
+}
+
+async fn store(what: &'static str, store: &Store, scope: &Scope) -> Finding {
+    let check = match store.check(scope).await {
+        Ok(check) => check,
+        Err(error) => return failed(what, &error),
+    };
+    let ok = check.is_sound();
+    let found = match ok {
+        true => format!("{}: sound", store.path().display()),
+        false => format!("{}: {check:?}", store.path().display()),
+    };
+    let mend = "move the file away and `tiro restore` a backup";
+    Finding { what, ok, found, mend: (!ok).then(|| mend.into()) }
+}
+
+async fn pending(project: &OpenProject) -> Finding {
+    let what = "pending work";
+    match project.store.pending(&project.scope).await {
+        Ok(0) => Finding { what, ok: true, found: "none".into(), mend: None },
+        // It is no fault: an idle server works it off.
+        Ok(count) => Finding {
+            what,
+            ok: true,
+            found: format!("{count} pieces are found by words only so far"),
+            mend: Some("tiro index".into()),
+        },
+        Err(error) => failed(what, &error),
+    }
+}
+
+fn failed(what: &'static str, error: &Error) -> Finding {
+    Finding { what, ok: false, found: error.to_string(), mend: error.way_out().map(str::to_owned) }
+}
+
+impl Output {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let mut text = format!("tiro {}\n", self.version);
+        for Finding { what, ok, found, mend } in &self.findings {
+            let mark = if *ok { "ok  " } else { "FAIL" };
+            text += &format!("{mark} {what}: {found}\n");
+            if let Some(mend) = mend {
+                text += &format!("       mend: {mend}\n");
+            }
+        }
+        text.trim_end().to_owned()
+    }
+}

@@ -1,0 +1,282 @@
+//! Opens one memory: its full text and what stands around it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{common, times};
+use crate::engine::Engine;
+use crate::envelope;
+use crate::error::{Error, Result};
+use crate::memory::{Memory, MemoryId};
+use crate::scope::Scope;
+use crate::store::Store;
+use crate::tokens::Tokenizer;
+
+pub const NAME: &str = "expand_detail";
+pub const TITLE: &str = "Open a memory";
+pub const DESCRIPTION: &str = "To find memories use search_project_memory. Opens one by its id: the full text, the \
+    messages around it and what it refers to. A long text comes in pages.";
+
+/// Tokens of an answer unless the caller says otherwise.
+const MAX_TOKENS: usize = 4000;
+
+/// The least that holds the envelope and a line. Arbitrary.
+const LEAST_TOKENS: usize = 150;
+
+/// Tokens of an answer at most: clients cut tool results at 25,000.
+const MOST_TOKENS: usize = 20_000;
+
+/// Neighbours on one side at most.
+const MOST_NEIGHBOURS: usize = 20;
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub struct Args {
+    /// Id from a search result.
+    pub id: String,
+    /// Messages before it, 0 to 20; 2 if left out.
+    pub before: Option<usize>,
+    /// Messages after it, 0 to 20; 2 if left out.
+    pub after: Option<usize>,
+    /// Budget of the answer; 4000 if left out.
+    pub max_tokens: Option<usize>,
+    /// `next_cursor` of the answer before.
+    pub cursor: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Output {
+    /// The memory's id.
+    pub id: String,
+    /// The client's own id of it.
+    pub source_id: Option<String>,
+    /// What it is.
+    pub kind: String,
+    /// Where the text came from.
+    pub provenance: String,
+    /// The conversation it belongs to.
+    pub session_id: Option<String>,
+    /// When it was made.
+    pub time: String,
+    /// The text from the cursor on, as far as it fits.
+    pub text: String,
+    /// Messages around it, in order.
+    pub neighbours: Vec<Neighbour>,
+    /// Ids of memories it refers to or that refer to it.
+    pub references: Vec<String>,
+    /// Tokens of the whole text (o200k).
+    pub tokens: i64,
+    /// Tokens of this answer (o200k).
+    pub tokens_used: usize,
+    /// Whether something did not fit.
+    pub truncated: bool,
+    /// Neighbours that did not fit.
+    pub dropped: usize,
+    /// Where the text goes on.
+    pub next_cursor: Option<String>,
+    #[serde(skip)]
+    rendered: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Neighbour {
+    /// Its id.
+    pub id: String,
+    /// Who speaks.
+    pub speaker: Option<String>,
+    /// What was said.
+    pub text: String,
+}
+
+/// Reads the memory and what fits of its surroundings.
+pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+    let budget = args.max_tokens.unwrap_or(MAX_TOKENS);
+    if !(LEAST_TOKENS..=MOST_TOKENS).contains(&budget) {
+        return Err(Error::bad_input(format!("`max_tokens` is not between {LEAST_TOKENS} and {MOST_TOKENS}")));
+    }
+    let (before, after) = (args.before.unwrap_or(2), args.after.unwrap_or(2));
+    if before > MOST_NEIGHBOURS || after > MOST_NEIGHBOURS {
+        return Err(Error::bad_input(format!("`before` and `after` are at most {MOST_NEIGHBOURS}")));
+    }
+    let id = common::memory_id("id", &args.id)?;
+    let (store, scope, memory) = find(engine, &id).await?;
+    let start = match args.cursor.as_deref() {
+        None => 0,
+        Some(cursor) => offset(cursor, &memory.text)?,
+    };
+    let around = match (&memory.session, memory.ordinal) {
+        (Some(session), Some(ordinal)) if start == 0 => {
+            store.surroundings(scope, session, ordinal, before, after).await?
+        }
+        _ => Vec::new(),
+    };
+    let linked = store.references(scope, memory.seq).await?;
+    let linked = store.memories(scope, linked.into_iter().take(MOST_NEIGHBOURS).collect()).await?;
+    let references = linked.iter().map(|memory| memory.id.to_string()).collect();
+    let secret = engine.installation().await?.secret;
+    let page = Page { secret, memory, start, around, references, budget };
+    // Counting loads the tokenizer's dictionary the first time, which blocks.
+    Ok(tokio::task::spawn_blocking(move || fit(page)).await.expect("fitting does not panic"))
+}
+
+/// Returns the memory called `id` with the store it is in: the project's, else the owner's.
+async fn find<'e>(engine: &'e Engine, id: &MemoryId) -> Result<(&'e Store, &'e Scope, Memory)> {
+    let project = engine.project().await?;
+    if let Some(memory) = project.store.memory(&project.scope, id).await? {
+        return Ok((&project.store, &project.scope, memory));
+    }
+    let owners = &engine.installation().await?.registry;
+    match owners.memories().memory(owners.scope(), id).await? {
+        Some(memory) => Ok((owners.memories(), owners.scope(), memory)),
+        None => Err(Error::not_found(format!("no memory is called `{id}`"))
+            .hint("ids come with search results; what was forgotten can't be opened")),
+    }
+}
+
+struct Page {
+    secret: [u8; 32],
+    memory: Memory,
+    start: usize,
+    around: Vec<Memory>,
+    references: Vec<String>,
+    budget: usize,
+}
+
+/// Returns the answer with as much of the text as fits, then the nearest neighbours that still do.
+fn fit(page: Page) -> Output {
+    let Page { secret, memory, start, around, references, budget } = page;
+    let full = envelope::escape(&memory.text[start..]).into_owned();
+    let mut neighbours: Vec<Memory> = around;
+    let mut shown = full.as_str();
+    let own = memory.ordinal.unwrap_or(0);
+    let mut dropped = 0;
+    let (rendered, used) = loop {
+        let rendered = render(&secret, &memory, shown, &neighbours, &references, shown.len() < full.len());
+        let used = Tokenizer::O200k.count(&rendered).high;
+        if used <= budget {
+            break (rendered, used);
+        }
+        // What is farthest away goes first, then the end of the text.
+        let farthest = neighbours
+            .iter()
+            .enumerate()
+            .filter(|(_, neighbour)| neighbour.id != memory.id)
+            .max_by_key(|(_, neighbour)| (neighbour.ordinal.unwrap_or(0) - own).abs())
+            .map(|(place, _)| place);
+        match farthest {
+            Some(place) => {
+                neighbours.remove(place);
+                dropped += 1;
+            }
+            None => {
+                let tokens = Tokenizer::O200k.count(shown).high;
+                let excess = used - budget;
+                shown = Tokenizer::O200k.truncate(shown, tokens.saturating_sub(excess.max(1)));
+                if shown.is_empty() {
+                    break (rendered, used);
+                }
+            }
+        }
+    };
+    let end = start + raw_length(&memory.text[start..], shown);
+    let next_cursor = (end < memory.text.len()).then(|| end.to_string());
+    let own_id = memory.id.clone();
+    Output {
+        id: memory.id.to_string(),
+        source_id: memory.source_id,
+        kind: memory.kind.to_string(),
+        provenance: memory.provenance.to_string(),
+        session_id: memory.session.map(|session| envelope::escape(session.as_str()).into_owned()),
+        time: times::show_time(memory.time),
+        text: shown.to_owned(),
+        neighbours: neighbours
+            .into_iter()
+            .filter(|neighbour| neighbour.id != own_id)
+            .map(|neighbour| Neighbour {
+                id: neighbour.id.to_string(),
+                speaker: speaker(&neighbour),
+                text: envelope::escape(&neighbour.text).into_owned(),
+            })
+            .collect(),
+        references,
+        tokens: memory.tokens,
+        tokens_used: used,
+        truncated: dropped > 0 || next_cursor.is_some(),
+        dropped,
+        next_cursor,
+        rendered,
+    }
+}
+
+fn render(
+    secret: &[u8; 32],
+    memory: &Memory,
+    shown: &str,
+    neighbours: &[Memory],
+    references: &[String],
+    is_cut: bool,
+) -> String {
+    let mut body = format!("{} {} {}", memory.kind, memory.id, times::show_time(memory.time));
+    for part in [memory.session.as_ref().map(|id| id.to_string()), memory.branch.clone(), memory.source_id.clone()] {
+        body += &part.map_or(String::new(), |part| format!(" {}", envelope::escape(&part)));
+    }
+    body.push('\n');
+    if !references.is_empty() {
+        body += &format!("References: {}\n", references.join(", "));
+    }
+    let mut own_is_shown = false;
+    for neighbour in neighbours {
+        let is_own = neighbour.id == memory.id;
+        own_is_shown |= is_own;
+        let name = speaker(neighbour).unwrap_or_default();
+        match is_own {
+            true => body += &format!("\n> {name}: {shown}\n"),
+            false => body += &format!("\n[{}] {name}: {}\n", neighbour.id, envelope::escape(&neighbour.text)),
+        }
+    }
+    if !own_is_shown {
+        body += &format!("\n{shown}\n");
+    }
+    if is_cut {
+        body += "\n(The text goes on.)\n";
+    }
+    envelope::wrap(secret, &body)
+}
+
+fn speaker(memory: &Memory) -> Option<String> {
+    let name = memory.speaker.clone().or_else(|| memory.role.map(|role| role.to_string()));
+    name.map(|name| envelope::escape(&name).into_owned())
+}
+
+/// Reads a cursor: a byte offset at the boundary of a character.
+fn offset(cursor: &str, text: &str) -> Result<usize> {
+    cursor.parse::<usize>().ok().filter(|offset| text.is_char_boundary(*offset) && *offset < text.len()).ok_or_else(
+        || {
+            let shown: String = cursor.chars().take(40).collect();
+            Error::bad_input(format!("`cursor` is none of this memory: `{shown}`"))
+                .hint("leave it out to start anew")
+        },
+    )
+}
+
+/// Returns how many bytes of `raw` the escaped text `shown` stands for.
+fn raw_length(raw: &str, shown: &str) -> usize {
+    let mut escaped = 0;
+    for (at, c) in raw.char_indices() {
+        if escaped >= shown.len() {
+            return at;
+        }
+        escaped += envelope::escape(c.encode_utf8(&mut [0; 4])).len();
+    }
+    raw.len()
+}
+
+impl Output {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let mut text = self.rendered.clone();
+        if let Some(cursor) = &self.next_cursor {
+            text += &format!("\nMore with cursor `{cursor}`.");
+        }
+        text
+    }
+}

@@ -1,0 +1,161 @@
+//! Forgets memories, brings them back, or removes them for good.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{common, search_project_memory as search};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::filter::Filter;
+use crate::memory::MemoryId;
+use crate::scope::Scope;
+use crate::store::{Forgotten, Selection, Store};
+
+pub const NAME: &str = "forget_context";
+pub const TITLE: &str = "Forget memories";
+pub const DESCRIPTION: &str = "To free context without losing it use stash_context where offered. Forgets memories by \
+    ids, session_id, source or query (exactly one of them); `undo` brings them back, `purge: true` removes them for \
+    good. Says exactly what it removed; with a query, look first with `dry_run: true`.";
+
+/// Memories a query may forget at once. Arbitrary: few enough to look at.
+const BY_QUERY: usize = 20;
+
+/// Ids named in an answer; more are only counted. Arbitrary.
+const LISTED: usize = 100;
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub struct Args {
+    /// Ids from search results.
+    pub ids: Option<Vec<String>>,
+    /// Forget a whole conversation.
+    pub session_id: Option<String>,
+    /// Forget what came from this message id or commit.
+    pub source: Option<String>,
+    /// Forget the best matches, at most 20.
+    pub query: Option<String>,
+    /// `operation` of an earlier call, or `last`.
+    pub undo: Option<String>,
+    /// Remove for good; cannot be undone.
+    pub purge: Option<bool>,
+    /// Only say what would be forgotten.
+    pub dry_run: Option<bool>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Output {
+    /// forgotten, would_forget, purged or undone.
+    pub done: String,
+    /// Names the operation for `undo`.
+    pub operation: Option<String>,
+    /// How many memories.
+    pub count: usize,
+    /// Their tokens (o200k).
+    pub tokens: i64,
+    /// Their ids, where there are at most 100.
+    pub ids: Vec<String>,
+}
+
+/// Forgets, undoes or purges; durable when it returns.
+pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+    let project = engine.project().await?;
+    let owners = &engine.installation().await?.registry;
+    let places = [(&project.store, &project.scope), (owners.memories(), owners.scope())];
+    let now = engine.now();
+
+    if let Some(operation) = &args.undo {
+        let operation = Some(operation.trim()).filter(|name| *name != "last" && !name.is_empty());
+        let mut undone = Err(Error::not_found("nothing to undo"));
+        for (store, scope) in places {
+            undone = store.undo(scope, operation, now).await;
+            if undone.is_ok() {
+                break;
+            }
+        }
+        return Ok(output("undone", undone?));
+    }
+
+    let (store, scope, selection) = select(engine, places, &args).await?;
+    if args.dry_run.unwrap_or(false) {
+        return Ok(output("would_forget", store.selected(scope, &selection).await?));
+    }
+    let operation = format!("f{}", hex(engine.random::<6>()));
+    let forgotten = store.forget(scope, &selection, &operation, now).await?;
+    if forgotten.ids.is_empty() {
+        return Err(Error::not_found("nothing matches, nothing was forgotten")
+            .hint("search first; ids come with the results"));
+    }
+    if args.purge.unwrap_or(false) {
+        return Ok(output("purged", store.purge(scope, &forgotten.operation, now).await?));
+    }
+    Ok(output("forgotten", forgotten))
+}
+
+/// Returns what to forget, and in which of the two places it is.
+async fn select<'a>(
+    engine: &Engine,
+    places: [(&'a Store, &'a Scope); 2],
+    args: &Args,
+) -> Result<(&'a Store, &'a Scope, Selection)> {
+    let [(store, scope), (owner_store, owner_scope)] = places;
+    let given = [args.ids.is_some(), args.session_id.is_some(), args.source.is_some(), args.query.is_some()];
+    if given.iter().filter(|is_given| **is_given).count() != 1 {
+        return Err(Error::bad_input("exactly one of `ids`, `session_id`, `source`, `query` and `undo` is needed"));
+    }
+    if let Some(ids) = &args.ids {
+        let ids: Vec<MemoryId> = ids.iter().map(|id| common::memory_id("ids", id)).collect::<Result<_>>()?;
+        let selection = Selection::Ids(ids);
+        let in_project = store.selected(scope, &selection).await?;
+        let owners = owner_store.selected(owner_scope, &selection).await?;
+        return match (in_project.ids.is_empty(), owners.ids.is_empty()) {
+            (true, false) => Ok((owner_store, owner_scope, selection)),
+            (false, false) => Err(Error::bad_input("`ids` mixes memories of the project and of the owner")
+                .hint("forget them in two calls; nothing was forgotten")),
+            _ => Ok((store, scope, selection)),
+        };
+    }
+    let selection = match (&args.session_id, &args.source, &args.query) {
+        (Some(name), ..) => Selection::Session(common::session(name)?),
+        (_, Some(source), _) => {
+            let source = common::short("source", source)?;
+            Selection::Matching(Filter { source_id: Some(source), ..Filter::default() })
+        }
+        (.., query) => {
+            let query = query.clone().unwrap_or_default();
+            let args = search::Args { query, k: Some(BY_QUERY), ..search::Args::default() };
+            let found = search::run(engine, args).await?;
+            let in_project = found.hits.iter().filter(|hit| hit.scope == "project");
+            Selection::Ids(in_project.filter_map(|hit| MemoryId::parse(&hit.id)).collect())
+        }
+    };
+    Ok((store, scope, selection))
+}
+
+fn output(done: &str, forgotten: Forgotten) -> Output {
+    let ids = forgotten.ids.iter().map(MemoryId::to_string);
+    Output {
+        done: done.to_owned(),
+        operation: Some(forgotten.operation).filter(|operation| !operation.is_empty()),
+        count: forgotten.ids.len(),
+        tokens: forgotten.tokens,
+        ids: if forgotten.ids.len() <= LISTED { ids.collect() } else { Vec::new() },
+    }
+}
+
+fn hex<const N: usize>(bytes: [u8; N]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Output {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let what = format!("{} memories ({} tokens)", self.count, self.tokens);
+        let ids = if self.ids.is_empty() { String::new() } else { format!(": {}", self.ids.join(", ")) };
+        let operation = self.operation.as_deref().unwrap_or_default();
+        match self.done.as_str() {
+            "undone" => format!("Brought back {what}{ids}."),
+            "would_forget" => format!("Would forget {what}{ids}. Nothing was changed."),
+            "purged" => format!("Removed {what} for good{ids}."),
+            _ => format!("Forgot {what}{ids}. To bring them back: undo `{operation}`."),
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Imports the history of the project's repository.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use tokio::sync::mpsc;
+
+use super::common;
+use crate::engine::{Engine, OpenProject};
+use crate::error::{Error, Kind, Result};
+use crate::git::{History, Known, Listed, Outcome as Read, Repository, Sha};
+use crate::import::git::{self as import, CommitDraft};
+use crate::memory::{CommitRecord, Draft, Identity, Kind as MemoryKind, Provenance};
+use crate::remember::remember;
+use crate::store::Outcome;
+
+/// Commits stored by one transaction: memory stays bounded, and an interrupted import goes on from there.
+const BATCH: usize = 256;
+
+/// The import's name in the store.
+const SOURCE: &str = "git";
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub struct Args {
+    /// Threads to read commits with.
+    pub threads: usize,
+    /// At most this many commits; the newest ones.
+    pub limit: Option<usize>,
+}
+
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct Output {
+    /// Commits stored by this call.
+    pub imported: usize,
+    /// Commits that were stored before, by id or as the same change under another id.
+    pub already_stored: usize,
+    /// Commits that were forgotten before and stay forgotten.
+    pub forgotten: usize,
+    /// Commits that could not be read, with the reason.
+    pub unreadable: Vec<String>,
+    /// What is incomplete about imported commits, by word, with how many.
+    pub flags: Vec<common::Redaction>,
+    /// Secrets replaced, by rule.
+    pub redactions: Vec<common::Redaction>,
+    /// Pieces not embedded yet.
+    pub pending: usize,
+    /// What else there is to know.
+    pub notices: Vec<String>,
+}
+
+/// Reads every commit the store doesn't know and stores it; `progress` hears done and all.
+///
+/// Errors with [`Kind::Git`] where the project is no repository. Can be interrupted and repeated.
+pub async fn run(engine: &Engine, args: Args, mut progress: impl FnMut(usize, usize) + Send) -> Result<Output> {
+    let project = engine.project().await?;
+    let installation = engine.installation().await?;
+    let repository = repository(project)?;
+    let mut output = Output::default();
+    if repository.is_shallow() {
+        output.notices.push("the clone is shallow: older commits are not in it (`git fetch --unshallow`)".into());
+    }
+
+    let known: HashSet<Sha> = known(project).await?;
+    let tips = repository.tips()?;
+    if tips.is_empty() {
+        output.notices.push("the repository has no commits yet".into());
+        return Ok(output);
+    }
+    // A finished import knows the ancestors of what it knows; an interrupted one only the commits themselves.
+    let cursor = project.store.import_cursor(&project.scope, SOURCE).await?;
+    let covers = if cursor.as_deref() == Some("complete") { Known::CoversAncestors } else { Known::OnlyItself };
+    let mut history = repository.history(&tips, covers, &mut |sha| known.contains(sha))?;
+    output.unreadable.extend(history.unreadable.iter().map(|each| format!("{}: {}", each.sha, each.reason)));
+    let skipped = args.limit.map_or(0, |limit| history.commits.len().saturating_sub(limit));
+    if skipped > 0 {
+        history.commits.drain(..skipped);
+        output.notices.push(format!("{skipped} older commits were left out by `limit`"));
+    }
+    if history.commits.is_empty() {
+        return Ok(output);
+    }
+    if covers == Known::CoversAncestors || skipped > 0 {
+        project.store.set_import_cursor(&project.scope, SOURCE, "interrupted", engine.now()).await?;
+    }
+
+    let all = history.commits.len();
+    let mut reading = read(Arc::clone(repository), history, args.threads.max(1));
+    let mut done = 0;
+    while let Some(batch) = reading.recv().await {
+        let mut drafts = Vec::with_capacity(batch.len());
+        done += batch.len();
+        for commit in batch {
+            match commit {
+                Ok(commit) => {
+                    note(&mut output.flags, &commit);
+                    drafts.push(draft(commit));
+                }
+                Err(reason) => output.unreadable.push(reason),
+            }
+        }
+        let remembered = remember(
+            &project.store,
+            &project.scope,
+            &installation.redactor,
+            None,
+            drafts,
+            engine.now(),
+            || engine.random(),
+            |_| {},
+        )
+        .await?;
+        output.imported += remembered.receipt.count(Outcome::Stored);
+        output.already_stored += remembered.receipt.count(Outcome::AlreadyStored);
+        output.already_stored += remembered.receipt.count(Outcome::Conflict);
+        output.forgotten += remembered.receipt.count(Outcome::Forgotten);
+        output.pending += remembered.receipt.pending;
+        add(&mut output.redactions, remembered.redactions);
+        progress(done, all);
+    }
+    if skipped == 0 {
+        project.store.set_import_cursor(&project.scope, SOURCE, "complete", engine.now()).await?;
+    }
+    engine.wrote();
+    Ok(output)
+}
+
+fn repository(project: &OpenProject) -> Result<&Arc<Repository>> {
+    project.repository.as_ref().ok_or_else(|| {
+        Error::new(Kind::Git, format!("`{}` is not a git repository", project.root.display()))
+            .hint("name one with --project")
+    })
+}
+
+async fn known(project: &OpenProject) -> Result<HashSet<Sha>> {
+    let known = project.store.known_commits(&project.scope).await?;
+    Ok(known.iter().filter_map(|sha| sha.parse().ok()).collect())
+}
+
+/// Reads the commits on a thread of its own and hands over batches, a few ahead of the store.
+fn read(
+    repository: Arc<Repository>,
+    history: History,
+    threads: usize,
+) -> mpsc::Receiver<Vec<Result<CommitDraft, String>>> {
+    let (sender, receiver) = mpsc::channel(2);
+    tokio::task::spawn_blocking(move || {
+        let shas: Vec<Sha> = history.commits.iter().map(|listed| listed.sha).collect();
+        let mut listed = history.commits.iter();
+        let mut batch = Vec::with_capacity(BATCH);
+        repository.details(&shas, threads, |read| {
+            batch.push(turn(read, &history, listed.next()));
+            if batch.len() < BATCH {
+                return ControlFlow::Continue(());
+            }
+            match sender.blocking_send(std::mem::take(&mut batch)) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        });
+        // Nobody listens any more where the import was given up.
+        let _ = sender.blocking_send(batch);
+    });
+    receiver
+}
+
+fn turn(read: Read, history: &History, listed: Option<&Listed>) -> Result<CommitDraft, String> {
+    let branch = listed.and_then(|listed| history.branch(listed));
+    read.map(|commit| import::draft(&commit, branch)).map_err(|each| format!("{}: {}", each.sha, each.reason))
+}
+
+fn draft(commit: CommitDraft) -> Draft {
+    let time = commit.author_time.seconds.saturating_mul(1000);
+    let sha = commit.sha.to_string();
+    let mut draft = Draft::new(MemoryKind::Commit, Provenance::GitCommit, commit.text, time);
+    // A commit that was rebased or picked keeps its patch and its author's time.
+    draft.identity = Identity::Named(match &commit.patch_id {
+        Some(patch) => format!("patch:{patch}:{time}"),
+        None => format!("sha:{sha}"),
+    });
+    draft.indexed = Some(commit.indexed);
+    draft.lead = Some(commit.message);
+    draft.title = Some(commit.title);
+    draft.speaker = Some(commit.author).filter(|author| !author.is_empty());
+    draft.branch = commit.branch;
+    draft.source_id = Some(sha.clone());
+    draft.commit = Some(CommitRecord {
+        sha,
+        parents: commit.parents.iter().map(Sha::to_string).collect(),
+        patch_id: commit.patch_id.map(|patch| patch.to_string()),
+        files: commit.files,
+    });
+    draft
+}
+
+fn note(flags: &mut Vec<common::Redaction>, commit: &CommitDraft) {
+    add(flags, commit.flags.iter().map(|flag| (flag.as_str().to_owned(), 1)).collect());
+}
+
+fn add(counts: &mut Vec<common::Redaction>, more: Vec<(String, usize)>) {
+    for (rule, count) in more {
+        match counts.iter_mut().find(|each| each.rule == rule) {
+            Some(each) => each.count += count,
+            None => counts.push(common::Redaction { rule, count }),
+        }
+    }
+}
+
+impl Output {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let mut text = format!("Imported {} commits", self.imported);
+        if self.already_stored > 0 {
+            text += &format!(", {} were stored before", self.already_stored);
+        }
+        if self.forgotten > 0 {
+            text += &format!(", {} were forgotten before and stay so", self.forgotten);
+        }
+        text.push('.');
+        if !self.unreadable.is_empty() {
+            text += &format!("\n{} commits can't be read: {}.", self.unreadable.len(), common::some(&self.unreadable));
+        }
+        if !self.flags.is_empty() {
+            let flags: Vec<String> = self.flags.iter().map(|each| format!("{} {}", each.count, each.rule)).collect();
+            text += &format!("\nIncomplete or special: {}.", flags.join(", "));
+        }
+        text + &common::footnotes(&self.redactions, self.pending, &self.notices)
+    }
+}

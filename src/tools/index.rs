@@ -1,0 +1,116 @@
+//! Embeds what is pending.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::engine::{Embedding, Engine};
+use crate::error::{Error, Kind, Result};
+use crate::remember;
+use crate::scope::Scope;
+use crate::store::Store;
+
+/// Chunks embedded between two writes by a thread: about half a second of work. Arbitrary.
+const BATCH: usize = 32;
+
+/// How long a lease on the work lasts, in milliseconds.
+const LEASE: i64 = 30_000;
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub struct Args {
+    /// Threads to embed with.
+    pub threads: usize,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Output {
+    /// Pieces embedded by this call.
+    pub embedded: usize,
+    /// Pieces that still wait.
+    pub pending: usize,
+}
+
+/// Embeds everything that waits, in the project and in the owner's memories; `progress` hears done and left.
+///
+/// Errors with [`Kind::Model`] where no model is installed, and with [`Kind::Busy`] where another process is at it.
+pub async fn run(engine: &Engine, args: Args, mut progress: impl FnMut(usize, usize) + Send) -> Result<Output> {
+    let mut embedded = 0;
+    for (store, scope) in places(engine).await? {
+        loop {
+            let done = step(engine, store, scope, args.threads.max(1)).await?;
+            if done == 0 {
+                break;
+            }
+            embedded += done;
+            progress(embedded, store.pending(scope).await?);
+        }
+    }
+    let mut pending = 0;
+    for (store, scope) in places(engine).await? {
+        pending += store.pending(scope).await?;
+    }
+    Ok(Output { embedded, pending })
+}
+
+/// Works off what waits whenever something was written, until it is dropped; an idle server runs it.
+///
+/// One process at a time works on a store. The model is loaded only once something waits.
+pub async fn keep_up(engine: &Engine) {
+    /// How often to look for what other processes left, in seconds.
+    const LOOK: u64 = 5;
+    loop {
+        tokio::select! {
+            () = engine.wait_for_writes() => {}
+            () = tokio::time::sleep(std::time::Duration::from_secs(LOOK)) => {}
+        }
+        let Ok(places) = places(engine).await else { continue };
+        for (store, scope) in places {
+            while matches!(step(engine, store, scope, 1).await, Ok(done) if done > 0) {}
+        }
+    }
+}
+
+async fn places(engine: &Engine) -> Result<[(&Store, &Scope); 2]> {
+    let project = engine.project().await?;
+    let owners = &engine.installation().await?.registry;
+    Ok([(&project.store, &project.scope), (owners.memories(), owners.scope())])
+}
+
+/// Embeds one batch and returns its size.
+async fn step(engine: &Engine, store: &Store, scope: &Scope, threads: usize) -> Result<usize> {
+    if store.pending(scope).await? == 0 {
+        return Ok(0);
+    }
+    let embedder = match engine.embedding().await {
+        Embedding::Ready(embedder) => embedder,
+        Embedding::Missing(notice) => return Err(Error::new(Kind::Model, notice)),
+    };
+    let holder = engine.process();
+    let now = engine.now();
+    if !store.lease(scope, "embedding", holder, now, now + LEASE).await? {
+        return Err(Error::new(Kind::Busy, "another process embeds already").hint("it will finish the work"));
+    }
+    let chunks = store.pending_chunks(scope, BATCH * threads).await?;
+    let seqs: Vec<i64> = chunks.iter().map(|chunk| chunk.seq).collect();
+    let space = embedder.space().to_string();
+    let embed = move || {
+        let texts: Vec<String> = chunks.iter().map(remember::pending_text).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        remember::embed_whole(embedder.as_ref(), &texts, threads)
+    };
+    let embeddings = tokio::task::spawn_blocking(embed).await.map_err(|error| {
+        Error::new(Kind::Model, "embedding stopped").source(error)
+    })??;
+    let done = seqs.len();
+    store.save_embeddings(scope, &space, seqs.into_iter().zip(embeddings).collect()).await?;
+    if done < BATCH * threads {
+        store.release(scope, "embedding", holder).await?;
+    }
+    Ok(done)
+}
+
+impl Output {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        format!("Embedded {} pieces; {} still wait.", self.embedded, self.pending)
+    }
+}

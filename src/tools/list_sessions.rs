@@ -1,0 +1,107 @@
+//! Lists the conversations of the project.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::times;
+use crate::engine::Engine;
+use crate::envelope;
+use crate::error::{Error, Result};
+use crate::store::SessionRow;
+
+pub const NAME: &str = "list_sessions";
+pub const TITLE: &str = "List sessions";
+pub const DESCRIPTION: &str = "To find what was said use search_project_memory. Lists the project's conversations, \
+    latest first, with their size, dates and branch.";
+
+/// Sessions a page may hold.
+const PAGE: usize = 100;
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub struct Args {
+    /// How many, 1 to 100; 20 if left out.
+    pub limit: Option<usize>,
+    /// `next_cursor` of the answer before.
+    pub cursor: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Output {
+    /// The conversations.
+    pub sessions: Vec<Session>,
+    /// Where the next page begins.
+    pub next_cursor: Option<String>,
+    /// The project's name.
+    pub project: String,
+    #[serde(skip)]
+    secret: [u8; 32],
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Session {
+    /// Its name.
+    pub session_id: String,
+    /// Memories in it.
+    pub memories: i64,
+    /// Their tokens (o200k).
+    pub tokens: i64,
+    /// Time of the first.
+    pub first: String,
+    /// Time of the last.
+    pub last: String,
+    /// Branch it was last seen on.
+    pub branch: Option<String>,
+}
+
+/// Reads one page of sessions.
+pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+    let limit = args.limit.unwrap_or(20);
+    if !(1..=PAGE).contains(&limit) {
+        return Err(Error::bad_input("`limit` is not between 1 and 100"));
+    }
+    let offset = match args.cursor.as_deref() {
+        None => 0,
+        Some(cursor) => cursor.parse::<u32>().map_err(|_| {
+            let shown: String = cursor.chars().take(40).collect();
+            Error::bad_input(format!("`cursor` is none of this tool: `{shown}`")).hint("leave it out to start anew")
+        })? as usize,
+    };
+    let project = engine.project().await?;
+    let secret = engine.installation().await?.secret;
+    let mut rows = project.store.sessions(&project.scope, offset, limit + 1).await?;
+    let next_cursor = (rows.len() > limit).then(|| (offset + limit).to_string());
+    rows.truncate(limit);
+    let name = envelope::escape(&project.name).into_owned();
+    Ok(Output { sessions: rows.into_iter().map(session).collect(), next_cursor, project: name, secret })
+}
+
+fn session(row: SessionRow) -> Session {
+    Session {
+        session_id: envelope::escape(row.id.as_str()).into_owned(),
+        memories: row.memories,
+        tokens: row.tokens,
+        first: times::show_time(row.first),
+        last: times::show_time(row.last),
+        branch: row.branch.map(|branch| envelope::escape(&branch).into_owned()),
+    }
+}
+
+impl Output {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        if self.sessions.is_empty() {
+            return format!("No sessions in project `{}` yet; save_messages begins one.", self.project);
+        }
+        let mut body = String::new();
+        for session in &self.sessions {
+            let Session { session_id, memories, tokens, first, last, branch } = session;
+            let branch = branch.as_ref().map_or(String::new(), |branch| format!(", branch {branch}"));
+            body += &format!("{session_id}: {memories} memories, {tokens} tokens, {first} to {last}{branch}\n");
+        }
+        let mut text = envelope::wrap(&self.secret, &body);
+        if let Some(cursor) = &self.next_cursor {
+            text += &format!("\nMore with cursor `{cursor}`.");
+        }
+        text
+    }
+}

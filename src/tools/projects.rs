@@ -1,0 +1,177 @@
+//! Lists the projects, links a directory to one, and merges two.
+
+use std::path::Path;
+
+use serde::Serialize;
+
+use super::backup;
+use crate::config::Config;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::git::{Repository, identity};
+use crate::scope::ProjectId;
+use crate::store::ProjectRow;
+
+#[derive(Debug, Serialize)]
+pub struct Listed {
+    /// The projects, by name.
+    pub projects: Vec<Project>,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Project {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Where it was seen, latest first.
+    pub places: Vec<String>,
+    /// Its store.
+    pub store: String,
+    /// Bytes of the store.
+    pub bytes: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Linked {
+    /// The project.
+    pub id: String,
+    /// The place that belongs to it now.
+    pub place: String,
+}
+
+#[derive(Debug, Serialize)]
+pub struct Merged {
+    /// The project that is left.
+    pub into: String,
+    /// The project that is no more; its store stays where it is.
+    pub from: String,
+    /// Memories that were new.
+    pub added: usize,
+    /// Memories that were in both.
+    pub known: usize,
+    /// The store that is no longer used.
+    pub left_behind: String,
+}
+
+/// Lists every project of the owner.
+pub async fn list(engine: &Engine) -> Result<Listed> {
+    let rows = engine.installation().await?.registry.all().await?;
+    let project = |row: ProjectRow| {
+        let store = engine.store_path(&row.folder);
+        Project {
+            id: row.id.as_str().to_owned(),
+            name: row.name,
+            places: row.places,
+            bytes: std::fs::metadata(&store).map_or(0, |metadata| metadata.len()),
+            store: store.display().to_string(),
+        }
+    };
+    Ok(Listed { projects: rows.into_iter().map(project).collect() })
+}
+
+/// Makes `directory` a place of the project `id`: after a move that lost the id, or for a second clone.
+///
+/// With `forget_others`, the project moved: its other places are forgotten.
+pub async fn link(engine: &Engine, id: &str, directory: &Path, forget_others: bool) -> Result<Linked> {
+    let registry = &engine.installation().await?.registry;
+    let row = find(engine, id).await?;
+    let directory = directory.canonicalize().map_err(|error| {
+        Error::bad_input(format!("there is no directory `{}`", directory.display())).source(error)
+    })?;
+    let place = match Repository::discover(&directory)? {
+        Some(repository) => {
+            identity::replace(&repository.common_dir(), row.id.as_str())?;
+            repository.common_dir()
+        }
+        None => directory,
+    };
+    let place = place.to_string_lossy().into_owned();
+    if forget_others {
+        for other in row.places.iter().filter(|other| **other != place) {
+            registry.forget_place(other).await?;
+        }
+    }
+    registry.record(&row.id, &row.name, &row.folder, &place, engine.now()).await?;
+    Ok(Linked { id: row.id.as_str().to_owned(), place })
+}
+
+/// Adds the memories of the project `from` to the project `into`, and gives it its places.
+pub async fn merge(engine: &Engine, from: &str, into: &str, progress: impl FnMut(usize, usize) + Send) -> Result<Merged> {
+    let registry = &engine.installation().await?.registry;
+    let (from, into) = (find(engine, from).await?, find(engine, into).await?);
+    if from.id == into.id {
+        return Err(Error::bad_input("a project can't be merged into itself"));
+    }
+    let place = into.places.first().ok_or_else(|| {
+        Error::bad_input(format!("nobody knows where project `{}` is", into.name))
+            .hint("say so with `tiro projects link`")
+    })?;
+    let config = Config { project: Some(place.into()), ..engine.config().clone() };
+    let target = Engine::new(config);
+    let source = engine.store_path(&from.folder);
+    let restored = backup::restore(&target, source.clone(), progress).await?;
+    registry.absorb(&from.id, &into.id).await?;
+    for place in &from.places {
+        if let Ok(Some(repository)) = Repository::discover(Path::new(place)) {
+            identity::replace(&repository.common_dir(), into.id.as_str())?;
+        }
+    }
+    Ok(Merged {
+        into: into.id.as_str().to_owned(),
+        from: from.id.as_str().to_owned(),
+        added: restored.added,
+        known: restored.known,
+        left_behind: source.display().to_string(),
+    })
+}
+
+/// Finds a project by its id, or by its name where only one has it.
+async fn find(engine: &Engine, which: &str) -> Result<ProjectRow> {
+    let registry = &engine.installation().await?.registry;
+    if let Some(id) = ProjectId::parse(which)
+        && let Some(row) = registry.by_id(&id).await?
+    {
+        return Ok(row);
+    }
+    let mut named: Vec<ProjectRow> = registry.all().await?.into_iter().filter(|row| row.name == which).collect();
+    match (named.pop(), named.is_empty()) {
+        (Some(row), true) => Ok(row),
+        (Some(_), false) => Err(Error::bad_input(format!("several projects are called `{which}`"))
+            .hint("give the id that `tiro projects list` shows")),
+        (None, _) => Err(Error::not_found(format!("no project is called `{which}`"))
+            .hint("`tiro projects list` shows them")),
+    }
+}
+
+impl Listed {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        if self.projects.is_empty() {
+            return "No projects yet.".to_owned();
+        }
+        let line = |project: &Project| {
+            let Project { id, name, places, bytes, .. } = project;
+            format!("{id} {name}, {bytes} bytes\n  {}", places.join("\n  "))
+        };
+        self.projects.iter().map(line).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Linked {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        format!("{} belongs to project {}.", self.place, self.id)
+    }
+}
+
+impl Merged {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let Merged { into, from, added, known, left_behind } = self;
+        format!(
+            "Project {from} is part of {into} now: {added} memories added, {known} were in both.\n\
+             Its old store is no longer used and can be removed: {left_behind}"
+        )
+    }
+}

@@ -1,0 +1,178 @@
+//! Saves messages of a conversation.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{common, times};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::memory::{Draft, Identity, Kind, Millis, Provenance, Role};
+use crate::remember::remember;
+use crate::store::Outcome;
+
+pub const NAME: &str = "save_messages";
+pub const TITLE: &str = "Save messages";
+pub const DESCRIPTION: &str = "For a single fact or decision use store_memory. Saves messages of a conversation, \
+    searchable at once and for good. A message's `id` makes saving it again harmless. Secrets are replaced first.";
+
+/// The most messages named one by one in an answer; more are only counted. Arbitrary.
+const LISTED: usize = 100;
+
+/// How far from now a message's time may be for the checked-out commit to be its commit too.
+const RECENT: Millis = 10 * 60 * 1000;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Args {
+    /// Names the conversation; choose any name and keep it.
+    pub session_id: String,
+    /// In the order they were said.
+    pub messages: Vec<Message>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Message {
+    /// Your id of it; saving the same id again changes nothing.
+    pub id: Option<String>,
+    /// user, assistant, tool or system.
+    pub role: String,
+    /// Name of who speaks.
+    pub speaker: Option<String>,
+    pub text: String,
+    /// RFC 3339; now if left out.
+    pub time: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Output {
+    /// The conversation's name.
+    pub session_id: String,
+    /// Messages stored by this call.
+    pub saved: usize,
+    /// Messages that were stored before, unchanged.
+    pub already_stored: usize,
+    /// Ids of messages whose id was stored before with another text; the stored text stays.
+    pub conflicts: Vec<String>,
+    /// Messages that were forgotten before and stay forgotten.
+    pub forgotten: usize,
+    /// The memories' ids, in order, where there are at most 100.
+    pub ids: Vec<String>,
+    /// Secrets replaced, by rule.
+    pub redactions: Vec<common::Redaction>,
+    /// Pieces of text not embedded yet: found by words, not yet by meaning.
+    pub pending: usize,
+    /// What else there is to know.
+    pub notices: Vec<String>,
+}
+
+/// Stores the messages in order; durable when it returns.
+pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+    let now = engine.now();
+    let session = common::session(&args.session_id)?;
+    if args.messages.is_empty() {
+        return Err(Error::bad_input("`messages` is empty").hint("give at least one message"));
+    }
+    let project = engine.project().await?;
+    let installation = engine.installation().await?;
+    let head = common::head(project);
+    let without_id = args.messages.iter().filter(|message| message.id.is_none()).count();
+
+    let mut drafts = Vec::with_capacity(args.messages.len());
+    for (place, message) in args.messages.into_iter().enumerate() {
+        let mut draft = draft(place, message, now)?;
+        if (draft.time - now).abs() <= RECENT {
+            (draft.branch, draft.head_sha) = head.clone();
+        }
+        draft.session = Some(session.clone());
+        drafts.push(draft);
+    }
+
+    let embedder = engine.loaded_embedder();
+    let mut durable = 0;
+    let source_ids: Vec<Option<String>> = drafts.iter().map(|draft| draft.source_id.clone()).collect();
+    let remembered = remember(
+        &project.store,
+        &project.scope,
+        &installation.redactor,
+        embedder.as_deref(),
+        drafts,
+        now,
+        || engine.random(),
+        |count| durable = count,
+    )
+    .await;
+    let remembered = remembered.map_err(|error| match durable {
+        0 => error,
+        _ => error.hint(format!("the first {durable} messages are stored; repeat the call, ids keep them single")),
+    })?;
+    engine.wrote();
+
+    let receipt = remembered.receipt;
+    let conflicts = receipt.outcomes.iter().zip(&source_ids).filter(|((_, met), _)| *met == Outcome::Conflict);
+    let conflicts: Vec<String> = conflicts.filter_map(|(_, source_id)| source_id.clone()).collect();
+    let mut notices = Vec::new();
+    if without_id > 0 && source_ids.len() > 1 {
+        notices.push(format!("{without_id} messages have no id: saving them again would store them twice"));
+    }
+    let ids = receipt.outcomes.iter().map(|(id, _)| id.to_string());
+    Ok(Output {
+        session_id: session.to_string(),
+        saved: receipt.count(Outcome::Stored),
+        already_stored: receipt.count(Outcome::AlreadyStored),
+        conflicts,
+        forgotten: receipt.count(Outcome::Forgotten),
+        ids: if receipt.outcomes.len() <= LISTED { ids.collect() } else { Vec::new() },
+        redactions: common::redactions(remembered.redactions),
+        pending: receipt.pending,
+        notices,
+    })
+}
+
+fn draft(place: usize, message: Message, now: Millis) -> Result<Draft> {
+    let named = |field: &str| format!("messages[{place}].{field}");
+    let role = Role::parse(message.role.trim()).ok_or_else(|| {
+        let shown: String = message.role.chars().take(40).collect();
+        Error::bad_input(format!("`{}` is not a role: `{shown}`", named("role")))
+            .hint("use user, assistant, tool or system")
+    })?;
+    if message.text.trim().is_empty() {
+        return Err(Error::bad_input(format!("`{}` is empty", named("text"))).hint("leave the message out"));
+    }
+    let time = message.time.as_deref().map(|time| times::parse_time(&named("time"), time)).transpose()?;
+    let provenance = match role {
+        Role::User => Provenance::UserSaid,
+        Role::Assistant => Provenance::ModelSaid,
+        Role::Tool => Provenance::ToolOutput,
+        Role::System => Provenance::Imported,
+    };
+    let id = message.id.map(|id| common::short(&named("id"), &id)).transpose()?;
+    let mut draft = Draft::new(Kind::Message, provenance, message.text, time.unwrap_or(now));
+    draft.role = Some(role);
+    draft.speaker = message.speaker.map(|name| common::short(&named("speaker"), &name)).transpose()?;
+    if let Some(id) = &id {
+        draft.identity = Identity::Named(format!("id:{id}"));
+    }
+    draft.source_id = id;
+    Ok(draft)
+}
+
+impl Output {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let mut text = format!("Saved {} messages in session `{}`", self.saved, self.session_id);
+        if self.already_stored > 0 {
+            text += &format!(", {} were stored before", self.already_stored);
+        }
+        if self.forgotten > 0 {
+            text += &format!(", {} were forgotten before and stay so", self.forgotten);
+        }
+        if !self.conflicts.is_empty() {
+            text += &format!(
+                ", {} ids were stored before with another text, which stays ({})",
+                self.conflicts.len(),
+                common::some(&self.conflicts)
+            );
+        }
+        text.push('.');
+        text + &common::footnotes(&self.redactions, self.pending, &self.notices)
+    }
+}

@@ -1,0 +1,397 @@
+//! Searches everything the project remembers.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{common, times};
+use crate::budget::Budget;
+use crate::chunk::excerpt::Shown;
+use crate::engine::{Embedding, Engine};
+use crate::envelope;
+use crate::error::{Error, Result};
+use crate::filter::Filter;
+use crate::memory::{Kind, Memory};
+use crate::retrieve::freshness::{Freshness, freshness};
+use crate::retrieve::rank::{Ranked, Weights};
+use crate::retrieve::{self, fit, pair};
+use crate::scope::{Scope, SessionId, Sessions};
+use crate::store::Store;
+
+pub const NAME: &str = "search_project_memory";
+pub const TITLE: &str = "Search project memory";
+pub const DESCRIPTION: &str = "To read one memory whole use expand_detail. Finds what was said, decided and committed \
+    in this project, by words and meaning: search before asking why code is as it is, or redoing a discussion. \
+    Returns excerpts, best first; a conversation stands before the commit it led to.";
+
+/// Hits of one page at most.
+const MOST_HITS: usize = 50;
+
+/// The least budget, in tokens: the envelope and one short hit.
+const LEAST_TOKENS: usize = 100;
+
+/// The largest budget: clients cut tool results at 25,000 tokens, and the data repeats the text.
+const MOST_TOKENS: usize = 20_000;
+
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub struct Args {
+    /// A question or key words.
+    pub query: String,
+    /// Hits, 1 to 50; 10 if left out.
+    pub k: Option<usize>,
+    /// Only these: message, commit, fact, decision, research, summary, conversation, task_state; code_block,
+    /// file_content, error_log, debug_output only when named.
+    pub kinds: Option<Vec<String>>,
+    /// Only these sessions.
+    pub sessions: Option<Vec<String>>,
+    /// Only this branch.
+    pub branch: Option<String>,
+    /// Only this file or directory.
+    pub path: Option<String>,
+    /// Not before this time.
+    pub since: Option<String>,
+    /// Before this time.
+    pub until: Option<String>,
+    /// Budget of the answer, 100 to 20000; 2000 if left out.
+    pub max_tokens: Option<usize>,
+    /// `next_cursor` of the answer before.
+    pub cursor: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Output {
+    /// What was found, best first.
+    pub hits: Vec<Hit>,
+    /// Which sessions were searched: all, or their names.
+    pub covered: Vec<String>,
+    /// Tokens of the text (o200k), at most.
+    pub tokens_used: usize,
+    /// Whether hits of this page did not fit the budget.
+    pub truncated: bool,
+    /// How many did not fit.
+    pub dropped: usize,
+    /// Pieces of text that are found by words only so far.
+    pub pending: usize,
+    /// Where the next page begins.
+    pub next_cursor: Option<String>,
+    /// What the answer is missing.
+    pub notices: Vec<String>,
+    /// Microseconds by stage, where asked for.
+    pub timings: Option<HashMap<&'static str, u64>>,
+    #[serde(skip)]
+    rendered: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Hit {
+    /// The memory's id.
+    pub id: String,
+    /// The client's message id, or the commit's full SHA.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_id: Option<String>,
+    /// What it is.
+    pub kind: String,
+    /// project, or owner: it belongs to all of the owner's projects.
+    pub scope: String,
+    /// The best piece of its text.
+    pub text: String,
+    /// Whether the memory says more than the piece.
+    pub is_part: bool,
+    /// The conversation it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// Who spoke or committed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speaker: Option<String>,
+    /// The branch it was made on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// The commit it is, or was made at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// When it was made.
+    pub time: String,
+    /// Where the text came from.
+    pub provenance: String,
+    /// current, file_changed, other_branch or commit_gone.
+    pub freshness: String,
+    /// How well it answers; comparable within one answer.
+    pub score: f64,
+    /// What the score is made of.
+    pub score_parts: ScoreParts,
+    /// Tokens of its part of the text (o200k).
+    pub tokens: usize,
+    /// Conversations at work on a commit's parent.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conversations: Vec<String>,
+    /// Other memories with the same text.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub duplicates: usize,
+    #[serde(skip)]
+    excerpt: String,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ScoreParts {
+    /// From the words.
+    pub lexical: f64,
+    /// From the meaning.
+    pub semantic: f64,
+    /// From the speaker's name.
+    pub speaker: f64,
+    /// From marks.
+    pub importance: f64,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// Searches the project's memories and those of the owner.
+pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+    let query = args.query.trim();
+    if query.is_empty() {
+        return Err(Error::bad_input("`query` is empty").hint("ask a question or give key words"));
+    }
+    let k = within("k", args.k.unwrap_or(10), 1, MOST_HITS)?;
+    let max_tokens = within("max_tokens", args.max_tokens.unwrap_or(2000), LEAST_TOKENS, MOST_TOKENS)?;
+    let filter = filter(&args)?;
+    let offset = offset(args.cursor.as_deref())?;
+    let project = engine.project().await?;
+    let installation = engine.installation().await?;
+    let (scope, covered) = narrowed(&project.scope, args.sessions.as_deref())?;
+
+    // The owner's memories belong to no session, so a search of some sessions leaves them out.
+    let owners = &installation.registry;
+    let mut places: Vec<(&Store, &Scope)> = vec![(&project.store, &scope)];
+    if scope.sessions == Sessions::All {
+        places.push((owners.memories(), owners.scope()));
+    }
+    let mut notices = Vec::new();
+    let embedder = match engine.embedding().await {
+        Embedding::Ready(embedder) => Some(embedder),
+        Embedding::Missing(notice) => {
+            notices.push(notice);
+            None
+        }
+    };
+    let found = retrieve::search(&places, embedder, query, &filter, &Weights::default()).await?;
+    notices.extend(found.notices);
+    let page: Vec<&Ranked> = found.ranked.iter().skip(offset).take(k).collect();
+    let has_more = found.ranked.len() > offset + page.len();
+
+    let mut hits = Vec::with_capacity(page.len());
+    for ranked in page {
+        hits.extend(hit(engine, places[ranked.store], ranked).await?);
+    }
+    let order = pair::order(hits.len(), |commit| {
+        let behind = &hits[commit].conversations;
+        let talks = |other: &Hit| other.session_id.as_ref().is_some_and(|session| behind.contains(session));
+        hits.iter().enumerate().filter(|(_, other)| talks(other)).map(|(place, _)| place).collect()
+    });
+    let mut taken: Vec<Option<Hit>> = hits.into_iter().map(Some).collect();
+    let hits: Vec<Hit> = order.into_iter().filter_map(|place| taken[place].take()).collect();
+
+    let mut pending = 0;
+    for (store, scope) in &places {
+        pending += store.pending(scope).await?;
+    }
+    let next_cursor = has_more.then(|| (offset + k).to_string());
+    let mut output = Output {
+        hits,
+        covered,
+        tokens_used: 0,
+        truncated: false,
+        dropped: 0,
+        pending,
+        next_cursor,
+        notices,
+        timings: None,
+        rendered: String::new(),
+    };
+    output.fit(max_tokens, &installation.secret);
+    if engine.config().timings {
+        let timings = found.timings;
+        output.timings = Some(HashMap::from([
+            ("embed", timings.embed),
+            ("lexical", timings.lexical),
+            ("dense", timings.dense),
+            ("rank", timings.rank),
+        ]));
+    }
+    Ok(output)
+}
+
+fn within(name: &str, value: usize, least: usize, most: usize) -> Result<usize> {
+    if (least..=most).contains(&value) {
+        return Ok(value);
+    }
+    Err(Error::bad_input(format!("`{name}` is not between {least} and {most}: {value}")))
+}
+
+fn filter(args: &Args) -> Result<Filter> {
+    let kinds = args.kinds.as_ref().filter(|kinds| !kinds.is_empty());
+    let kinds = kinds.map(|kinds| kinds.iter().map(|word| common::kind("kinds", word)).collect::<Result<Vec<Kind>>>());
+    let time = |name, text: &Option<String>| text.as_deref().map(|text| times::parse_time(name, text)).transpose();
+    let short = |name, text: &Option<String>| text.as_deref().map(|text| common::short(name, text)).transpose();
+    Ok(Filter {
+        kinds: kinds.transpose()?,
+        branch: short("branch", &args.branch)?,
+        path: short("path", &args.path)?,
+        topic: None,
+        source_id: None,
+        since: time("since", &args.since)?,
+        until: time("until", &args.until)?,
+    })
+}
+
+fn offset(cursor: Option<&str>) -> Result<usize> {
+    let Some(cursor) = cursor else { return Ok(0) };
+    cursor.parse::<u16>().map(usize::from).map_err(|_| {
+        let shown: String = cursor.chars().take(40).collect();
+        Error::bad_input(format!("`cursor` is none of this tool: `{shown}`")).hint("leave it out to start anew")
+    })
+}
+
+/// Returns the scope of the sessions that were named, and how the answer calls them.
+fn narrowed(scope: &Scope, sessions: Option<&[String]>) -> Result<(Scope, Vec<String>)> {
+    let Some(names) = sessions.filter(|names| !names.is_empty()) else {
+        return Ok((scope.clone(), vec!["all".to_owned()]));
+    };
+    let ids: Vec<SessionId> = names
+        .iter()
+        .map(|name| SessionId::parse(name).ok_or_else(|| Error::bad_input("`sessions` holds a name that can't be one")))
+        .collect::<Result<_>>()?;
+    let covered = ids.iter().map(SessionId::to_string).collect();
+    Ok((Scope { sessions: Sessions::Only(ids), ..scope.clone() }, covered))
+}
+
+/// Reads what a ranked memory says; `None` where it was forgotten since.
+async fn hit(engine: &Engine, (store, scope): (&Store, &Scope), ranked: &Ranked) -> Result<Option<Hit>> {
+    let Some(memory) = store.memories(scope, vec![ranked.place.seq]).await?.pop() else { return Ok(None) };
+    let chunks = store.chunks(scope, memory.seq).await?;
+    let Some(chunk) = chunks.iter().find(|chunk| chunk.seq == ranked.chunk) else { return Ok(None) };
+    let piece = memory.text.get(chunk.start..chunk.end).unwrap_or_default();
+    let excerpt = Shown::of_memory(&memory).excerpt(piece);
+    let (shas, conversations) = match memory.kind {
+        Kind::Commit => (
+            store.commit_ids(scope, memory.seq).await?,
+            store.sessions_behind_commit(scope, memory.seq).await?,
+        ),
+        _ => (Vec::new(), Vec::new()),
+    };
+    let is_owners = *scope != engine.project().await?.scope && scope.project == crate::scope::ProjectId::owner_wide();
+    let freshness = standing(engine, &memory, shas).await?;
+    let shown = |text: &str| envelope::escape(text).into_owned();
+    let parts = &ranked.parts;
+    Ok(Some(Hit {
+        id: memory.id.to_string(),
+        kind: memory.kind.to_string(),
+        scope: if is_owners { "owner" } else { "project" }.to_owned(),
+        text: shown(piece.trim()),
+        is_part: chunk.end - chunk.start < memory.text.trim().len(),
+        session_id: memory.session.as_ref().map(|session| shown(session.as_str())),
+        speaker: memory.speaker.as_deref().or(memory.role.map(|role| role.as_str())).map(shown),
+        branch: memory.branch.as_deref().map(shown),
+        commit: match memory.kind {
+            Kind::Commit => memory.source_id.clone(),
+            _ => memory.head_sha.clone(),
+        },
+        source_id: memory.source_id.as_deref().map(shown),
+        time: times::show_time(memory.time),
+        provenance: memory.provenance.to_string(),
+        freshness: freshness.as_str().to_owned(),
+        score: rounded(ranked.score),
+        score_parts: ScoreParts {
+            lexical: rounded(parts.lexical),
+            semantic: rounded(parts.semantic),
+            speaker: rounded(parts.speaker),
+            importance: rounded(parts.importance),
+        },
+        tokens: usize::try_from(chunk.tokens).unwrap_or(0),
+        conversations: conversations.iter().map(|session| shown(session.as_str())).collect(),
+        duplicates: ranked.duplicates,
+        excerpt,
+    }))
+}
+
+/// Asks git what became of what the memory speaks of, on a blocking thread.
+async fn standing(engine: &Engine, memory: &Memory, shas: Vec<String>) -> Result<Freshness> {
+    let Some(repository) = engine.project().await?.repository.clone() else { return Ok(Freshness::Current) };
+    if shas.is_empty() && memory.head_sha.is_none() {
+        return Ok(Freshness::Current);
+    }
+    let memory = Memory { text: String::new(), ..memory.clone() };
+    let ask = move || freshness(Some(Arc::as_ref(&repository)), &memory, &shas);
+    Ok(tokio::task::spawn_blocking(ask).await.unwrap_or(Freshness::Current))
+}
+
+fn rounded(score: f64) -> f64 {
+    (score * 1000.0).round() / 1000.0
+}
+
+impl Output {
+    /// Keeps the hits that fit the budget and renders the answer.
+    fn fit(&mut self, max_tokens: usize, secret: &[u8; 32]) {
+        let footer = self.footer(self.hits.len());
+        let mut budget = Budget::new(max_tokens);
+        budget.spend(envelope::OVERHEAD_TOKENS.min(max_tokens));
+        // A byte is at most one token: the footer is short.
+        budget.spend(footer.len().min(budget.left()));
+        for hit in &mut self.hits {
+            let stale = stale_line(hit);
+            hit.tokens += stale.len();
+            hit.excerpt += &stale;
+        }
+        let tokens: Vec<usize> = self.hits.iter().map(|hit| hit.tokens).collect();
+        let mut fits = fit::fit(&mut budget, &tokens).into_iter();
+        let before = self.hits.len();
+        self.hits.retain(|_| fits.next().unwrap_or(false));
+        self.dropped = before - self.hits.len();
+        self.truncated = self.dropped > 0;
+        self.tokens_used = budget.used();
+        if self.hits.is_empty() && self.dropped == 0 {
+            self.rendered = "Nothing found.".to_owned();
+        } else {
+            let body: String = self.hits.iter().map(|hit| hit.excerpt.as_str()).collect();
+            self.rendered = envelope::wrap(secret, &body);
+        }
+        self.rendered += &self.footer(self.dropped);
+    }
+
+    /// Returns what stands below the hits.
+    fn footer(&self, dropped: usize) -> String {
+        let mut footer = String::new();
+        if dropped > 0 {
+            footer += &format!("\n{dropped} more did not fit max_tokens.");
+        }
+        if self.pending > 0 {
+            footer += &format!("\n{} pieces are found by words only so far.", self.pending);
+        }
+        for notice in &self.notices {
+            footer += &format!("\nNote: {notice}.");
+        }
+        if let Some(cursor) = &self.next_cursor {
+            footer += &format!("\nMore with cursor `{cursor}`.");
+        }
+        footer
+    }
+
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        self.rendered.clone()
+    }
+}
+
+/// Returns a line that says what became of what the hit speaks of; empty where it is current. ASCII: a byte is at
+/// most one token.
+fn stale_line(hit: &Hit) -> String {
+    match hit.freshness.as_str() {
+        "file_changed" => "(the file changed since)\n".to_owned(),
+        "other_branch" => "(on another branch)\n".to_owned(),
+        "commit_gone" => "(commit gone)\n".to_owned(),
+        _ => String::new(),
+    }
+}

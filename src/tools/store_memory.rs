@@ -1,0 +1,164 @@
+//! Stores one fact, decision or finding.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::common;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::memory::{Draft, Identity, Kind, Provenance};
+use crate::remember::remember;
+use crate::scope::{Scope, SessionId};
+use crate::store::{Outcome, Store};
+
+pub const NAME: &str = "store_memory";
+pub const TITLE: &str = "Store a memory";
+pub const DESCRIPTION: &str = "For messages of a conversation use save_messages. Stores one fact, decision (with its \
+    why), finding or piece of text for good; storing the same again changes nothing. Secrets are replaced first.";
+
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Args {
+    /// One idea, understandable without this conversation.
+    pub text: String,
+    /// fact (default), decision, research, task_state, code_block, file_content, error_log, debug_output, summary.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    /// 0 to 1.
+    pub importance: Option<f64>,
+    /// project (default), or owner: for all your projects.
+    pub scope: Option<String>,
+    /// Conversation it belongs to.
+    pub session_id: Option<String>,
+    /// Ids of memories it refers to.
+    pub references: Option<Vec<String>>,
+    /// Tag to filter by.
+    pub topic: Option<String>,
+    /// File it speaks of, relative to the project.
+    pub source: Option<String>,
+}
+
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Output {
+    /// The memory's id.
+    pub id: String,
+    /// Whether this call stored it; otherwise it was there before.
+    pub stored: bool,
+    /// What it is.
+    pub kind: String,
+    /// project or owner.
+    pub scope: String,
+    /// References that name no memory within reach; they were kept.
+    pub unknown_references: Vec<String>,
+    /// Secrets replaced, by rule.
+    pub redactions: Vec<common::Redaction>,
+    /// Pieces of text not embedded yet.
+    pub pending: usize,
+    /// What else there is to know.
+    pub notices: Vec<String>,
+}
+
+/// Stores the memory; durable when it returns.
+pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+    let now = engine.now();
+    let mut draft = draft(&args, now)?;
+    let installation = engine.installation().await?;
+    let is_owners = match args.scope.as_deref().map(str::trim) {
+        None | Some("project") => false,
+        Some("owner") => true,
+        Some(other) => {
+            let shown: String = other.chars().take(40).collect();
+            return Err(Error::bad_input(format!("`scope` is not a scope: `{shown}`")).hint("use project or owner"));
+        }
+    };
+    if is_owners && draft.session.is_some() {
+        return Err(Error::bad_input("`session_id` belongs to a project, `scope` is owner")
+            .hint("leave one of them out"));
+    }
+    let (store, scope) = match is_owners {
+        true => (installation.registry.memories(), installation.registry.scope()),
+        false => {
+            let project = engine.project().await?;
+            (draft.branch, draft.head_sha) = common::head(project);
+            (&project.store, &project.scope)
+        }
+    };
+    let unknown_references = unknown(store, scope, &draft).await?;
+    let kind = draft.kind;
+
+    let embedder = engine.loaded_embedder();
+    let remembered = remember(
+        store,
+        scope,
+        &installation.redactor,
+        embedder.as_deref(),
+        vec![draft],
+        now,
+        || engine.random(),
+        |_| {},
+    )
+    .await?;
+    engine.wrote();
+
+    let (id, outcome) = remembered.receipt.outcomes.first().expect("one draft has one outcome");
+    let mut notices = Vec::new();
+    if *outcome == Outcome::Forgotten {
+        notices.push("it was forgotten before and stays so; undo the forgetting or word it anew".to_owned());
+    }
+    Ok(Output {
+        id: id.to_string(),
+        stored: *outcome == Outcome::Stored,
+        kind: kind.to_string(),
+        scope: if is_owners { "owner" } else { "project" }.to_owned(),
+        unknown_references,
+        redactions: common::redactions(remembered.redactions),
+        pending: remembered.receipt.pending,
+        notices,
+    })
+}
+
+fn draft(args: &Args, now: i64) -> Result<Draft> {
+    if args.text.trim().is_empty() {
+        return Err(Error::bad_input("`text` is empty").hint("say what to remember in a sentence"));
+    }
+    let kind = args.kind.as_deref().map_or(Ok(Kind::Fact), |word| common::kind("type", word))?;
+    if matches!(kind, Kind::Message | Kind::Commit | Kind::Conversation) {
+        return Err(Error::bad_input(format!("`type` can't be {kind}"))
+            .hint("messages are saved with save_messages, commits are imported with `tiro import git`"));
+    }
+    if args.importance.is_some_and(|importance| !(0.0..=1.0).contains(&importance)) {
+        return Err(Error::bad_input("`importance` is not between 0 and 1"));
+    }
+    let references = args.references.iter().flatten().map(|id| common::memory_id("references", id));
+    let session: Option<SessionId> = args.session_id.as_deref().map(common::session).transpose()?;
+    let mut draft = Draft::new(kind, Provenance::ModelSaid, args.text.clone(), now);
+    draft.references = references.collect::<Result<_>>()?;
+    draft.topic = args.topic.as_deref().map(|topic| common::short("topic", topic)).transpose()?;
+    draft.path = args.source.as_deref().map(|path| common::short("source", path)).transpose()?;
+    draft.importance = args.importance;
+    // The same words of the same kind in the same place are the same memory.
+    draft.identity = Identity::Text;
+    draft.session = session;
+    Ok(draft)
+}
+
+async fn unknown(store: &Store, scope: &Scope, draft: &Draft) -> Result<Vec<String>> {
+    let mut unknown = Vec::new();
+    for id in &draft.references {
+        if store.memory(scope, id).await?.is_none() {
+            unknown.push(id.to_string());
+        }
+    }
+    Ok(unknown)
+}
+
+impl Output {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let done = if self.stored { "Stored" } else { "Already stored" };
+        let mut text = format!("{done} as {} `{}` ({}).", self.kind, self.id, self.scope);
+        if !self.unknown_references.is_empty() {
+            text += &format!("\nNo memory is called {}.", common::some(&self.unknown_references));
+        }
+        text + &common::footnotes(&self.redactions, self.pending, &self.notices)
+    }
+}
