@@ -36,9 +36,9 @@ impl Filter {
     /// Whether anything beside the group decides what is admitted.
     pub fn narrows(&self, group: Group) -> bool {
         let Filter { kinds, branch, path, topic, source_id, since, until } = self;
-        let part_of_group = kinds.as_ref().is_some_and(|kinds| {
-            Kind::ALL.iter().any(|kind| kind.group() == group && !kinds.contains(kind))
-        });
+        let part_of_group = kinds
+            .as_ref()
+            .is_some_and(|kinds| Kind::ALL.iter().any(|kind| kind.group() == group && !kinds.contains(kind)));
         part_of_group
             || [branch, path, topic, source_id].iter().any(|field| field.is_some())
             || since.is_some()

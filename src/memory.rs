@@ -27,14 +27,16 @@ impl MemoryId {
             hasher.update(part.as_bytes());
         }
         let bits = u64::from_le_bytes(hasher.finalize().as_bytes()[..8].try_into().expect("8 of 32 bytes"));
-        let digit = |place: u32| char::from(b"0123456789abcdefghjkmnpqrstvwxyz"[(bits >> (5 * place) & 31) as usize]);
+        let digit =
+            |place: u32| char::from(b"0123456789abcdefghjkmnpqrstvwxyz"[(bits >> (5 * place) & 31) as usize]);
         MemoryId(std::iter::once('m').chain((0..13).map(digit)).collect())
     }
 
     /// Returns `text` as an id, or `None` where it can't be one.
     pub fn parse(text: &str) -> Option<MemoryId> {
         let text = text.trim();
-        let fits = text.len() == 14 && text.starts_with('m') && text.bytes().all(|b| b.is_ascii_alphanumeric());
+        let fits =
+            text.len() == 14 && text.starts_with('m') && text.bytes().all(|b| b.is_ascii_alphanumeric());
         fits.then(|| MemoryId(text.into()))
     }
 

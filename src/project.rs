@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use crate::config::Config;
 use crate::error::{Context, Error, Kind, Result};
-use crate::git::{Repository, identity};
 use crate::git::identity::Written;
+use crate::git::{Repository, identity};
 use crate::memory::Millis;
 use crate::scope::ProjectId;
 use crate::store::Registry;

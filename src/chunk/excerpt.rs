@@ -104,8 +104,9 @@ mod tests {
             branch: Some("main"),
             source_id: Some("d1"),
         };
-        let expected =
-            format!("[message {id} 2023-05-08 In es\\u{{202e}}, session auth, branch main]\n/ why\\u{{0}}?\n");
+        let expected = format!(
+            "[message {id} 2023-05-08 In es\\u{{202e}}, session auth, branch main]\n/ why\\u{{0}}?\n"
+        );
         assert_eq!(shown.excerpt(" \n/ why\0?  "), expected);
     }
 }

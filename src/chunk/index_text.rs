@@ -178,7 +178,8 @@ mod tests {
 
     #[test]
     fn a_message_is_found_by_speaker_date_and_neighbours() {
-        let row = about(Kind::Message).indexed("It was great.", &neighbours(["How was the trip?"].into_iter()));
+        let row =
+            about(Kind::Message).indexed("It was great.", &neighbours(["How was the trip?"].into_iter()));
         assert_eq!((row.speaker.as_str(), row.header.as_str()), ("Ines", "8 May 2023"));
         assert_eq!(row.text, "It was great.");
         assert_eq!(row.context, "How was the trip?\n");
@@ -187,7 +188,10 @@ mod tests {
 
     #[test]
     fn identifiers_are_found_by_their_parts_and_joined() {
-        assert_eq!(with_parts("HttpClient and XMLParser2Go"), "HttpClient and XMLParser2Go\n Http Client XML Parser2 Go");
+        assert_eq!(
+            with_parts("HttpClient and XMLParser2Go"),
+            "HttpClient and XMLParser2Go\n Http Client XML Parser2 Go"
+        );
         assert_eq!(with_parts("--squeeze-blank"), "--squeeze-blank\n squeezeblank");
         assert_eq!(with_parts("plain words, nothing else"), "plain words, nothing else");
     }

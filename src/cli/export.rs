@@ -24,6 +24,7 @@ enum Format {
 pub async fn run(engine: &Engine, args: Args) -> Result<ExitCode> {
     let Format::Jsonl = args.format;
     let out = Out { json: true };
-    export::run(engine, |memory| out.line(&serde_json::to_string(memory).expect("a memory is plain values"))).await?;
+    export::run(engine, |memory| out.line(&serde_json::to_string(memory).expect("a memory is plain values")))
+        .await?;
     Ok(ExitCode::SUCCESS)
 }

@@ -4,7 +4,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 /// Returns a bar that counts `what`; nothing is drawn where stderr is no terminal.
 pub fn bar(what: &'static str) -> ProgressBar {
-    let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {eta}").expect("the template is sound");
+    let style =
+        ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {eta}").expect("the template is sound");
     ProgressBar::new(0).with_style(style).with_message(what)
 }
 

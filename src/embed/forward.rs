@@ -70,7 +70,11 @@ pub fn forward(weights: &Weights, kernel: Kernel, texts: &[&[u32]], room: &mut W
         let mut start = 0;
         for ids in texts {
             let end = start + ids.len();
-            attend(&qkv[start * 3 * WIDTH..end * 3 * WIDTH], &mut context[start * WIDTH..end * WIDTH], scores);
+            attend(
+                &qkv[start * 3 * WIDTH..end * 3 * WIDTH],
+                &mut context[start * WIDTH..end * WIDTH],
+                scores,
+            );
             start = end;
         }
         multiply(kernel, update, context, &layer.attention, factors);
@@ -168,6 +172,16 @@ fn attend(qkv: &[f32], context: &mut [f32], scores: &mut [f32]) {
         let (queries, keys, values) = (&qkv[head..], &qkv[WIDTH + head..], &qkv[2 * WIDTH + head..]);
         product(scores, square, Before::Overwrite, queries, part, keys, part, Right::Transposed, scale);
         softmax(scores, tokens, square.stride);
-        product(&mut context[head..], out, Before::Overwrite, scores, square, values, part, Right::Plain, 1.0);
+        product(
+            &mut context[head..],
+            out,
+            Before::Overwrite,
+            scores,
+            square,
+            values,
+            part,
+            Right::Plain,
+            1.0,
+        );
     }
 }

@@ -90,7 +90,8 @@ impl<'a> Splitter<'a> {
         let mut best = (self.gap(next), self.words.len());
         let mut before = 0;
         for (i, word) in self.words.iter().enumerate() {
-            let ends_later_or_better = word.before > best.0 || (word.before == best.0 && best.1 < self.words.len());
+            let ends_later_or_better =
+                word.before > best.0 || (word.before == best.0 && best.1 < self.words.len());
             if i > self.repeated && before >= half && ends_later_or_better {
                 best = (word.before, i);
             }

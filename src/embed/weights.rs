@@ -183,7 +183,8 @@ fn take<'a, T>(rest: &mut &'a [T], length: usize) -> &'a [T] {
 fn sections(content: &[u8]) -> [(Range<usize>, [u8; 32]); SECTIONS] {
     std::array::from_fn(|i| {
         let entry = &content[MAGIC.len() + i * ENTRY..][..ENTRY];
-        let number = |at: usize| u64::from_le_bytes(entry[at..at + 8].try_into().expect("eight bytes")) as usize;
+        let number =
+            |at: usize| u64::from_le_bytes(entry[at..at + 8].try_into().expect("eight bytes")) as usize;
         let digest = entry[16..].try_into().expect("thirty-two bytes");
         (number(0)..number(0).saturating_add(number(8)), digest)
     })

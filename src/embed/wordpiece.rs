@@ -125,7 +125,8 @@ impl WordPiece {
 
     /// Calls `on_word` with each word in order until it breaks off.
     pub fn words(&self, text: &str, on_word: impl FnMut(Word<'_>) -> ControlFlow<()>) {
-        let mut reader = Reader { wordpiece: self, on_word, word: String::new(), characters: 0, range: 0..0, ids: vec![] };
+        let mut reader =
+            Reader { wordpiece: self, on_word, word: String::new(), characters: 0, range: 0..0, ids: vec![] };
         // Broken off or read to the end: both are done.
         let _ = reader.read(text);
     }

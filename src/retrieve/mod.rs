@@ -143,13 +143,13 @@ async fn dense(
     by_chunk: &mut HashMap<(usize, i64), (i64, f64, Option<f64>)>,
 ) -> Result<()> {
     for (number, (store, scope)) in stores.iter().enumerate() {
-        let others: Vec<i64> = by_chunk.keys().filter(|(store, _)| *store == number).map(|(_, chunk)| *chunk).collect();
-        let found = within_deadline(store.dense(scope, filter, groups, space, embedding, others, CANDIDATES)).await?;
+        let others: Vec<i64> =
+            by_chunk.keys().filter(|(store, _)| *store == number).map(|(_, chunk)| *chunk).collect();
+        let found =
+            within_deadline(store.dense(scope, filter, groups, space, embedding, others, CANDIDATES)).await?;
         for candidate in found {
-            by_chunk
-                .entry((number, candidate.chunk))
-                .or_insert((candidate.memory, 0.0, None))
-                .2 = Some(candidate.cosine);
+            by_chunk.entry((number, candidate.chunk)).or_insert((candidate.memory, 0.0, None)).2 =
+                Some(candidate.cosine);
         }
     }
     Ok(())

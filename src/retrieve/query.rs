@@ -68,7 +68,10 @@ mod tests {
 
     #[test]
     fn stopwords_go_unless_nothing_else_is_there() {
-        assert_eq!(terms("When did Caroline go to the support group?"), ["caroline", "go", "support", "group"]);
+        assert_eq!(
+            terms("When did Caroline go to the support group?"),
+            ["caroline", "go", "support", "group"]
+        );
         assert_eq!(terms("what is it"), ["what", "is", "it"]);
         assert_eq!(terms("  ?! "), Vec::<String>::new());
     }

@@ -246,7 +246,10 @@ mod tests {
 
     #[test]
     fn a_memory_good_in_both_searches_beats_one_that_is_best_in_one() {
-        assert_eq!(order(vec![candidate(1, 10.0, 0.1), candidate(2, 8.0, 0.6), candidate(3, 0.0, 0.7)]), [2, 1, 3]);
+        assert_eq!(
+            order(vec![candidate(1, 10.0, 0.1), candidate(2, 8.0, 0.6), candidate(3, 0.0, 0.7)]),
+            [2, 1, 3]
+        );
     }
 
     #[test]
@@ -270,7 +273,8 @@ mod tests {
 
     #[test]
     fn sessions_take_turns_among_near_equals() {
-        let mut candidates = vec![candidate(1, 10.0, 0.50), candidate(2, 10.0, 0.49), candidate(3, 10.0, 0.48)];
+        let mut candidates =
+            vec![candidate(1, 10.0, 0.50), candidate(2, 10.0, 0.49), candidate(3, 10.0, 0.48)];
         candidates[0].place.session = Some(1);
         candidates[1].place.session = Some(1);
         candidates[2].place.session = Some(2);

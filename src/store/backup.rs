@@ -100,7 +100,8 @@ impl Store {
 
 fn read_foreign(source: &Path) -> Result<Vec<ForeignMemory>> {
     if !source.is_file() {
-        return Err(Error::not_found(format!("no backup `{}`", source.display())).hint("`tiro backup FILE` makes one"));
+        return Err(Error::not_found(format!("no backup `{}`", source.display()))
+            .hint("`tiro backup FILE` makes one"));
     }
     // A copy in memory: a backup may lie on a read-only medium, where a WAL file can't be opened.
     let mut connection = Connection::open_in_memory()?;

@@ -34,7 +34,10 @@ impl Conditions {
         let Filter { kinds, branch, path, topic, source_id, since, until } = filter;
         if let Some(kinds) = kinds {
             let marks = vec!["?"; kinds.len()].join(", ");
-            self.and(&format!("m.kind IN ({marks})"), kinds.iter().map(|kind| kind.as_str().to_owned().into()));
+            self.and(
+                &format!("m.kind IN ({marks})"),
+                kinds.iter().map(|kind| kind.as_str().to_owned().into()),
+            );
         }
         for (column, value) in [("m.branch", branch), ("m.topic", topic), ("m.source_id", source_id)] {
             if let Some(value) = value {

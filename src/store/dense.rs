@@ -59,9 +59,11 @@ impl Store {
         let (filter, groups) = (filter.clone(), groups.to_vec());
         let (space, embedding) = (space.to_owned(), embedding.to_vec());
         self.read(scope, move |inner, connection, scope| {
-            let narrows = scope.sessions != Sessions::All || groups.iter().any(|group| filter.narrows(*group));
+            let narrows =
+                scope.sessions != Sessions::All || groups.iter().any(|group| filter.narrows(*group));
             let admitted = if narrows { Some(admitted(connection, scope, &filter)?) } else { None };
-            let near = near(inner, connection, scope, &groups, &space, &embedding, admitted.as_deref(), limit)?;
+            let near =
+                near(inner, connection, scope, &groups, &space, &embedding, admitted.as_deref(), limit)?;
             let mut wanted: HashMap<i64, Hit> = near.into_iter().map(|hit| (hit.chunk, hit)).collect();
             for chunk in others {
                 if let MapEntry::Vacant(vacant) = wanted.entry(chunk) {
@@ -100,7 +102,8 @@ fn near(
     let mut cache = lock(&inner.vectors);
     cache.catch_up(connection, space, embedding.len())?;
     let Some(index) = cache.indexes.get(&scope.owner) else { return Ok(Vec::new()) };
-    let is_admitted = |entry: &Entry| admitted.is_some_and(|chunks| chunks.binary_search(&entry.chunk).is_ok());
+    let is_admitted =
+        |entry: &Entry| admitted.is_some_and(|chunks| chunks.binary_search(&entry.chunk).is_ok());
     let rows = match admitted {
         None => Rows::All,
         Some(chunks) if chunks.len() * 10 < index.len() => Rows::Chunks(chunks),
@@ -155,9 +158,11 @@ impl VectorCache {
         if self.seen == 0 {
             self.load(connection, dimensions, "1 = 1 ORDER BY v.chunk", &[])?;
         } else {
-            let mut statement =
-                connection.prepare_cached("SELECT chunk, change FROM changes WHERE seq > ?1 AND seq <= ?2 ORDER BY seq")?;
-            let rows = statement.query_map((self.seen, last), |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))?;
+            let mut statement = connection.prepare_cached(
+                "SELECT chunk, change FROM changes WHERE seq > ?1 AND seq <= ?2 ORDER BY seq",
+            )?;
+            let rows =
+                statement.query_map((self.seen, last), |row| Ok((row.get(0)?, row.get::<_, String>(1)?)))?;
             let changes: Vec<(i64, String)> = rows.collect::<Result<_, _>>()?;
             for (chunk, change) in changes {
                 if change == "removed" {
@@ -187,11 +192,14 @@ impl VectorCache {
              WHERE v.space = ?1 AND m.tombstoned_at IS NULL AND {which}"
         ))?;
         let space: &dyn rusqlite::ToSql = &self.space;
-        let values: Vec<&dyn rusqlite::ToSql> = std::iter::once(space).chain(values.iter().copied()).collect();
+        let values: Vec<&dyn rusqlite::ToSql> =
+            std::iter::once(space).chain(values.iter().copied()).collect();
         let mut rows = statement.query(values.as_slice())?;
         while let Some(row) = rows.next()? {
             let Some(kind) = Kind::parse(row.get_ref(2)?.as_str().unwrap_or_default()) else { continue };
-            let Some(vector) = vectors::decode_f16(row.get_ref(4)?.as_blob().unwrap_or_default()) else { continue };
+            let Some(vector) = vectors::decode_f16(row.get_ref(4)?.as_blob().unwrap_or_default()) else {
+                continue;
+            };
             if vector.len() != dimensions {
                 continue;
             }
@@ -199,7 +207,9 @@ impl VectorCache {
             let owner = row.get_ref(3)?.as_str().unwrap_or_default();
             let index = match self.indexes.iter_mut().find(|(known, _)| known.as_str() == owner) {
                 Some((_, index)) => index,
-                None => self.indexes.entry(OwnerId::new(owner)).or_insert_with(|| VectorIndex::new(dimensions)),
+                None => {
+                    self.indexes.entry(OwnerId::new(owner)).or_insert_with(|| VectorIndex::new(dimensions))
+                }
             };
             index.insert(entry, &vector);
         }

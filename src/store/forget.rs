@@ -66,7 +66,13 @@ impl Store {
     }
 
     /// Tombstones what `selection` names within the scope; it can be undone by the operation's name.
-    pub async fn forget(&self, scope: &Scope, selection: &Selection, operation: &str, now: Millis) -> Result<Forgotten> {
+    pub async fn forget(
+        &self,
+        scope: &Scope,
+        selection: &Selection,
+        operation: &str,
+        now: Millis,
+    ) -> Result<Forgotten> {
         let (selection, operation) = (selection.clone(), operation.to_owned());
         self.write(scope, move |connection, scope| {
             let rows = select(connection, scope, &selection)?;
@@ -102,7 +108,8 @@ impl Store {
                 .query_row((owner, &operation), |row| row.get(0))
                 .optional()?;
             let Some(id) = found else {
-                let what = operation.map_or("nothing to undo".to_owned(), |id| format!("no operation `{id}` to undo"));
+                let what = operation
+                    .map_or("nothing to undo".to_owned(), |id| format!("no operation `{id}` to undo"));
                 return Err(Error::not_found(what).hint("`forget_context` answers with the operation's id"));
             };
             let mut statement = connection.prepare_cached(
@@ -145,7 +152,9 @@ impl Store {
                     remove(connection, owner, row)?;
                 }
                 connection
-                    .prepare_cached("UPDATE operations SET kind = 'purge', at = ?2 WHERE id = ?1 AND owner = ?3")?
+                    .prepare_cached(
+                        "UPDATE operations SET kind = 'purge', at = ?2 WHERE id = ?1 AND owner = ?3",
+                    )?
                     .execute((&id, now, owner))?;
                 // Merging the index's segments drops what deletion only marked.
                 connection.execute("INSERT INTO text_index (text_index) VALUES ('optimize')", [])?;
@@ -299,7 +308,9 @@ fn reindex_neighbours(connection: &Connection, rows: &[SelectedRow]) -> Result<(
     let mut turns = turns.into_iter().peekable();
     while let Some((session, first)) = turns.next() {
         let mut last = first;
-        while let Some((_, ordinal)) = turns.next_if(|(next, ordinal)| *next == session && *ordinal <= last + 2) {
+        while let Some((_, ordinal)) =
+            turns.next_if(|(next, ordinal)| *next == session && *ordinal <= last + 2)
+        {
             last = ordinal;
         }
         // The nearest living neighbours may be far away where others are forgotten.

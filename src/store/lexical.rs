@@ -148,8 +148,9 @@ fn words(inner: &Inner, connection: &Connection, terms: Vec<String>) -> Result<O
     if terms.is_empty() {
         return Ok(None);
     }
-    let documents: i64 =
-        connection.prepare_cached("SELECT coalesce(max(seq), 0) FROM chunks")?.query_row([], |row| row.get(0))?;
+    let documents: i64 = connection
+        .prepare_cached("SELECT coalesce(max(seq), 0) FROM chunks")?
+        .query_row([], |row| row.get(0))?;
     let counted: Vec<(i64, String)> = match documents < SMALL_CORPUS {
         true => terms.into_iter().map(|term| (0, term)).collect(),
         false => count(inner, connection, documents, terms)?,
@@ -231,9 +232,8 @@ impl CommonTerms {
         }
         let connection = self.stemmer.as_ref().expect("made above");
         connection.prepare_cached("INSERT INTO words (rowid, text) VALUES (1, ?1)")?.execute([term])?;
-        let stem: Result<String, _> = connection
-            .prepare_cached("SELECT term FROM stems LIMIT 1")?
-            .query_row([], |row| row.get(0));
+        let stem: Result<String, _> =
+            connection.prepare_cached("SELECT term FROM stems LIMIT 1")?.query_row([], |row| row.get(0));
         connection.prepare_cached("DELETE FROM words WHERE rowid = 1")?.execute([])?;
         Ok(stem.unwrap_or_default())
     }

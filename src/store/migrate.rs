@@ -97,8 +97,11 @@ fn check(connection: &Connection, path: &Path, flavour: Flavour) -> Result<i32> 
         return Ok(0);
     }
     if application != APPLICATION_ID {
-        return Err(Error::new(Kind::Store, format!("`{}` is a database of another program", path.display()))
-            .hint("move it away, or name another data directory in TIRO_DATA_DIR"));
+        return Err(Error::new(
+            Kind::Store,
+            format!("`{}` is a database of another program", path.display()),
+        )
+        .hint("move it away, or name another data directory in TIRO_DATA_DIR"));
     }
     if version > newest(flavour) {
         let min_writer: Option<i32> = connection
@@ -106,7 +109,9 @@ fn check(connection: &Connection, path: &Path, flavour: Flavour) -> Result<i32> 
             .optional()?;
         if min_writer.is_none_or(|min| min > newest(flavour)) {
             let message = format!("`{}` was written by a newer Tiro (schema {version})", path.display());
-            return Err(Error::new(Kind::Store, message).hint("update this Tiro; the file was left untouched"));
+            return Err(
+                Error::new(Kind::Store, message).hint("update this Tiro; the file was left untouched")
+            );
         }
     }
     Ok(version)

@@ -78,7 +78,12 @@ impl Store {
     }
 
     /// Stores embeddings of the vector space `space`; chunks that are gone by now are passed over.
-    pub async fn save_embeddings(&self, scope: &Scope, space: &str, embeddings: Vec<(i64, Vec<f32>)>) -> Result<()> {
+    pub async fn save_embeddings(
+        &self,
+        scope: &Scope,
+        space: &str,
+        embeddings: Vec<(i64, Vec<f32>)>,
+    ) -> Result<()> {
         let space = space.to_owned();
         self.write(scope, move |connection, _| {
             for (chunk, embedding) in embeddings {
@@ -112,7 +117,14 @@ impl Store {
     }
 
     /// Takes or renews the lease `name` for `holder` until `expires`; `false` where somebody else holds it at `now`.
-    pub async fn lease(&self, scope: &Scope, name: &str, holder: &str, now: Millis, expires: Millis) -> Result<bool> {
+    pub async fn lease(
+        &self,
+        scope: &Scope,
+        name: &str,
+        holder: &str,
+        now: Millis,
+        expires: Millis,
+    ) -> Result<bool> {
         let (name, holder) = (name.to_owned(), holder.to_owned());
         self.write(scope, move |connection, _| {
             let taken = connection
@@ -153,11 +165,19 @@ impl Store {
     }
 
     /// Records where the import of `source` stands.
-    pub async fn set_import_cursor(&self, scope: &Scope, source: &str, cursor: &str, now: Millis) -> Result<()> {
+    pub async fn set_import_cursor(
+        &self,
+        scope: &Scope,
+        source: &str,
+        cursor: &str,
+        now: Millis,
+    ) -> Result<()> {
         let (source, cursor) = (source.to_owned(), cursor.to_owned());
         self.write(scope, move |connection, scope| {
             connection
-                .prepare_cached("INSERT OR REPLACE INTO imports (owner, source, cursor, at) VALUES (?1, ?2, ?3, ?4)")?
+                .prepare_cached(
+                    "INSERT OR REPLACE INTO imports (owner, source, cursor, at) VALUES (?1, ?2, ?3, ?4)",
+                )?
                 .execute((scope.owner.as_str(), source, cursor, now))?;
             Ok(())
         })

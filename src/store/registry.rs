@@ -52,7 +52,9 @@ impl Registry {
             .store
             .read(&self.scope, |_, connection, _| {
                 Ok(connection
-                    .query_row("SELECT value FROM meta WHERE key = 'secret'", [], |row| row.get::<_, Vec<u8>>(0))
+                    .query_row("SELECT value FROM meta WHERE key = 'secret'", [], |row| {
+                        row.get::<_, Vec<u8>>(0)
+                    })
                     .optional()?)
             })
             .await?;
@@ -66,7 +68,8 @@ impl Registry {
                     [fresh.as_slice()],
                 )?;
                 let stored: Vec<u8> =
-                    connection.query_row("SELECT value FROM meta WHERE key = 'secret'", [], |row| row.get(0))?;
+                    connection
+                        .query_row("SELECT value FROM meta WHERE key = 'secret'", [], |row| row.get(0))?;
                 Ok(<[u8; 32]>::try_from(stored).unwrap_or(fresh))
             })
             .await
@@ -106,7 +109,14 @@ impl Registry {
     }
 
     /// Records that the project was seen at `place`, registering it under `name` and `folder` where it is new.
-    pub async fn record(&self, id: &ProjectId, name: &str, folder: &str, place: &str, now: Millis) -> Result<()> {
+    pub async fn record(
+        &self,
+        id: &ProjectId,
+        name: &str,
+        folder: &str,
+        place: &str,
+        now: Millis,
+    ) -> Result<()> {
         let (id, name) = (id.as_str().to_owned(), name.to_owned());
         let (folder, place) = (folder.to_owned(), place.to_owned());
         self.store

@@ -56,7 +56,9 @@ impl Store {
                 ))
             })?;
             let rows: Vec<(String, SessionRow)> = rows.collect::<Result<_, _>>()?;
-            let named = rows.into_iter().filter_map(|(name, row)| Some(SessionRow { id: SessionId::parse(&name)?, ..row }));
+            let named = rows
+                .into_iter()
+                .filter_map(|(name, row)| Some(SessionRow { id: SessionId::parse(&name)?, ..row }));
             Ok(match &scope.sessions {
                 Sessions::All => named.collect(),
                 Sessions::Only(ids) => {

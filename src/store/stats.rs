@@ -44,7 +44,12 @@ impl Store {
                  WHERE owner = ?1 AND tombstoned_at IS NULL GROUP BY kind ORDER BY kind",
             )?;
             let kinds = statement.query_map([owner], |row| {
-                Ok(KindCount { kind: row.get(0)?, memories: row.get(1)?, bytes: row.get(2)?, tokens: row.get(3)? })
+                Ok(KindCount {
+                    kind: row.get(0)?,
+                    memories: row.get(1)?,
+                    bytes: row.get(2)?,
+                    tokens: row.get(3)?,
+                })
             })?;
             let kinds: Vec<KindCount> = kinds.collect::<Result<_, _>>()?;
             let count = |sql: &str| -> Result<i64> {

@@ -90,7 +90,9 @@ impl Store {
         let mut memories = memories.into_iter().peekable();
         while memories.peek().is_some() {
             let batch: Vec<PreparedMemory> = memories.by_ref().take(BATCH).collect();
-            let done = self.write(scope, move |connection, scope| save_batch(connection, scope, &batch, now)).await?;
+            let done = self
+                .write(scope, move |connection, scope| save_batch(connection, scope, &batch, now))
+                .await?;
             receipt.outcomes.extend(done.outcomes);
             receipt.pending += done.pending;
             on_batch(receipt.outcomes.len());
@@ -260,7 +262,12 @@ fn save_one(
 }
 
 /// Returns the fate of a memory whose id the store has seen before.
-fn met_before(connection: &Connection, owner: &str, id: &MemoryId, hash: &[u8; 32]) -> Result<Option<Outcome>> {
+fn met_before(
+    connection: &Connection,
+    owner: &str,
+    id: &MemoryId,
+    hash: &[u8; 32],
+) -> Result<Option<Outcome>> {
     let stored: Option<(Vec<u8>, bool)> = connection
         .prepare_cached(
             "SELECT text_hash, tombstoned_at IS NOT NULL FROM memories WHERE owner = ?1 AND id = ?2",

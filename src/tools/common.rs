@@ -47,7 +47,8 @@ pub fn kind(argument: &str, word: &str) -> Result<Kind> {
     Kind::parse(word.trim()).ok_or_else(|| {
         let shown: String = word.chars().take(40).collect();
         let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
-        Error::bad_input(format!("`{argument}` is not a kind: `{shown}`")).hint(format!("use {}", known.join(", ")))
+        Error::bad_input(format!("`{argument}` is not a kind: `{shown}`"))
+            .hint(format!("use {}", known.join(", ")))
     })
 }
 
@@ -81,7 +82,8 @@ pub fn some(items: &[String]) -> String {
 pub fn footnotes(redactions: &[Redaction], pending: usize, notices: &[String]) -> String {
     let mut text = String::new();
     if !redactions.is_empty() {
-        let shown: Vec<String> = redactions.iter().map(|each| format!("{} {}", each.count, each.rule)).collect();
+        let shown: Vec<String> =
+            redactions.iter().map(|each| format!("{} {}", each.count, each.rule)).collect();
         text += &format!("\nSecrets replaced: {}.", shown.join(", "));
     }
     if pending > 0 {

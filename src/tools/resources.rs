@@ -85,7 +85,10 @@ async fn page(engine: &Engine, cursor: Option<String>) -> Result<SessionPage> {
         description: format!("{} memories, {} to {}", session.memories, session.first, session.last),
         id: session.session_id,
     };
-    Ok(SessionPage { sessions: listed.sessions.into_iter().map(entry).collect(), next_cursor: listed.next_cursor })
+    Ok(SessionPage {
+        sessions: listed.sessions.into_iter().map(entry).collect(),
+        next_cursor: listed.next_cursor,
+    })
 }
 
 /// Returns the conversation in full where it fits, else its latest messages; it says how many are missing.
