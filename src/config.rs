@@ -1,8 +1,8 @@
 //! The settings: the only place that reads the environment.
 //!
 //! A setting is read once, at the door, and carried as a value from there on.
+#![expect(clippy::disallowed_methods, reason = "this is the place")]
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use etcetera::BaseStrategy;
@@ -56,7 +56,7 @@ impl Config {
             current_dir: std::env::current_dir().ok(),
             home: platform.map(|platform| platform.home_dir().to_owned()),
             owner: OwnerId::new(owner()),
-            timings: set("TIRO_TIMINGS").is_some_and(|value| value != OsString::from("0")),
+            timings: set("TIRO_TIMINGS").is_some_and(|value| value != "0"),
             log: set("TIRO_LOG").and_then(|log| log.into_string().ok()).unwrap_or_else(|| "warn".into()),
         })
     }

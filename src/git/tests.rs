@@ -1,4 +1,8 @@
 //! Small repositories made by the real `git`, in a clean environment and with fixed dates.
+#![expect(
+    clippy::disallowed_methods,
+    reason = "they run `git`, and one test runs itself in another environment"
+)]
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

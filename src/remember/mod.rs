@@ -30,6 +30,10 @@ pub struct Remembered {
 ///
 /// `fresh` gives a random key to each draft without an idempotency key. `on_batch` hears how many drafts are durable
 /// so far.
+#[expect(
+    clippy::too_many_arguments,
+    reason = "where, by what, what and when; a struct would be used once a call"
+)]
 pub async fn remember(
     store: &Store,
     scope: &Scope,
@@ -82,7 +86,8 @@ pub fn embed_whole(embedder: &dyn Embedder, texts: &[&str], threads: usize) -> R
         if text.len() < embedder.max_tokens() || embedder.count(text) <= embedder.max_tokens() {
             pieces.push(text);
         } else {
-            pieces.extend(embedder.split(text, embedder.max_tokens(), 0).into_iter().map(|range| &text[range]));
+            pieces
+                .extend(embedder.split(text, embedder.max_tokens(), 0).into_iter().map(|range| &text[range]));
         }
         ends.push(pieces.len());
     }

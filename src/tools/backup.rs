@@ -13,6 +13,7 @@ use crate::store::{ForeignMemory, Outcome, PreparedMemory, Store};
 /// Memories merged by one write.
 const BATCH: usize = 500;
 
+/// What `tiro backup` answers.
 #[derive(Debug, Serialize)]
 pub struct Backup {
     /// The file written.
@@ -29,6 +30,7 @@ pub async fn back_up(engine: &Engine, file: PathBuf) -> Result<Backup> {
     Ok(Backup { file: file.display().to_string(), bytes })
 }
 
+/// What `tiro restore` answers.
 #[derive(Debug, Default, Serialize)]
 pub struct Restored {
     /// Memories that were new here.
@@ -44,7 +46,11 @@ pub struct Restored {
 }
 
 /// Merges the memories of the backup `file` into the project by id: what is here stays, what is new is added.
-pub async fn restore(engine: &Engine, file: PathBuf, mut progress: impl FnMut(usize, usize) + Send) -> Result<Restored> {
+pub async fn restore(
+    engine: &Engine,
+    file: PathBuf,
+    mut progress: impl FnMut(usize, usize) + Send,
+) -> Result<Restored> {
     let project = engine.project().await?;
     let redactor = &engine.installation().await?.redactor;
     let foreign = Store::read_foreign(&file).await?;

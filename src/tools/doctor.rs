@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::scope::Scope;
 use crate::store::Store;
 
+/// What `tiro doctor` answers.
 #[derive(Debug, Serialize)]
 pub struct Output {
     /// The program's version.
@@ -18,6 +19,7 @@ pub struct Output {
     pub ok: bool,
 }
 
+/// One thing that was looked at.
 #[derive(Debug, Serialize)]
 pub struct Finding {
     /// What was looked at.
@@ -82,7 +84,12 @@ fn model(engine: &Engine) -> Finding {
             mend: Some("tiro model install".into()),
         },
         Some(model) => match &model.problem {
-            None => Finding { what, ok: true, found: format!("{}, {} bytes", model.name, model.bytes), mend: None },
+            None => Finding {
+                what,
+                ok: true,
+                found: format!("{}, {} bytes", model.name, model.bytes),
+                mend: None,
+            },
             Some(problem) => Finding {
                 what,
                 ok: false,

@@ -11,6 +11,7 @@ use crate::memory::Memory;
 /// Memories read at once.
 const PAGE: usize = 500;
 
+/// A memory as one line of the export.
 #[derive(Debug, Serialize)]
 pub struct Exported {
     /// The memory's id.

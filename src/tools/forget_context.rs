@@ -11,8 +11,11 @@ use crate::memory::MemoryId;
 use crate::scope::Scope;
 use crate::store::{Forgotten, Selection, Store};
 
+/// The name agents call it by.
 pub const NAME: &str = "forget_context";
+/// The name people are shown.
 pub const TITLE: &str = "Forget memories";
+/// What agents are told of it.
 pub const DESCRIPTION: &str = "To free context without losing it use stash_context where offered. Forgets memories by \
     ids, session_id, source or query (exactly one of them); `undo` brings them back, `purge: true` removes them for \
     good. Says exactly what it removed; with a query, look first with `dry_run: true`.";
@@ -23,6 +26,7 @@ const BY_QUERY: usize = 20;
 /// Ids named in an answer; more are only counted. Arbitrary.
 const LISTED: usize = 100;
 
+/// What the call takes.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
     /// Ids from search results.
@@ -41,6 +45,7 @@ pub struct Args {
     pub dry_run: Option<bool>,
 }
 
+/// What the call answers.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
     /// forgotten, would_forget, purged or undone.
@@ -99,7 +104,9 @@ async fn select<'a>(
     let [(store, scope), (owner_store, owner_scope)] = places;
     let given = [args.ids.is_some(), args.session_id.is_some(), args.source.is_some(), args.query.is_some()];
     if given.iter().filter(|is_given| **is_given).count() != 1 {
-        return Err(Error::bad_input("exactly one of `ids`, `session_id`, `source`, `query` and `undo` is needed"));
+        return Err(Error::bad_input(
+            "exactly one of `ids`, `session_id`, `source`, `query` and `undo` is needed",
+        ));
     }
     if let Some(ids) = &args.ids {
         let ids: Vec<MemoryId> = ids.iter().map(|id| common::memory_id("ids", id)).collect::<Result<_>>()?;

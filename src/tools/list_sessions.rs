@@ -9,14 +9,18 @@ use crate::envelope;
 use crate::error::{Error, Result};
 use crate::store::SessionRow;
 
+/// The name agents call it by.
 pub const NAME: &str = "list_sessions";
+/// The name people are shown.
 pub const TITLE: &str = "List sessions";
+/// What agents are told of it.
 pub const DESCRIPTION: &str = "To find what was said use search_project_memory. Lists the project's conversations, \
     latest first, with their size, dates and branch.";
 
 /// Sessions a page may hold.
 const PAGE: usize = 100;
 
+/// What the call takes.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
     /// How many, 1 to 100; 20 if left out.
@@ -25,6 +29,7 @@ pub struct Args {
     pub cursor: Option<String>,
 }
 
+/// What the call answers.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
     /// The conversations.
@@ -37,6 +42,7 @@ pub struct Output {
     secret: [u8; 32],
 }
 
+/// One conversation.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Session {
     /// Its name.
@@ -63,7 +69,8 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         None => 0,
         Some(cursor) => cursor.parse::<u32>().map_err(|_| {
             let shown: String = cursor.chars().take(40).collect();
-            Error::bad_input(format!("`cursor` is none of this tool: `{shown}`")).hint("leave it out to start anew")
+            Error::bad_input(format!("`cursor` is none of this tool: `{shown}`"))
+                .hint("leave it out to start anew")
         })? as usize,
     };
     let project = engine.project().await?;
@@ -96,7 +103,8 @@ impl Output {
         for session in &self.sessions {
             let Session { session_id, memories, tokens, first, last, branch } = session;
             let branch = branch.as_ref().map_or(String::new(), |branch| format!(", branch {branch}"));
-            body += &format!("{session_id}: {memories} memories, {tokens} tokens, {first} to {last}{branch}\n");
+            body +=
+                &format!("{session_id}: {memories} memories, {tokens} tokens, {first} to {last}{branch}\n");
         }
         let mut text = envelope::wrap(&self.secret, &body);
         if let Some(cursor) = &self.next_cursor {

@@ -8,11 +8,15 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::memory::MemoryId;
 
+/// The name agents call it by.
 pub const NAME: &str = "mark_important";
+/// The name people are shown.
 pub const TITLE: &str = "Mark as important";
+/// What agents are told of it.
 pub const DESCRIPTION: &str = "To store something new use store_memory. Marks memories found before as important, so \
     that they rank higher and are kept when context gets short; `important: false` takes the mark away.";
 
+/// What the call takes.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Args {
     /// Ids from search results.
@@ -23,6 +27,7 @@ pub struct Args {
     pub importance: Option<f64>,
 }
 
+/// What the call answers.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
     /// The memories marked.
@@ -49,7 +54,8 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     if marked.len() < ids.len() {
         marked.extend(owners.memories().mark(owners.scope(), &ids, important, args.importance).await?);
     }
-    let unknown: Vec<String> = ids.iter().filter(|id| !marked.contains(id)).map(MemoryId::to_string).collect();
+    let unknown: Vec<String> =
+        ids.iter().filter(|id| !marked.contains(id)).map(MemoryId::to_string).collect();
     if marked.is_empty() {
         return Err(Error::not_found(format!("no memory is called {}", common::some(&unknown)))
             .hint("ids come with search results"));

@@ -8,6 +8,7 @@ use crate::embed::install::{self, Progress, Source};
 use crate::engine::Engine;
 use crate::error::{Error, Kind, Result};
 
+/// What `tiro model install` answers.
 #[derive(Debug, Serialize)]
 pub struct Installed {
     /// Where the model lies.
@@ -18,12 +19,14 @@ pub struct Installed {
     pub origin: Option<String>,
 }
 
+/// What `tiro model list` answers.
 #[derive(Debug, Serialize)]
 pub struct Listed {
     /// The models.
     pub models: Vec<Model>,
 }
 
+/// One model.
 #[derive(Debug, Serialize)]
 pub struct Model {
     /// Its name.
@@ -90,7 +93,8 @@ impl Listed {
     /// Returns the answer in words.
     pub fn text(&self) -> String {
         if self.models.is_empty() {
-            return "No model is installed: search is by words only. `tiro model install` installs one.".to_owned();
+            return "No model is installed: search is by words only. `tiro model install` installs one."
+                .to_owned();
         }
         let line = |model: &Model| {
             let state = model.problem.as_deref().unwrap_or("verified");

@@ -12,12 +12,14 @@ use crate::git::{Repository, identity};
 use crate::scope::ProjectId;
 use crate::store::ProjectRow;
 
+/// What `tiro projects list` answers.
 #[derive(Debug, Serialize)]
 pub struct Listed {
     /// The projects, by name.
     pub projects: Vec<Project>,
 }
 
+/// One project.
 #[derive(Debug, Serialize)]
 pub struct Project {
     /// Its id.
@@ -32,6 +34,7 @@ pub struct Project {
     pub bytes: u64,
 }
 
+/// What `tiro projects move` and `link` answer.
 #[derive(Debug, Serialize)]
 pub struct Linked {
     /// The project.
@@ -40,6 +43,7 @@ pub struct Linked {
     pub place: String,
 }
 
+/// What `tiro projects merge` answers.
 #[derive(Debug, Serialize)]
 pub struct Merged {
     /// The project that is left.
@@ -97,7 +101,12 @@ pub async fn link(engine: &Engine, id: &str, directory: &Path, forget_others: bo
 }
 
 /// Adds the memories of the project `from` to the project `into`, and gives it its places.
-pub async fn merge(engine: &Engine, from: &str, into: &str, progress: impl FnMut(usize, usize) + Send) -> Result<Merged> {
+pub async fn merge(
+    engine: &Engine,
+    from: &str,
+    into: &str,
+    progress: impl FnMut(usize, usize) + Send,
+) -> Result<Merged> {
     let registry = &engine.installation().await?.registry;
     let (from, into) = (find(engine, from).await?, find(engine, into).await?);
     if from.id == into.id {
@@ -134,7 +143,8 @@ async fn find(engine: &Engine, which: &str) -> Result<ProjectRow> {
     {
         return Ok(row);
     }
-    let mut named: Vec<ProjectRow> = registry.all().await?.into_iter().filter(|row| row.name == which).collect();
+    let mut named: Vec<ProjectRow> =
+        registry.all().await?.into_iter().filter(|row| row.name == which).collect();
     match (named.pop(), named.is_empty()) {
         (Some(row), true) => Ok(row),
         (Some(_), false) => Err(Error::bad_input(format!("several projects are called `{which}`"))

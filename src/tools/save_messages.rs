@@ -10,8 +10,11 @@ use crate::memory::{Draft, Identity, Kind, Millis, Provenance, Role};
 use crate::remember::remember;
 use crate::store::Outcome;
 
+/// The name agents call it by.
 pub const NAME: &str = "save_messages";
+/// The name people are shown.
 pub const TITLE: &str = "Save messages";
+/// What agents are told of it.
 pub const DESCRIPTION: &str = "For a single fact or decision use store_memory. Saves messages of a conversation, \
     searchable at once and for good. A message's `id` makes saving it again harmless. Secrets are replaced first.";
 
@@ -21,6 +24,7 @@ const LISTED: usize = 100;
 /// How far from now a message's time may be for the checked-out commit to be its commit too.
 const RECENT: Millis = 10 * 60 * 1000;
 
+/// What the call takes.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Args {
     /// Names the conversation; choose any name and keep it.
@@ -30,6 +34,7 @@ pub struct Args {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
+#[expect(missing_docs, reason = "agents pay for every word of a schema, and the names say it")]
 pub struct Message {
     /// Your id of it; saving the same id again changes nothing.
     pub id: Option<String>,
@@ -42,6 +47,7 @@ pub struct Message {
     pub time: Option<String>,
 }
 
+/// What the call answers.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
     /// The conversation's name.
@@ -102,12 +108,14 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     .await;
     let remembered = remembered.map_err(|error| match durable {
         0 => error,
-        _ => error.hint(format!("the first {durable} messages are stored; repeat the call, ids keep them single")),
+        _ => error
+            .hint(format!("the first {durable} messages are stored; repeat the call, ids keep them single")),
     })?;
     engine.wrote();
 
     let receipt = remembered.receipt;
-    let conflicts = receipt.outcomes.iter().zip(&source_ids).filter(|((_, met), _)| *met == Outcome::Conflict);
+    let conflicts =
+        receipt.outcomes.iter().zip(&source_ids).filter(|((_, met), _)| *met == Outcome::Conflict);
     let conflicts: Vec<String> = conflicts.filter_map(|(_, source_id)| source_id.clone()).collect();
     let mut notices = Vec::new();
     if without_id > 0 && source_ids.len() > 1 {

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::engine::{Embedding, Engine};
 use crate::error::Result;
 
+/// What `tiro stats` answers.
 #[derive(Debug, Serialize)]
 pub struct Output {
     /// The project's name.
@@ -31,6 +32,7 @@ pub struct Output {
     pub embedder: Option<String>,
 }
 
+/// How many memories of one kind there are.
 #[derive(Debug, Serialize)]
 pub struct KindCount {
     /// The kind.
@@ -80,13 +82,20 @@ impl Output {
         let mut text = format!("project {} ({})\nstore {}\n\n", self.project, self.project_id, self.store);
         text += &format!("{:14} {:>9} {:>12} {:>12}\n", "kind", "memories", "bytes", "tokens");
         for each in &self.kinds {
-            text += &format!("{:14} {:>9} {:>12} {:>12}\n", each.kind, each.memories, each.bytes, each.tokens);
+            text +=
+                &format!("{:14} {:>9} {:>12} {:>12}\n", each.kind, each.memories, each.bytes, each.tokens);
         }
-        let embedder = self.embedder.as_deref().unwrap_or("none: lexical search only; run `tiro model install`");
+        let embedder =
+            self.embedder.as_deref().unwrap_or("none: lexical search only; run `tiro model install`");
         text += &format!(
             "\nsessions {}, embedded pieces {}, pending {}, forgotten {}, bytes on disk {}, memories of the owner {}\n\
              embedder {embedder}",
-            self.sessions, self.embedded, self.pending, self.forgotten, self.bytes_on_disk, self.owner_memories,
+            self.sessions,
+            self.embedded,
+            self.pending,
+            self.forgotten,
+            self.bytes_on_disk,
+            self.owner_memories,
         );
         text
     }

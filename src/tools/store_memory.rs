@@ -11,11 +11,15 @@ use crate::remember::remember;
 use crate::scope::{Scope, SessionId};
 use crate::store::{Outcome, Store};
 
+/// The name agents call it by.
 pub const NAME: &str = "store_memory";
+/// The name people are shown.
 pub const TITLE: &str = "Store a memory";
+/// What agents are told of it.
 pub const DESCRIPTION: &str = "For messages of a conversation use save_messages. Stores one fact, decision (with its \
     why), finding or piece of text for good; storing the same again changes nothing. Secrets are replaced first.";
 
+/// What the call takes.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Args {
     /// One idea, understandable without this conversation.
@@ -37,6 +41,7 @@ pub struct Args {
     pub source: Option<String>,
 }
 
+/// What the call answers.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
     /// The memory's id.
@@ -67,7 +72,9 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         Some("owner") => true,
         Some(other) => {
             let shown: String = other.chars().take(40).collect();
-            return Err(Error::bad_input(format!("`scope` is not a scope: `{shown}`")).hint("use project or owner"));
+            return Err(
+                Error::bad_input(format!("`scope` is not a scope: `{shown}`")).hint("use project or owner")
+            );
         }
     };
     if is_owners && draft.session.is_some() {

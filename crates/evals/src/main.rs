@@ -4,6 +4,8 @@
 //! `--json`, writes the same figures with what is needed to judge them. Nothing here links to the library:
 //! what is measured is what an agent meets. Three commands compare a part alone (encoder, token counter,
 //! vector scan) with the usual Python package for it; they use hidden commands of the binary, `tiro bench`.
+#![expect(clippy::disallowed_methods, reason = "it measures programs, so it starts them")]
+#![expect(clippy::print_stdout, reason = "the tables are its answer")]
 
 mod arguments;
 mod calls;
