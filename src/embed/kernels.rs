@@ -48,7 +48,7 @@ pub fn round_rows(x: &[f32], width: usize, largest: i16, values: &mut [i16], sca
             }
         }
         // A row of nothing but zeros gets a scale whose inverse is finite.
-        let highest = lanes.into_iter().fold(1e-30, f32::max);
+        let highest = fold(lanes, |a, b| if b > a { b } else { a }).max(1e-30);
         let inverse = f32::from(largest) / highest;
         *scale = highest / f32::from(largest);
         for (value, x) in values.iter_mut().zip(row) {
@@ -89,14 +89,14 @@ fn norm_row(row: &mut [f32], scale: &[f32], shift: &[f32]) {
             *lane += x;
         }
     }
-    let mean = lanes.iter().sum::<f32>() / width;
+    let mean = fold(lanes, |a, b| a + b) / width;
     let mut lanes = [0.0; LANES];
     for part in row.chunks_exact(LANES) {
         for (lane, x) in lanes.iter_mut().zip(part) {
             *lane += (x - mean) * (x - mean);
         }
     }
-    let inverse = 1.0 / (lanes.iter().sum::<f32>() / width + EPSILON).sqrt();
+    let inverse = 1.0 / (fold(lanes, |a, b| a + b) / width + EPSILON).sqrt();
     for ((x, scale), shift) in row.iter_mut().zip(scale).zip(shift) {
         *x = (*x - mean) * inverse * scale + shift;
     }
@@ -123,7 +123,7 @@ pub fn softmax(scores: &mut [f32], width: usize, stride: usize) {
                 *lane = if x > *lane { x } else { *lane };
             }
         }
-        let highest = lanes.into_iter().fold(f32::MIN, |a, b| if b > a { b } else { a });
+        let highest = fold(lanes, |a, b| if b > a { b } else { a });
         // Beyond the width come e⁻⁸⁷, which do not change the sum.
         let mut lanes = [0.0; LANES];
         for part in parts.iter_mut() {
@@ -132,11 +132,9 @@ pub fn softmax(scores: &mut [f32], width: usize, stride: usize) {
                 *lane += *x;
             }
         }
-        let inverse = 1.0 / lanes.iter().sum::<f32>();
-        for part in parts {
-            for x in part {
-                *x *= inverse;
-            }
+        let inverse = 1.0 / fold(lanes, |a, b| a + b);
+        for x in parts.as_flattened_mut() {
+            *x *= inverse;
         }
     }
 }
@@ -144,6 +142,20 @@ pub fn softmax(scores: &mut [f32], width: usize, stride: usize) {
 /// Returns a stride for rows of `width` numbers that [`softmax`] takes.
 pub fn stride(width: usize) -> usize {
     width.next_multiple_of(LANES)
+}
+
+/// Combines the lanes pairwise, which takes four steps in a row where one after the other takes sixteen.
+#[inline(always)]
+fn fold(mut lanes: [f32; LANES], combine: impl Fn(f32, f32) -> f32) -> f32 {
+    let mut half = LANES / 2;
+    while half > 0 {
+        let (low, high) = lanes.split_at_mut(half);
+        for (low, high) in low.iter_mut().zip(high) {
+            *low = combine(*low, *high);
+        }
+        half /= 2;
+    }
+    lanes[0]
 }
 
 /// Returns e to the power of `x`, which is not positive, to about two units in the last place.
@@ -179,7 +191,7 @@ fn erf(x: f32) -> f32 {
     let p = p * s - 2.101_024e-6;
     let p = p * s - 5.692_506_5e-5;
     let p = p * s - 7.349_906_3e-4;
-    let p = p * s - 2.954_599_8e-3;
+    let p = p * s - 2.954_6e-3;
     let p = p * s - 1.609_603_3e-2;
     let q = -1.456_607_2e-5;
     let q = q * s - 2.133_740_5e-4;
@@ -211,7 +223,8 @@ mod tests {
 
     #[test]
     fn every_finite_half_widens_to_its_value() {
-        let halves: Vec<u16> = (0..=u16::MAX).filter(|&bits| half::f16::from_bits(bits).is_finite()).collect();
+        let halves: Vec<u16> =
+            (0..=u16::MAX).filter(|&bits| half::f16::from_bits(bits).is_finite()).collect();
         let mut floats = vec![0.0; halves.len()];
         widen(&halves, &mut floats);
         for (&bits, &float) in halves.iter().zip(&floats) {
@@ -266,7 +279,8 @@ mod tests {
     #[test]
     fn softmax_sums_to_one_at_every_width() {
         for width in 1..50 {
-            let mut scores: Vec<f32> = (0..3 * stride(width)).map(|i| ((i * 7919) % 31) as f32 - 15.0).collect();
+            let mut scores: Vec<f32> =
+                (0..3 * stride(width)).map(|i| ((i * 7919) % 31) as f32 - 15.0).collect();
             let before = scores.clone();
             softmax(&mut scores, width, stride(width));
             for (row, before) in scores.chunks(stride(width)).zip(before.chunks(stride(width))) {

@@ -57,7 +57,8 @@ pub(super) fn secret(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
         !is("auth") || header || begins_part(text, hit.start)
     };
     // Without quotes and with a space before it, it may be a type or a variable.
-    let code = !value.quoted && !value.tight && (Makeup::of(secret).digits == 0 || speaks_of_secret(secret));
+    let bare = !value.quoted && !value.tight;
+    let code = bare && (Makeup::of(secret).digits == 0 && !value.line || speaks_of_secret(secret));
     let found = named
         && !code
         && !(value.listed && secret.len() < 40 && secret.contains(&b'_'))
@@ -495,5 +496,9 @@ fn is_password(text: &[u8], value: &Value) -> bool {
         || makeup.symbols >= 2 && makeup.letters() >= 3 && makeup.joiners == 0
         || makeup.upper > 0 && makeup.lower > 0 && makeup.joiners == 0 && jumbled;
     (given || value.line) && text.len() >= 8 && strong
-        || given && letters && makeup.joiners == 0 && makeup.digits > 0 && text.len() >= 7
+        || given
+            && letters
+            && makeup.joiners == 0
+            && makeup.digits > 0
+            && text.len() >= if value.tight { 6 } else { 7 }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::engine::{is_word, starts_word};
-use super::form::{Makeup, is_monotonous, is_stand_in, is_template, looks_random};
+use super::form::{Makeup, is_monotonous, is_stand_in, is_template, looks_keyed, looks_random};
 
 /// Returns the JSON Web Token that begins at `start`; `read_until` is moved over what cannot begin another.
 pub(super) fn jwt(text: &[u8], start: usize, read_until: &mut usize) -> Option<Range<usize>> {
@@ -32,8 +32,12 @@ pub(super) fn jwt(text: &[u8], start: usize, read_until: &mut usize) -> Option<R
     (whole && !is_monotonous(&text[start..first])).then_some(start..end)
 }
 
-/// Returns the password in the address whose `://` begins at `at`; where only a user stands, a user that is a token.
-pub(super) fn url(text: &[u8], at: usize) -> Option<Range<usize>> {
+/// Returns the password in the address whose `://` is at `hit`; where only a user stands, a user that is a token.
+pub(super) fn url(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
+    let at = hit.start;
+    if text[at] != b':' {
+        return thin(text, hit.end);
+    }
     let scheme =
         text[..at].iter().rev().take(24).take_while(|b| b.is_ascii_alphanumeric() || b"+.-".contains(b));
     let scheme = &text[at - scheme.count()..at];
@@ -85,6 +89,16 @@ pub(super) fn url(text: &[u8], at: usize) -> Option<Range<usize>> {
             (looks_random(user, 20) && !user.contains(&b'.')).then_some(start..sign)
         }
     }
+}
+
+/// Returns the password in `jdbc:oracle:thin:user/password@`; `at` follows the second colon.
+fn thin(text: &[u8], at: usize) -> Option<Range<usize>> {
+    let kind = |b: u8| b.is_ascii_graphic() && !b"\"'`<>{}$@".contains(&b);
+    let run = text[at..].iter().take(128).take_while(|b| kind(**b)).count();
+    let slash = text[at..at + run].iter().position(|b| *b == b'/')?;
+    let password = &text[at + slash + 1..at + run];
+    let open = slash == 0 || password.len() < 4 || is_stand_in(password);
+    (!open && text.get(at + run) == Some(&b'@')).then_some(at + slash + 1..at + run)
 }
 
 /// Schemes, or their beginnings, whose addresses hold no path with an `@`.
@@ -279,8 +293,7 @@ pub(super) fn aws_pair(text: &[u8], start: usize) -> Option<Range<usize>> {
         }
         let run = text[at..].iter().take(41).take_while(|b| kind(**b)).count();
         let key = &text[at..at + run];
-        let makeup = Makeup::of(key);
-        if run == 40 && makeup.upper > 0 && makeup.lower > 0 && looks_random(key, 40) {
+        if run == 40 && looks_keyed(key) {
             return Some(at..at + run);
         }
         at += run;

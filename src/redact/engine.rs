@@ -107,8 +107,10 @@ impl Engine {
                 let end = self.matched(text, start, number)?;
                 let secret = &text[start..end];
                 let whole = !text.get(end).is_some_and(|&b| is_word(b) || b == b'-');
-                (whole && form::entropy(secret) >= rule.entropy && form::looks_random(secret, 16))
-                    .then_some(start..end)
+                (whole
+                    && form::entropy(secret) >= rule.entropy
+                    && (form::looks_random(secret, 16) || form::looks_keyed(secret)))
+                .then_some(start..end)
             }),
             Shape::Scanned(scanner) => match scanner {
                 Scanner::Private => {
@@ -119,7 +121,7 @@ impl Engine {
                 Scanner::KeyBody => blocks::key_body(text, hit.start),
                 Scanner::Putty => blocks::putty(text, hit.end),
                 Scanner::Jwt => credentials::jwt(text, hit.start, &mut found.read_until[number]),
-                Scanner::Url => credentials::url(text, hit.start),
+                Scanner::Url => credentials::url(text, &hit),
                 Scanner::Bearer => credentials::bearer(text, &hit),
                 Scanner::Basic => credentials::basic(text, &hit),
                 Scanner::UserFlag => credentials::user_flag(text, &hit),

@@ -86,6 +86,12 @@ pub(super) fn looks_random(text: &[u8], least: usize) -> bool {
     }
 }
 
+/// Whether `text` could be a key of forty letters and digits and more, even if it spells some words.
+pub(super) fn looks_keyed(text: &[u8]) -> bool {
+    let makeup = Makeup::of(text);
+    text.len() >= 40 && makeup.lower > 0 && makeup.upper > 0 && makeup.digits > 0 && entropy(text) >= 3.8
+}
+
 /// Whether the letters of `text` are in no words: what [`looks_random`] asks of a longer string, for a password.
 pub(super) fn is_jumbled(text: &[u8]) -> bool {
     let words = words(text);

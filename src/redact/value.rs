@@ -116,7 +116,8 @@ pub(super) fn joint(text: &[u8], word: usize, mut at: usize) -> Option<(Joint, u
     if let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(sign.as_bytes())) {
         let next = rest.get(sign.len());
         let other = match *sign {
-            ":" => next == Some(&b':'),
+            // `user:password@` in an address is told by the address.
+            ":" => next == Some(&b':') || text[..name_start(text, word)].ends_with(b"://"),
             "=" => next == Some(&b'~'),
             _ => false,
         };
@@ -136,13 +137,21 @@ pub(super) fn joint(text: &[u8], word: usize, mut at: usize) -> Option<(Joint, u
         b'|' if spaces > 0 => Some((Joint::Prose, margin(text, at + 1))),
         b'i' if spaces > 0 && rest.starts_with(b"is ") => Some((Joint::Prose, margin(text, at + 3))),
         b'i' if spaces > 0 && rest.starts_with(b"is: ") => Some((Joint::Prose, margin(text, at + 4))),
-        _ if spaces > 0 && text[name..word].starts_with(b"-") => Some((Joint::Flag, at)),
-        _ if spaces > 0 && text[name.saturating_sub(80)..name].windows(6).any(|w| w == b"login ") => {
+        _ if spaces == 0 => None,
+        // SQL: `PASSWORD '…'`, `IDENTIFIED BY '…'`.
+        b'\'' => Some((Joint::Flag, at)),
+        _ if text[name..word].starts_with(b"-") => Some((Joint::Flag, at)),
+        _ if LEADS.iter().any(|lead| text[..name].ends_with(lead.as_bytes())) => Some((Joint::Flag, at)),
+        // A `.netrc`: `login … password …`.
+        _ if text[name.saturating_sub(80)..name].windows(6).any(|w| w == b"login ") => {
             Some((Joint::Flag, at))
         }
         _ => None,
     }
 }
+
+/// What stands before a name that a mere space joins to its value.
+const LEADS: &[&str] = &["ENV ", "#define ", "setx ", "set -x ", "set -gx ", "set -Ux "];
 
 /// The longer before those they begin with.
 const SIGNS: &[&str] = &[

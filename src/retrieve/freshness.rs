@@ -3,8 +3,8 @@
 use crate::git::{Reach, Repository, Sha};
 use crate::memory::{Kind, Memory};
 
-/// Commits read to tell whether one is reachable, for one hit. A large history is learnt over several searches.
-const COMMITS_READ: usize = 20_000;
+/// Commits read by one search to tell whether others are reachable: some 20 ms. A large history is learnt over several.
+const COMMITS_READ: usize = 2_000;
 
 /// What became of what a memory speaks of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,28 +31,58 @@ impl Freshness {
     }
 }
 
-/// Returns what became of what `memory` speaks of; `shas` are the ids under which git may know it, for a commit.
+/// What a memory speaks of, as far as git can tell what became of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subject {
+    /// The commits that it is, under any of its ids, or that was checked out when it was made.
+    made_at: Vec<Sha>,
+    /// The file it speaks of.
+    path: Option<String>,
+}
+
+impl Subject {
+    /// Returns what `memory` speaks of; `commit_ids` are the ids under which git may know it, for a commit.
+    pub fn of(memory: &Memory, commit_ids: &[String]) -> Subject {
+        let is_commit = memory.kind == Kind::Commit;
+        let shas = if is_commit { commit_ids } else { memory.head_sha.as_slice() };
+        Subject {
+            made_at: shas.iter().filter_map(|sha| sha.parse().ok()).collect(),
+            path: memory.path.clone().filter(|_| !is_commit),
+        }
+    }
+}
+
+/// Returns what became of each of `subjects`. What can't be told is taken for current.
 ///
-/// What can't be told is taken for current. Reads git objects: call it for the few hits of an answer.
-pub fn freshness(repository: Option<&Repository>, memory: &Memory, shas: &[String]) -> Freshness {
-    let Some(repository) = repository else { return Freshness::Current };
-    let Some(head) = repository.head().ok().and_then(|head| head.commit) else { return Freshness::Current };
-    let made_at: Vec<Sha> = match memory.kind {
-        Kind::Commit => shas.iter().filter_map(|sha| sha.parse().ok()).collect(),
-        _ => memory.head_sha.iter().filter_map(|sha| sha.parse().ok()).collect(),
-    };
-    let Some(first) = made_at.first() else { return Freshness::Current };
-    let standing: Vec<&Sha> = made_at.iter().filter(|sha| repository.contains(sha)).collect();
-    if standing.is_empty() {
-        return Freshness::CommitGone;
+/// Reads git objects, which blocks: meant for the few hits of an answer.
+pub fn freshness(repository: &Repository, subjects: &[Subject]) -> Vec<Freshness> {
+    let head = repository.head().ok().and_then(|head| head.commit);
+    let Some(head) = head else { return vec![Freshness::Current; subjects.len()] };
+    let mut budget = COMMITS_READ;
+    subjects.iter().map(|subject| one(repository, &head, subject, &mut budget)).collect()
+}
+
+fn one(repository: &Repository, head: &Sha, subject: &Subject, budget: &mut usize) -> Freshness {
+    let Some(first) = subject.made_at.first() else { return Freshness::Current };
+    let mut is_elsewhere = false;
+    for sha in &subject.made_at {
+        match repository.is_reachable(head, sha, *budget) {
+            Reach::Yes => {
+                is_elsewhere = false;
+                break;
+            }
+            Reach::No => is_elsewhere = true,
+            // What wasn't reached within the budget isn't looked for again in this answer.
+            Reach::Unknown => *budget = 0,
+        }
     }
-    let is_elsewhere = |sha: &&&Sha| repository.is_reachable(&head, sha, COMMITS_READ) == Reach::No;
-    if standing.iter().filter(is_elsewhere).count() == standing.len() {
-        return Freshness::OtherBranch;
+    if is_elsewhere {
+        let is_gone = !subject.made_at.iter().any(|sha| repository.contains(sha));
+        return if is_gone { Freshness::CommitGone } else { Freshness::OtherBranch };
     }
-    if let (Some(path), true) = (&memory.path, memory.kind != Kind::Commit) {
+    if let Some(path) = &subject.path {
         let then = repository.blob_at(first, path).ok().flatten();
-        let now = repository.blob_at(&head, path).ok().flatten();
+        let now = repository.blob_at(head, path).ok().flatten();
         if then.is_some() && then != now {
             return Freshness::FileChanged;
         }

@@ -10,7 +10,8 @@ use crate::filter::Filter;
 use crate::memory::{Kind, Memory, MemoryId, Millis, Provenance, Role};
 use crate::scope::{Scope, SessionId};
 
-const COLUMNS: &str = "m.id, m.seq, m.kind, m.provenance, m.text, s.name, m.ordinal, m.role, m.speaker, m.title,
+const COLUMNS: &str =
+    "m.id, m.seq, m.kind, m.provenance, m.text, s.name, m.ordinal, m.role, m.speaker, m.title,
     m.topic, m.source_id, m.path, m.branch, m.head_sha, m.time, m.importance, m.marked, m.tokens, m.indexed";
 
 /// Where a candidate stands, for ranking: everything but its text.
@@ -36,6 +37,21 @@ pub struct Neighbour {
     pub importance: Option<f64>,
     /// A hash of its text, equal for equal texts.
     pub text_hash: [u8; 8],
+}
+
+/// What an answer shows of a memory that was found.
+#[derive(Clone, Debug)]
+pub struct ShownMemory {
+    /// Where in the list asked for it was.
+    pub place: usize,
+    /// The memory.
+    pub memory: Memory,
+    /// Its best chunk.
+    pub chunk: ChunkRange,
+    /// The ids under which git may know it, for a commit.
+    pub commit_ids: Vec<String>,
+    /// The sessions at work on the commit's parents, latest first.
+    pub conversations: Vec<SessionId>,
 }
 
 /// A piece of a memory's text.
@@ -153,27 +169,44 @@ impl Store {
             );
             let page = [Value::from(after.unwrap_or(i64::MAX)), Value::from(limit as i64)];
             let mut statement = connection.prepare_cached(&sql)?;
-            let rows = statement.query_map(params_from_iter(conditions.values.into_iter().chain(page)), memory)?;
+            let rows =
+                statement.query_map(params_from_iter(conditions.values.into_iter().chain(page)), memory)?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
         .await
     }
 
-    /// Returns the chunks of a memory, in order.
-    pub async fn chunks(&self, scope: &Scope, memory: i64) -> Result<Vec<ChunkRange>> {
-        self.read(scope, move |_, connection, _| {
-            let mut statement = connection.prepare_cached(
-                "SELECT seq, start_byte, end_byte, tokens FROM chunks WHERE memory = ?1 ORDER BY ordinal",
-            )?;
-            let rows = statement.query_map([memory], |row| {
-                Ok(ChunkRange {
-                    seq: row.get(0)?,
-                    start: row.get::<_, i64>(1)? as usize,
-                    end: row.get::<_, i64>(2)? as usize,
-                    tokens: row.get(3)?,
-                })
-            })?;
-            Ok(rows.collect::<Result<_, _>>()?)
+    /// Returns what an answer shows of each of `found`, pairs of a memory's row and its best chunk's; what is gone or
+    /// out of scope by now is left out. `place` is where in `found` it was.
+    pub async fn shown(&self, scope: &Scope, found: Vec<(i64, i64)>) -> Result<Vec<ShownMemory>> {
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(scope);
+            let mut shown = Vec::with_capacity(found.len());
+            for (place, (seq, chunk)) in found.into_iter().enumerate() {
+                let Some(memory) = one(connection, &conditions, "m.seq = ?", Value::from(seq))? else {
+                    continue;
+                };
+                let chunk = connection
+                    .prepare_cached(
+                        "SELECT seq, start_byte, end_byte, tokens FROM chunks WHERE seq = ?1 AND memory = ?2",
+                    )?
+                    .query_row((chunk, seq), chunk_range)
+                    .optional()?;
+                let Some(chunk) = chunk else { continue };
+                let is_commit = memory.kind == Kind::Commit;
+                shown.push(ShownMemory {
+                    place,
+                    chunk,
+                    commit_ids: if is_commit { commit_ids(connection, scope, seq)? } else { Vec::new() },
+                    conversations: if is_commit {
+                        conversations(connection, &conditions, seq)?
+                    } else {
+                        Vec::new()
+                    },
+                    memory,
+                });
+            }
+            Ok(shown)
         })
         .await
     }
@@ -199,37 +232,6 @@ impl Store {
         .await
     }
 
-    /// Returns the names of the sessions that were at work on a parent of the commit: `prev_commit_sha` (document
-    /// 001) is the commit checked out when a message was saved.
-    pub async fn sessions_behind_commit(&self, scope: &Scope, commit: i64) -> Result<Vec<SessionId>> {
-        self.read(scope, move |_, connection, scope| {
-            let conditions = Conditions::of_scope(scope);
-            let sql = format!(
-                "SELECT s.name, max(m.time) AS latest FROM commit_parents p JOIN memories m ON m.head_sha = p.sha
-                 JOIN sessions s ON s.seq = m.session WHERE {} AND p.memory = ?
-                 GROUP BY s.name ORDER BY latest DESC, s.name LIMIT 5",
-                conditions.sql
-            );
-            let values = conditions.values.into_iter().chain([Value::from(commit)]);
-            let mut statement = connection.prepare_cached(&sql)?;
-            let rows = statement.query_map(params_from_iter(values), |row| row.get::<_, String>(0))?;
-            let names: Vec<String> = rows.collect::<Result<_, _>>()?;
-            Ok(names.iter().filter_map(|name| SessionId::parse(name)).collect())
-        })
-        .await
-    }
-
-    /// Returns the ids under which git knows the commit, and whether a later memory of the scope touches its files.
-    pub async fn commit_ids(&self, scope: &Scope, commit: i64) -> Result<Vec<String>> {
-        self.read(scope, move |_, connection, scope| {
-            let mut statement = connection
-                .prepare_cached("SELECT sha FROM commit_ids WHERE memory = ?1 AND owner = ?2 ORDER BY sha")?;
-            let rows = statement.query_map((commit, scope.owner.as_str()), |row| row.get(0))?;
-            Ok(rows.collect::<Result<_, _>>()?)
-        })
-        .await
-    }
-
     /// Returns the full ids of every commit the store knows, tombstoned ones included.
     pub async fn known_commits(&self, scope: &Scope) -> Result<Vec<String>> {
         self.read(scope, move |_, connection, scope| {
@@ -241,7 +243,44 @@ impl Store {
     }
 }
 
-fn one(connection: &Connection, conditions: &Conditions, which: &str, value: Value) -> Result<Option<Memory>> {
+fn chunk_range(row: &Row<'_>) -> rusqlite::Result<ChunkRange> {
+    Ok(ChunkRange {
+        seq: row.get(0)?,
+        start: row.get::<_, i64>(1)? as usize,
+        end: row.get::<_, i64>(2)? as usize,
+        tokens: row.get(3)?,
+    })
+}
+
+fn commit_ids(connection: &Connection, scope: &Scope, commit: i64) -> Result<Vec<String>> {
+    let mut statement = connection
+        .prepare_cached("SELECT sha FROM commit_ids WHERE memory = ?1 AND owner = ?2 ORDER BY sha")?;
+    let rows = statement.query_map((commit, scope.owner.as_str()), |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Returns the sessions that were at work on a parent of the commit, latest first: document 001's `prev_commit_sha`
+/// is the commit that was checked out when a message was saved.
+fn conversations(connection: &Connection, conditions: &Conditions, commit: i64) -> Result<Vec<SessionId>> {
+    let sql = format!(
+        "SELECT s.name, max(m.time) AS latest FROM commit_parents p JOIN memories m ON m.head_sha = p.sha
+         JOIN sessions s ON s.seq = m.session WHERE {} AND p.memory = ?
+         GROUP BY s.name ORDER BY latest DESC, s.name LIMIT 5",
+        conditions.sql
+    );
+    let values = conditions.values.iter().cloned().chain([Value::from(commit)]);
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map(params_from_iter(values), |row| row.get::<_, String>(0))?;
+    let names: Vec<String> = rows.collect::<Result<_, _>>()?;
+    Ok(names.iter().filter_map(|name| SessionId::parse(name)).collect())
+}
+
+fn one(
+    connection: &Connection,
+    conditions: &Conditions,
+    which: &str,
+    value: Value,
+) -> Result<Option<Memory>> {
     let sql = format!(
         "SELECT {COLUMNS} FROM memories m LEFT JOIN sessions s ON s.seq = m.session WHERE {which} AND {}",
         conditions.sql

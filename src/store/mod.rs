@@ -32,7 +32,7 @@ pub use backup::{Check, ForeignMemory};
 pub use dense::DenseCandidate;
 pub use forget::{Forgotten, Operation, Selection};
 pub use lexical::LexicalCandidate;
-pub use memories::{ChunkRange, Neighbour};
+pub use memories::{ChunkRange, Neighbour, ShownMemory};
 pub use pending::PendingChunk;
 pub use registry::{ProjectRow, Registry};
 pub use sessions::SessionRow;
@@ -213,7 +213,8 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + '
 
 /// Says what was being opened, for errors before anything was asked of the store.
 fn opening(path: &Path, error: Error) -> Error {
-    let hint = error.way_out().unwrap_or("check the folder's permissions and free space, or set TIRO_DATA_DIR");
+    let hint =
+        error.way_out().unwrap_or("check the folder's permissions and free space, or set TIRO_DATA_DIR");
     let hint = hint.to_owned();
     Error::new(error.kind(), format!("cannot open the store `{}`", path.display())).source(error).hint(hint)
 }
@@ -222,10 +223,14 @@ impl From<rusqlite::Error> for Error {
     fn from(error: rusqlite::Error) -> Error {
         use rusqlite::ErrorCode::*;
         let (kind, message, hint) = match error.sqlite_error_code() {
-            Some(DatabaseBusy | DatabaseLocked) => {
-                (Kind::Busy, "another process holds the store", "try again; `tiro doctor` shows who works on it")
+            Some(DatabaseBusy | DatabaseLocked) => (
+                Kind::Busy,
+                "another process holds the store",
+                "try again; `tiro doctor` shows who works on it",
+            ),
+            Some(DiskFull) => {
+                (Kind::Store, "the disk is full, nothing was stored", "free some space, then repeat")
             }
-            Some(DiskFull) => (Kind::Store, "the disk is full, nothing was stored", "free some space, then repeat"),
             Some(ReadOnly | CannotOpen | PermissionDenied) => (
                 Kind::Store,
                 "the store can't be written",

@@ -12,8 +12,11 @@ use crate::scope::Scope;
 use crate::store::Store;
 use crate::tokens::Tokenizer;
 
+/// The name agents call it by.
 pub const NAME: &str = "expand_detail";
+/// The name people are shown.
 pub const TITLE: &str = "Open a memory";
+/// What agents are told of it.
 pub const DESCRIPTION: &str = "To find memories use search_project_memory. Opens one by its id: the full text, the \
     messages around it and what it refers to. A long text comes in pages.";
 
@@ -29,6 +32,7 @@ const MOST_TOKENS: usize = 20_000;
 /// Neighbours on one side at most.
 const MOST_NEIGHBOURS: usize = 20;
 
+/// What the call takes.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
     /// Id from a search result.
@@ -43,6 +47,7 @@ pub struct Args {
     pub cursor: Option<String>,
 }
 
+/// What the call answers.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
     /// The memory's id.
@@ -77,6 +82,7 @@ pub struct Output {
     rendered: String,
 }
 
+/// A message said shortly before or after.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Neighbour {
     /// Its id.
@@ -91,7 +97,9 @@ pub struct Neighbour {
 pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let budget = args.max_tokens.unwrap_or(MAX_TOKENS);
     if !(LEAST_TOKENS..=MOST_TOKENS).contains(&budget) {
-        return Err(Error::bad_input(format!("`max_tokens` is not between {LEAST_TOKENS} and {MOST_TOKENS}")));
+        return Err(Error::bad_input(format!(
+            "`max_tokens` is not between {LEAST_TOKENS} and {MOST_TOKENS}"
+        )));
     }
     let (before, after) = (args.before.unwrap_or(2), args.after.unwrap_or(2));
     if before > MOST_NEIGHBOURS || after > MOST_NEIGHBOURS {
@@ -177,7 +185,9 @@ fn fit(page: Page) -> Output {
             }
         }
     };
-    let end = start + raw_length(&memory.text[start..], shown);
+    let raw = &memory.text[start..];
+    let end = start + raw_length(raw, shown.len());
+    let shown = &full[..envelope::escape(&memory.text[start..end]).len()];
     let next_cursor = (end < memory.text.len()).then(|| end.to_string());
     let own_id = memory.id.clone();
     Output {
@@ -216,7 +226,9 @@ fn render(
     is_cut: bool,
 ) -> String {
     let mut body = format!("{} {} {}", memory.kind, memory.id, times::show_time(memory.time));
-    for part in [memory.session.as_ref().map(|id| id.to_string()), memory.branch.clone(), memory.source_id.clone()] {
+    for part in
+        [memory.session.as_ref().map(|id| id.to_string()), memory.branch.clone(), memory.source_id.clone()]
+    {
         body += &part.map_or(String::new(), |part| format!(" {}", envelope::escape(&part)));
     }
     body.push('\n');
@@ -249,25 +261,28 @@ fn speaker(memory: &Memory) -> Option<String> {
 
 /// Reads a cursor: a byte offset at the boundary of a character.
 fn offset(cursor: &str, text: &str) -> Result<usize> {
-    cursor.parse::<usize>().ok().filter(|offset| text.is_char_boundary(*offset) && *offset < text.len()).ok_or_else(
-        || {
+    cursor
+        .parse::<usize>()
+        .ok()
+        .filter(|offset| text.is_char_boundary(*offset) && *offset < text.len())
+        .ok_or_else(|| {
             let shown: String = cursor.chars().take(40).collect();
             Error::bad_input(format!("`cursor` is none of this memory: `{shown}`"))
                 .hint("leave it out to start anew")
-        },
-    )
+        })
 }
 
-/// Returns how many bytes of `raw` the escaped text `shown` stands for.
-fn raw_length(raw: &str, shown: &str) -> usize {
-    let mut escaped = 0;
-    for (at, c) in raw.char_indices() {
-        if escaped >= shown.len() {
-            return at;
+/// Returns how many bytes of `raw`, whole characters, `escaped` bytes of its escaped form stand for.
+fn raw_length(raw: &str, escaped: usize) -> usize {
+    let (mut least, mut most) = (0, raw.len());
+    while least < most {
+        let middle = raw.ceil_char_boundary(least + (most - least).div_ceil(2));
+        match envelope::escape(&raw[..middle]).len() <= escaped {
+            true => least = middle,
+            false => most = raw.floor_char_boundary(middle - 1),
         }
-        escaped += envelope::escape(c.encode_utf8(&mut [0; 4])).len();
     }
-    raw.len()
+    least
 }
 
 impl Output {

@@ -4,8 +4,7 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tokio::sync::mpsc;
 
 use super::common;
@@ -23,7 +22,8 @@ const BATCH: usize = 256;
 /// The import's name in the store.
 const SOURCE: &str = "git";
 
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+/// What `tiro import git` takes.
+#[derive(Debug, Default)]
 pub struct Args {
     /// Threads to read commits with.
     pub threads: usize,
@@ -31,7 +31,8 @@ pub struct Args {
     pub limit: Option<usize>,
 }
 
-#[derive(Debug, Default, Serialize, JsonSchema)]
+/// What `tiro import git` answers.
+#[derive(Debug, Default, Serialize)]
 pub struct Output {
     /// Commits stored by this call.
     pub imported: usize,
@@ -54,13 +55,19 @@ pub struct Output {
 /// Reads every commit the store doesn't know and stores it; `progress` hears done and all.
 ///
 /// Errors with [`Kind::Git`] where the project is no repository. Can be interrupted and repeated.
-pub async fn run(engine: &Engine, args: Args, mut progress: impl FnMut(usize, usize) + Send) -> Result<Output> {
+pub async fn run(
+    engine: &Engine,
+    args: Args,
+    mut progress: impl FnMut(usize, usize) + Send,
+) -> Result<Output> {
     let project = engine.project().await?;
     let installation = engine.installation().await?;
     let repository = repository(project)?;
     let mut output = Output::default();
     if repository.is_shallow() {
-        output.notices.push("the clone is shallow: older commits are not in it (`git fetch --unshallow`)".into());
+        output
+            .notices
+            .push("the clone is shallow: older commits are not in it (`git fetch --unshallow`)".into());
     }
 
     let known: HashSet<Sha> = known(project).await?;
@@ -71,7 +78,8 @@ pub async fn run(engine: &Engine, args: Args, mut progress: impl FnMut(usize, us
     }
     // A finished import knows the ancestors of what it knows; an interrupted one only the commits themselves.
     let cursor = project.store.import_cursor(&project.scope, SOURCE).await?;
-    let covers = if cursor.as_deref() == Some("complete") { Known::CoversAncestors } else { Known::OnlyItself };
+    let covers =
+        if cursor.as_deref() == Some("complete") { Known::CoversAncestors } else { Known::OnlyItself };
     let mut history = repository.history(&tips, covers, &mut |sha| known.contains(sha))?;
     output.unreadable.extend(history.unreadable.iter().map(|each| format!("{}: {}", each.sha, each.reason)));
     let skipped = args.limit.map_or(0, |limit| history.commits.len().saturating_sub(limit));
@@ -220,10 +228,15 @@ impl Output {
         }
         text.push('.');
         if !self.unreadable.is_empty() {
-            text += &format!("\n{} commits can't be read: {}.", self.unreadable.len(), common::some(&self.unreadable));
+            text += &format!(
+                "\n{} commits can't be read: {}.",
+                self.unreadable.len(),
+                common::some(&self.unreadable)
+            );
         }
         if !self.flags.is_empty() {
-            let flags: Vec<String> = self.flags.iter().map(|each| format!("{} {}", each.count, each.rule)).collect();
+            let flags: Vec<String> =
+                self.flags.iter().map(|each| format!("{} {}", each.count, each.rule)).collect();
             text += &format!("\nIncomplete or special: {}.", flags.join(", "));
         }
         text + &common::footnotes(&self.redactions, self.pending, &self.notices)

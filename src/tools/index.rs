@@ -1,7 +1,8 @@
 //! Embeds what is pending.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
 
 use crate::engine::{Embedding, Engine};
 use crate::error::{Error, Kind, Result};
@@ -15,13 +16,17 @@ const BATCH: usize = 32;
 /// How long a lease on the work lasts, in milliseconds.
 const LEASE: i64 = 30_000;
 
-#[derive(Debug, Default, Deserialize, JsonSchema)]
+/// What `tiro index` takes.
+#[derive(Debug, Default)]
 pub struct Args {
     /// Threads to embed with.
     pub threads: usize,
+    /// When to stop, leaving the rest pending; never if left out.
+    pub patience: Option<Duration>,
 }
 
-#[derive(Debug, Serialize, JsonSchema)]
+/// What `tiro index` answers.
+#[derive(Debug, Serialize)]
 pub struct Output {
     /// Pieces embedded by this call.
     pub embedded: usize,
@@ -32,10 +37,16 @@ pub struct Output {
 /// Embeds everything that waits, in the project and in the owner's memories; `progress` hears done and left.
 ///
 /// Errors with [`Kind::Model`] where no model is installed, and with [`Kind::Busy`] where another process is at it.
-pub async fn run(engine: &Engine, args: Args, mut progress: impl FnMut(usize, usize) + Send) -> Result<Output> {
+pub async fn run(
+    engine: &Engine,
+    args: Args,
+    mut progress: impl FnMut(usize, usize) + Send,
+) -> Result<Output> {
+    let began = Instant::now();
+    let is_over = || args.patience.is_some_and(|patience| began.elapsed() >= patience);
     let mut embedded = 0;
     for (store, scope) in places(engine).await? {
-        loop {
+        while !is_over() {
             let done = step(engine, store, scope, args.threads.max(1)).await?;
             if done == 0 {
                 break;
@@ -60,7 +71,7 @@ pub async fn keep_up(engine: &Engine) {
     loop {
         tokio::select! {
             () = engine.wait_for_writes() => {}
-            () = tokio::time::sleep(std::time::Duration::from_secs(LOOK)) => {}
+            () = tokio::time::sleep(Duration::from_secs(LOOK)) => {}
         }
         let Ok(places) = places(engine).await else { continue };
         for (store, scope) in places {
@@ -97,9 +108,9 @@ async fn step(engine: &Engine, store: &Store, scope: &Scope, threads: usize) -> 
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         remember::embed_whole(embedder.as_ref(), &texts, threads)
     };
-    let embeddings = tokio::task::spawn_blocking(embed).await.map_err(|error| {
-        Error::new(Kind::Model, "embedding stopped").source(error)
-    })??;
+    let embeddings = tokio::task::spawn_blocking(embed)
+        .await
+        .map_err(|error| Error::new(Kind::Model, "embedding stopped").source(error))??;
     let done = seqs.len();
     store.save_embeddings(scope, &space, seqs.into_iter().zip(embeddings).collect()).await?;
     if done < BATCH * threads {

@@ -11,6 +11,7 @@
 mod arguments;
 pub mod backup;
 mod common;
+pub mod demo;
 pub mod doctor;
 pub mod expand_detail;
 pub mod export;
@@ -27,9 +28,9 @@ mod schema;
 pub mod search_project_memory;
 pub mod stats;
 pub mod store_memory;
-mod times;
 #[cfg(test)]
 mod tests;
+mod times;
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,7 +1,6 @@
 //! Searches everything the project remembers.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,19 +8,22 @@ use serde::{Deserialize, Serialize};
 use super::{common, times};
 use crate::budget::Budget;
 use crate::chunk::excerpt::Shown;
-use crate::engine::{Embedding, Engine};
+use crate::engine::{Embedding, Engine, OpenProject};
 use crate::envelope;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::memory::{Kind, Memory};
-use crate::retrieve::freshness::{Freshness, freshness};
+use crate::memory::Kind;
+use crate::retrieve::freshness::{Freshness, Subject, freshness};
 use crate::retrieve::rank::{Ranked, Weights};
 use crate::retrieve::{self, fit, pair};
 use crate::scope::{Scope, SessionId, Sessions};
-use crate::store::Store;
+use crate::store::{ShownMemory, Store};
 
+/// The name agents call it by.
 pub const NAME: &str = "search_project_memory";
+/// The name people are shown.
 pub const TITLE: &str = "Search project memory";
+/// What agents are told of it.
 pub const DESCRIPTION: &str = "To read one memory whole use expand_detail. Finds what was said, decided and committed \
     in this project, by words and meaning: search before asking why code is as it is, or redoing a discussion. \
     Returns excerpts, best first; a conversation stands before the commit it led to.";
@@ -35,6 +37,7 @@ const LEAST_TOKENS: usize = 100;
 /// The largest budget: clients cut tool results at 25,000 tokens, and the data repeats the text.
 const MOST_TOKENS: usize = 20_000;
 
+/// What the call takes.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
     /// A question or key words.
@@ -60,6 +63,7 @@ pub struct Args {
     pub cursor: Option<String>,
 }
 
+/// What the call answers.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
     /// What was found, best first.
@@ -84,6 +88,7 @@ pub struct Output {
     rendered: String,
 }
 
+/// A memory that was found.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Hit {
     /// The memory's id.
@@ -133,6 +138,7 @@ pub struct Hit {
     excerpt: String,
 }
 
+/// What a score is the sum of.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ScoreParts {
     /// From the words.
@@ -182,10 +188,21 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let page: Vec<&Ranked> = found.ranked.iter().skip(offset).take(k).collect();
     let has_more = found.ranked.len() > offset + page.len();
 
-    let mut hits = Vec::with_capacity(page.len());
-    for ranked in page {
-        hits.extend(hit(engine, places[ranked.store], ranked).await?);
+    let mut shown: Vec<(&Ranked, ShownMemory, &'static str)> = Vec::with_capacity(page.len());
+    for (number, (store, scope)) in places.iter().enumerate() {
+        let own: Vec<&Ranked> = page.iter().copied().filter(|ranked| ranked.store == number).collect();
+        let wanted = own.iter().map(|ranked| (ranked.place.seq, ranked.chunk)).collect();
+        let name = if number == 0 { "project" } else { "owner" };
+        let found = store.shown(scope, wanted).await?;
+        shown.extend(found.into_iter().map(|memory| (own[memory.place], memory, name)));
     }
+    // Two stores were read one after the other; the order is still that of the ranking.
+    let rank_of = |ranked: &Ranked| page.iter().position(|other| std::ptr::eq(*other, ranked));
+    shown.sort_by_key(|(ranked, ..)| rank_of(ranked));
+    let standing = standing(project, shown.iter().map(|(_, shown, _)| shown)).await;
+    let hits = shown.into_iter().zip(standing);
+    let hits: Vec<Hit> =
+        hits.map(|((ranked, shown, scope), fresh)| hit(ranked, shown, scope, fresh)).collect();
     let order = pair::order(hits.len(), |commit| {
         let behind = &hits[commit].conversations;
         let talks = |other: &Hit| other.session_id.as_ref().is_some_and(|session| behind.contains(session));
@@ -233,9 +250,12 @@ fn within(name: &str, value: usize, least: usize, most: usize) -> Result<usize> 
 
 fn filter(args: &Args) -> Result<Filter> {
     let kinds = args.kinds.as_ref().filter(|kinds| !kinds.is_empty());
-    let kinds = kinds.map(|kinds| kinds.iter().map(|word| common::kind("kinds", word)).collect::<Result<Vec<Kind>>>());
-    let time = |name, text: &Option<String>| text.as_deref().map(|text| times::parse_time(name, text)).transpose();
-    let short = |name, text: &Option<String>| text.as_deref().map(|text| common::short(name, text)).transpose();
+    let kinds = kinds
+        .map(|kinds| kinds.iter().map(|word| common::kind("kinds", word)).collect::<Result<Vec<Kind>>>());
+    let time =
+        |name, text: &Option<String>| text.as_deref().map(|text| times::parse_time(name, text)).transpose();
+    let short =
+        |name, text: &Option<String>| text.as_deref().map(|text| common::short(name, text)).transpose();
     Ok(Filter {
         kinds: kinds.transpose()?,
         branch: short("branch", &args.branch)?,
@@ -251,7 +271,8 @@ fn offset(cursor: Option<&str>) -> Result<usize> {
     let Some(cursor) = cursor else { return Ok(0) };
     cursor.parse::<u16>().map(usize::from).map_err(|_| {
         let shown: String = cursor.chars().take(40).collect();
-        Error::bad_input(format!("`cursor` is none of this tool: `{shown}`")).hint("leave it out to start anew")
+        Error::bad_input(format!("`cursor` is none of this tool: `{shown}`"))
+            .hint("leave it out to start anew")
     })
 }
 
@@ -262,34 +283,26 @@ fn narrowed(scope: &Scope, sessions: Option<&[String]>) -> Result<(Scope, Vec<St
     };
     let ids: Vec<SessionId> = names
         .iter()
-        .map(|name| SessionId::parse(name).ok_or_else(|| Error::bad_input("`sessions` holds a name that can't be one")))
+        .map(|name| {
+            SessionId::parse(name)
+                .ok_or_else(|| Error::bad_input("`sessions` holds a name that can't be one"))
+        })
         .collect::<Result<_>>()?;
     let covered = ids.iter().map(SessionId::to_string).collect();
     Ok((Scope { sessions: Sessions::Only(ids), ..scope.clone() }, covered))
 }
 
-/// Reads what a ranked memory says; `None` where it was forgotten since.
-async fn hit(engine: &Engine, (store, scope): (&Store, &Scope), ranked: &Ranked) -> Result<Option<Hit>> {
-    let Some(memory) = store.memories(scope, vec![ranked.place.seq]).await?.pop() else { return Ok(None) };
-    let chunks = store.chunks(scope, memory.seq).await?;
-    let Some(chunk) = chunks.iter().find(|chunk| chunk.seq == ranked.chunk) else { return Ok(None) };
+/// Returns the hit that `ranked` is.
+fn hit(ranked: &Ranked, found: ShownMemory, scope: &str, freshness: Freshness) -> Hit {
+    let ShownMemory { memory, chunk, conversations, .. } = found;
     let piece = memory.text.get(chunk.start..chunk.end).unwrap_or_default();
     let excerpt = Shown::of_memory(&memory).excerpt(piece);
-    let (shas, conversations) = match memory.kind {
-        Kind::Commit => (
-            store.commit_ids(scope, memory.seq).await?,
-            store.sessions_behind_commit(scope, memory.seq).await?,
-        ),
-        _ => (Vec::new(), Vec::new()),
-    };
-    let is_owners = *scope != engine.project().await?.scope && scope.project == crate::scope::ProjectId::owner_wide();
-    let freshness = standing(engine, &memory, shas).await?;
     let shown = |text: &str| envelope::escape(text).into_owned();
     let parts = &ranked.parts;
-    Ok(Some(Hit {
+    Hit {
         id: memory.id.to_string(),
         kind: memory.kind.to_string(),
-        scope: if is_owners { "owner" } else { "project" }.to_owned(),
+        scope: scope.to_owned(),
         text: shown(piece.trim()),
         is_part: chunk.end - chunk.start < memory.text.trim().len(),
         session_id: memory.session.as_ref().map(|session| shown(session.as_str())),
@@ -314,18 +327,17 @@ async fn hit(engine: &Engine, (store, scope): (&Store, &Scope), ranked: &Ranked)
         conversations: conversations.iter().map(|session| shown(session.as_str())).collect(),
         duplicates: ranked.duplicates,
         excerpt,
-    }))
+    }
 }
 
-/// Asks git what became of what the memory speaks of, on a blocking thread.
-async fn standing(engine: &Engine, memory: &Memory, shas: Vec<String>) -> Result<Freshness> {
-    let Some(repository) = engine.project().await?.repository.clone() else { return Ok(Freshness::Current) };
-    if shas.is_empty() && memory.head_sha.is_none() {
-        return Ok(Freshness::Current);
-    }
-    let memory = Memory { text: String::new(), ..memory.clone() };
-    let ask = move || freshness(Some(Arc::as_ref(&repository)), &memory, &shas);
-    Ok(tokio::task::spawn_blocking(ask).await.unwrap_or(Freshness::Current))
+/// Asks git what became of what the memories speak of, on a blocking thread.
+async fn standing(project: &OpenProject, found: impl Iterator<Item = &ShownMemory>) -> Vec<Freshness> {
+    let subjects: Vec<Subject> = found.map(|found| Subject::of(&found.memory, &found.commit_ids)).collect();
+    let count = subjects.len();
+    let unknown = vec![Freshness::Current; count];
+    let Some(repository) = project.repository.clone() else { return unknown };
+    let ask = move || freshness(&repository, &subjects);
+    tokio::task::spawn_blocking(ask).await.unwrap_or(unknown)
 }
 
 fn rounded(score: f64) -> f64 {

@@ -73,8 +73,8 @@ pub(super) const RULES: &[Rule] = &[
     scanned(
         "url-password",
         "password in an address: database, broker, cache, proxy, registry",
-        "RFC 3986, user information; libpq, MongoDB, Redis and AMQP connection URIs",
-        &["://"],
+        "RFC 3986, user information; libpq, MongoDB, Redis, AMQP and JDBC connection URIs",
+        &["://", "oracle:thin:"],
         Scanner::Url,
     ),
     scanned(
@@ -109,7 +109,7 @@ pub(super) const RULES: &[Rule] = &[
         "password",
         "password assigned to a name or given to a flag",
         "usage; judged by its form and entropy",
-        &["pass", "pwd"],
+        &["pass", "pwd", "identified by"],
         Scanner::Password,
     ),
     scanned(
