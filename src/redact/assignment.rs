@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use super::engine::{is_word, starts_word};
+use super::edges::{is_word, starts_word};
 use super::form::{Makeup, is_jumbled, is_stand_in, is_template, looks_random};
 use super::value::{Joint, Value, joint, name_start, opened, value_of};
 

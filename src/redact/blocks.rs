@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::engine::{is_word, starts_word};
+use super::edges::{is_word, starts_word};
 
 /// Returns the blocks `<private>` … `</private>` of which one of `tags` is the beginning of a tag.
 ///

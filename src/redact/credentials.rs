@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::engine::{is_word, starts_word};
+use super::edges::{is_word, starts_word};
 use super::form::{Makeup, is_monotonous, is_stand_in, is_template, looks_keyed, looks_random};
 
 /// Returns the JSON Web Token that begins at `start`; `read_until` is moved over what cannot begin another.

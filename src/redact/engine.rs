@@ -14,6 +14,7 @@ use regex_automata::nfa::thompson;
 use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input};
 
+use super::edges::{is_word, starts_word};
 use super::rules::{Before, Edge, Rule, Scanner, Shape, rules};
 use super::{assignment, blocks, credentials, form};
 
@@ -249,30 +250,6 @@ fn spellings(word: &str) -> impl Iterator<Item = String> {
     let mut capitalised = word.to_owned();
     capitalised[..=letter].make_ascii_uppercase();
     [word.to_ascii_lowercase(), word.to_ascii_uppercase(), capitalised].into_iter()
-}
-
-/// Whether `byte` is an ASCII letter, digit or `_`.
-pub(super) fn is_word(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_'
-}
-
-/// Whether a token may begin at `at`: after nothing, after no word, or after an escape that ends in a letter.
-pub(super) fn starts_word(text: &[u8], at: usize) -> bool {
-    if at == 0 || !is_word(text[at - 1]) {
-        return true;
-    }
-    let back = |n: usize| at.checked_sub(n).map_or(0, |place| text[place]);
-    let hex = |n: usize| (1..=n).all(|place| back(place).is_ascii_hexdigit());
-    let escaped = back(2) == b'\\' && b"nrtbfv0".contains(&back(1));
-    let percent = back(3) == b'%' && hex(2);
-    let unicode =
-        back(6) == b'\\' && back(5) == b'u' && hex(4) || back(4) == b'\\' && back(3) == b'x' && hex(2);
-    let colour = back(1) == b'm' && {
-        let parameters =
-            text[..at - 1].iter().rev().take(8).take_while(|b| b.is_ascii_digit() || **b == b';');
-        back(2 + parameters.count()) == b'['
-    };
-    escaped || percent || unicode || colour
 }
 
 /// Whether the bytes on both sides show that what stands between is a piece of base64.

@@ -15,6 +15,7 @@
 mod assignment;
 mod blocks;
 mod credentials;
+mod edges;
 mod engine;
 mod form;
 mod rules;

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::engine::is_word;
+use super::edges::is_word;
 
 /// What is assigned to a name.
 #[derive(Debug)]

@@ -14,7 +14,10 @@ use crate::store::Store;
 const BATCH: usize = 32;
 
 /// How long a lease on the work lasts, in milliseconds.
-const LEASE: i64 = 30_000;
+const LEASE: i64 = 10_000;
+
+/// How often to see whether another process has finished the work.
+const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
 /// What `tiro index` takes.
 #[derive(Debug, Default)]
@@ -36,7 +39,8 @@ pub struct Output {
 
 /// Embeds everything that waits, in the project and in the owner's memories; `progress` hears done and left.
 ///
-/// Errors with [`Kind::Model`] where no model is installed, and with [`Kind::Busy`] where another process is at it.
+/// Errors with [`Kind::Model`] where no model is installed, and with [`Kind::Busy`] where another process holds the
+/// work and doesn't get on with it.
 pub async fn run(
     engine: &Engine,
     args: Args,
@@ -46,8 +50,20 @@ pub async fn run(
     let is_over = || args.patience.is_some_and(|patience| began.elapsed() >= patience);
     let mut embedded = 0;
     for (store, scope) in places(engine).await? {
+        let mut others = Others::default();
         while !is_over() {
-            let done = step(engine, store, scope, args.threads.max(1)).await?;
+            let done = match step(engine, store, scope, args.threads.max(1)).await {
+                // A server of the project is at it, or was until it died and its lease runs out.
+                Err(error) if error.kind() == Kind::Busy => {
+                    if !others.get_on(store.pending(scope).await?) {
+                        return Err(error);
+                    }
+                    tokio::time::sleep(LOOK_AGAIN).await;
+                    progress(embedded, store.pending(scope).await?);
+                    continue;
+                }
+                done => done?,
+            };
             if done == 0 {
                 break;
             }
@@ -77,6 +93,25 @@ pub async fn keep_up(engine: &Engine) {
         for (store, scope) in places {
             while matches!(step(engine, store, scope, 1).await, Ok(done) if done > 0) {}
         }
+    }
+}
+
+/// What can be told of a process that holds the lease.
+#[derive(Default)]
+struct Others {
+    left: Option<(usize, u32)>,
+}
+
+impl Others {
+    /// Returns whether work still goes on, `pending` being left now: whether less was left some time in the last two
+    /// terms of a lease.
+    fn get_on(&mut self, pending: usize) -> bool {
+        let looks = match self.left {
+            Some((left, looks)) if left <= pending => looks + 1,
+            _ => 0,
+        };
+        self.left = Some((pending, looks));
+        u128::from(looks) * LOOK_AGAIN.as_millis() < 2 * LEASE.unsigned_abs() as u128
     }
 }
 

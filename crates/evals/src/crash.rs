@@ -326,7 +326,7 @@ fn database_damage(path: &Path) -> Result<Vec<String>> {
     let mut complaints = texts("PRAGMA integrity_check")?;
     complaints.retain(|complaint| complaint != "ok");
     complaints.extend(texts("SELECT 'broken reference from ' || \"table\" FROM pragma_foreign_key_check")?);
-    let fts5 = "SELECT name FROM sqlite_schema WHERE lower(sql) LIKE 'create virtual table%using fts5%'";
+    let fts5 = "SELECT name FROM sqlite_schema WHERE lower(sql) LIKE 'create virtual table%using fts5%' AND lower(sql) NOT LIKE '%fts5vocab%'";
     for table in texts(fts5)? {
         let check = format!("INSERT INTO \"{table}\"(\"{table}\", rank) VALUES('integrity-check', 1)");
         if let Err(error) = database.execute(&check, []) {
