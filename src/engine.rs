@@ -133,6 +133,11 @@ impl Engine {
             .await
     }
 
+    /// Returns the project where a call has opened it already.
+    pub fn opened_project(&self) -> Option<&OpenProject> {
+        self.project.get()
+    }
+
     /// Returns where the store of the project in `folder` lies.
     pub fn store_path(&self, folder: &str) -> PathBuf {
         self.config.data_dir.join("projects").join(folder).join("tiro.db")

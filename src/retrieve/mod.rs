@@ -24,6 +24,9 @@ use rank::{Candidate, Ranked, Weights};
 /// Candidates of one group of kinds from one search, at most. More don't change the first ten.
 const CANDIDATES: usize = 200;
 
+/// Bytes of a question that are read: words further on say nothing new. Arbitrary.
+const MOST_QUESTION: usize = 8 * 1024;
+
 /// How long one search may take before the other answers alone. Arbitrary: far beyond what is measured.
 const DEADLINE: Duration = Duration::from_secs(5);
 
@@ -62,9 +65,14 @@ pub async fn search(
     filter: &Filter,
     weights: &Weights,
 ) -> Result<Found> {
-    let terms = query::terms(query);
     let groups = filter.groups();
     let mut found = Found::default();
+    let all = query.len();
+    let query = &query[..query.floor_char_boundary(MOST_QUESTION)];
+    if query.len() < all {
+        found.notices.push(format!("of the query only the first {} of {all} bytes were read", query.len()));
+    }
+    let terms = query::terms(query);
 
     let began = Instant::now();
     let embedding = embed(embedder.clone(), query.to_owned());

@@ -13,15 +13,11 @@ const STOPWORDS: &str = "a about above after again against all also am an and an
 /// Words looked for at most: the longest question is about few things, a pasted log about none. Arbitrary.
 const MOST_TERMS: usize = 48;
 
-/// Bytes of a question that are read: words further on say nothing new. Arbitrary.
-const MOST_BYTES: usize = 8 * 1024;
-
 /// Returns the words of `query` that are worth looking for, in order, each once, in lower case; all its words where
 /// only stopwords are left.
 ///
 /// Identifiers come whole and in parts, as the index holds them.
 pub fn terms(query: &str) -> Vec<String> {
-    let query = &query[..query.floor_char_boundary(MOST_BYTES)];
     let words = words(query);
     let mut terms: Vec<String> = Vec::new();
     for word in words.iter().filter(|word| !is_stopword(word)) {

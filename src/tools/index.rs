@@ -80,7 +80,8 @@ pub async fn run(
 
 /// Works off what waits whenever something was written, until it is dropped; an idle server runs it.
 ///
-/// One process at a time works on a store. The model is loaded only once something waits.
+/// One process at a time works on a store. The model is loaded only once something waits, and nothing is opened that
+/// no call has opened.
 pub async fn keep_up(engine: &Engine) {
     /// How often to look for what other processes left, in seconds.
     const LOOK: u64 = 5;
@@ -88,6 +89,10 @@ pub async fn keep_up(engine: &Engine) {
         tokio::select! {
             () = engine.wait_for_writes() => {}
             () = tokio::time::sleep(Duration::from_secs(LOOK)) => {}
+        }
+        // A server that nobody asked anything leaves no trace where it was started.
+        if engine.opened_project().is_none() {
+            continue;
         }
         let Ok(places) = places(engine).await else { continue };
         for (store, scope) in places {
