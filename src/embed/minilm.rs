@@ -13,7 +13,7 @@ use crate::error::Result;
 
 /// Tokens that go through the network together: enough to make up for widening the weights, few enough that the
 /// intermediate results stay in a core's cache.
-const BATCH: usize = 512;
+const BATCH: usize = 256;
 /// The start and the end token.
 const ENDS: usize = 2;
 

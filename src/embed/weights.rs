@@ -2,7 +2,7 @@
 //!
 //! Matrices are whole numbers of 13 bits with a scale for each output, half the bytes of floats, in the order in which
 //! the product wants them, so that nothing is rearranged at load. The embeddings of words are half floats. Rounding
-//! turns vectors by about 1e-6 in cosine. The vocabulary is in the same file: a model is one thing to move.
+//! turns vectors by about 2e-6 in cosine. The vocabulary is in the same file: a model is one thing to move.
 //!
 //! Four sections (vocabulary, words, small parameters, matrices) follow a header that has their digests. All are
 //! verified whenever the file is opened: a damaged model is an error and never wrong vectors.

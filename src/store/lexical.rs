@@ -82,6 +82,7 @@ impl Store {
         self.read(scope, move |inner, connection, scope| {
             let Some(words) = words(inner, connection, terms)? else { return Ok(Vec::new()) };
             let conditions = Conditions::of_scope(scope).narrowed(&filter);
+            let groups = inhabited(connection, scope, groups)?;
             let mut found: Vec<Vec<LexicalCandidate>> = vec![Vec::new(); Group::ALL.len()];
             let all_columns = format!("{{speaker header text context}} : ({words})");
             let rows = search(connection, &conditions, &all_columns, ROWS_READ, &mut |candidate| {
@@ -109,6 +110,19 @@ impl Store {
         })
         .await
     }
+}
+
+/// Returns those of `groups` that hold anything: the others needn't be waited for.
+fn inhabited(connection: &Connection, scope: &Scope, mut groups: Vec<Group>) -> Result<Vec<Group>> {
+    let mut statement =
+        connection.prepare_cached("SELECT 1 FROM memories WHERE owner = ?1 AND kind = ?2 LIMIT 1")?;
+    let mut is_inhabited = [false; Group::ALL.len()];
+    for kind in Kind::ALL {
+        let group = kind.group() as usize;
+        is_inhabited[group] = is_inhabited[group] || statement.exists((scope.owner.as_str(), kind.as_str()))?;
+    }
+    groups.retain(|group| is_inhabited[*group as usize]);
+    Ok(groups)
 }
 
 /// Hands `each` up to `limit` chunks that match, best first, until it returns `false`; returns how many.
