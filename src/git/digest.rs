@@ -12,6 +12,7 @@ use gix::bstr::ByteSlice;
 
 use super::diff::Hunk;
 use super::names::{Format, clip, indentation, symbol};
+use crate::redact::Redactor;
 
 const HEADING_LIMIT: usize = 40;
 const SYMBOL_LIMIT: usize = 60;
@@ -23,6 +24,9 @@ const FRESH_LIMIT: usize = 1000;
 
 /// Changed lines that are looked at in one commit; a commit beyond this is an import, not an edit.
 const CHANGED_LIMIT: usize = 20_000;
+
+/// Bytes before added lines that may make a secret of what these hold: the beginning of a key's block.
+const CONTEXT_OF_SECRETS: usize = 2048;
 
 /// Lines looked at backwards for a heading.
 const LOOK_BACK: usize = 400;
@@ -86,15 +90,18 @@ impl DigestBuilder {
                     self.removed.push(symbol);
                 }
             }
+            let harmless = Harmless::of(&new[added.start.saturating_sub(CONTEXT_OF_SECRETS)..added.end]);
             for line in after.lines() {
-                if let Some(symbol) = symbol(line, format) {
+                if let Some(symbol) = symbol(line, format).filter(|symbol| harmless.holds(symbol)) {
                     self.added.push(symbol);
                 }
-                if let Some((rank, sentence)) = sentence(line, format) {
+                if let Some((rank, sentence)) = sentence(line, format)
+                    && harmless.holds(&sentence)
+                {
                     self.lines.push((rank, sentence));
                 }
                 if fresh.len() < FRESH_LIMIT && self.words.items.len() < WORD_LIMIT {
-                    fresh.extend(words(line));
+                    fresh.extend(words(line).filter(|word| harmless.holds_word(word)));
                 }
             }
         }
@@ -159,6 +166,48 @@ impl DigestBuilder {
             removed,
             lines: sentences.items,
             words: words.items.into_iter().take(WORD_LIMIT).collect(),
+        }
+    }
+}
+
+/// What of some text may leave its place. A password is known by what stands around it, and nobody who sees the bare
+/// word later can tell: so it must not be taken out of there.
+enum Harmless {
+    /// There is no secret in it.
+    All,
+    /// All but the secrets, and its words.
+    Rest(String, HashSet<Vec<u8>>),
+}
+
+impl Harmless {
+    fn of(text: &[u8]) -> Harmless {
+        let text = text.to_str_lossy();
+        // The marks are dropped, so their key doesn't matter.
+        let redacted = Redactor::new([0; 32]).redact(&text);
+        if redacted.found.is_empty() {
+            return Harmless::All;
+        }
+        let mut rest = String::with_capacity(redacted.text.len());
+        for (number, piece) in redacted.text.split("[REDACTED:").enumerate() {
+            let after = if number == 0 { Some(piece) } else { piece.split_once(']').map(|(_, after)| after) };
+            rest.push_str(after.unwrap_or_default());
+            rest.push('\n');
+        }
+        let words = words(rest.as_bytes()).map(<[u8]>::to_vec).collect();
+        Harmless::Rest(rest, words)
+    }
+
+    fn holds(&self, text: &str) -> bool {
+        match self {
+            Harmless::All => true,
+            Harmless::Rest(rest, _) => rest.contains(text),
+        }
+    }
+
+    fn holds_word(&self, word: &[u8]) -> bool {
+        match self {
+            Harmless::All => true,
+            Harmless::Rest(_, words) => words.contains(word),
         }
     }
 }
@@ -269,6 +318,23 @@ mod tests {
             .map(|word| word.to_str_lossy())
             .collect();
         assert_eq!(found, ["use", "--no-pager", "a_b-c", "caf\u{e9}"]);
+    }
+
+    /// A bare word of a diff can't be told from a password any more.
+    #[test]
+    fn a_secret_is_not_taken_out_of_what_makes_it_one() {
+        let old = b"fn config() {\n}\n";
+        let password = ["B7YSBXAx", "tNztUYhs6l"].concat();
+        let new = format!(
+            "fn config() {{\n    // The database moved to another host today.\n    \
+             connect(\"postgres://admin:{password}@db.example.org/app\", timeout_of_minutes);\n}}\n"
+        );
+        let mut builder = DigestBuilder::default();
+        builder.add("a.rs", old, new.as_bytes(), &super::super::diff::hunks(old, new.as_bytes()));
+        let digest = builder.finish();
+        assert!(!format!("{digest:?}").contains(&password), "{digest:?}");
+        assert!(digest.words.contains(&"timeout_of_minutes".to_owned()), "{digest:?}");
+        assert_eq!(digest.lines, ["The database moved to another host today."]);
     }
 
     proptest! {
