@@ -65,6 +65,7 @@ pub async fn find(
     refuse_everything(&root, home)?;
     let place = repository.as_ref().map_or_else(|| root.clone(), Repository::common_dir);
     let place_name = place.to_string_lossy().into_owned();
+    let fresh_id = fresh.clone();
     let id = match &repository {
         Some(_) => repository_id(&place, registry, fresh).await?,
         None => registry.by_place(&place_name).await?.map_or(fresh, |row| row.id),
@@ -79,6 +80,12 @@ pub async fn find(
         None => {
             let name = name_of(&root);
             let folder = format!("{}-{}", slug(&name), id.as_str());
+            let is_known_by_place = id == fresh_id && !is_kept(&place, &id);
+            if is_known_by_place {
+                // Of several processes that see a place for the first time one names it and all take that name.
+                let row = registry.claim(&id, &name, &folder, &place_name, now).await?;
+                return Ok(Project { id: row.id, name: row.name, root, folder: row.folder, repository });
+            }
             registry.record(&id, &name, &folder, &place_name, now).await?;
             (name, folder)
         }
@@ -114,6 +121,12 @@ async fn repository_id(common_dir: &Path, registry: &Registry, fresh: ProjectId)
         }),
         Written::ReadOnly(_) => Ok(registry.by_place(&place).await?.map_or(fresh, |row| row.id)),
     }
+}
+
+/// Whether the repository at `place` keeps `id` itself, so that every process reads the same.
+fn is_kept(place: &Path, id: &ProjectId) -> bool {
+    let kept = identity::read(place).ok().flatten();
+    kept.is_some_and(|text| ProjectId::parse(&text).as_ref() == Some(id))
 }
 
 fn refuse_everything(root: &Path, home: Option<&Path>) -> Result<()> {

@@ -135,6 +135,49 @@ impl Registry {
             .await
     }
 
+    /// Registers a new project at `place` unless another process was first; returns the one that is there then.
+    pub async fn claim(
+        &self,
+        id: &ProjectId,
+        name: &str,
+        folder: &str,
+        place: &str,
+        now: Millis,
+    ) -> Result<ProjectRow> {
+        let new = ProjectRow {
+            id: id.clone(),
+            name: name.into(),
+            folder: folder.into(),
+            places: vec![place.into()],
+        };
+        let place = place.to_owned();
+        self.store
+            .write(&self.scope, move |connection, _| {
+                let first = connection
+                    .query_row(
+                        "SELECT p.id, p.name, p.folder, l.path FROM places l JOIN projects p ON p.id = l.project
+                         WHERE l.path = ?1",
+                        [&place],
+                        project,
+                    )
+                    .optional()?
+                    .flatten();
+                if let Some(first) = first {
+                    return Ok(first);
+                }
+                connection.execute(
+                    "INSERT INTO projects (id, name, folder, created) VALUES (?1, ?2, ?3, ?4)",
+                    (new.id.as_str(), &new.name, &new.folder, now),
+                )?;
+                connection.execute(
+                    "INSERT OR REPLACE INTO places (path, project, seen) VALUES (?1, ?2, ?3)",
+                    (&place, new.id.as_str(), now),
+                )?;
+                Ok(new)
+            })
+            .await
+    }
+
     /// Forgets where a project was seen: it moved away, or its places belong to another now.
     pub async fn forget_place(&self, place: &str) -> Result<()> {
         let place = place.to_owned();
