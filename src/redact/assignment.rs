@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use super::edges::{is_word, starts_word};
+use super::edges::{begins_part, is_word};
 use super::form::{Makeup, is_jumbled, is_stand_in, is_template, looks_random};
 use super::value::{Joint, Value, joint, name_start, opened, value_of};
 
@@ -436,14 +436,6 @@ fn after_suffix(text: &[u8], end: usize) -> Option<usize> {
         }
     }
     Some(end + suffix)
-}
-
-/// Whether the word at `start` begins a part of a name: after no letter, or as a capital after a small one.
-fn begins_part(text: &[u8], start: usize) -> bool {
-    let Some(before) = start.checked_sub(1).map(|at| text[at]) else { return true };
-    !before.is_ascii_alphanumeric()
-        || text[start].is_ascii_uppercase() && !before.is_ascii_uppercase()
-        || starts_word(text, start)
 }
 
 /// Returns the part of the name before the word at `start`, in lower case.

@@ -23,3 +23,11 @@ pub(super) fn starts_word(text: &[u8], at: usize) -> bool {
     };
     escaped || percent || unicode || colour
 }
+
+/// Whether the word at `start` begins a part of a name: after no letter, or as a capital after a small one.
+pub(super) fn begins_part(text: &[u8], start: usize) -> bool {
+    let Some(before) = start.checked_sub(1).map(|at| text[at]) else { return true };
+    !before.is_ascii_alphanumeric()
+        || text[start].is_ascii_uppercase() && !before.is_ascii_uppercase()
+        || starts_word(text, start)
+}
