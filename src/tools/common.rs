@@ -6,6 +6,7 @@ use serde::Serialize;
 use crate::engine::OpenProject;
 use crate::error::{Error, Result};
 use crate::memory::{Kind, MemoryId};
+use crate::redact::Redactor;
 use crate::scope::SessionId;
 
 /// The longest name, title or id an argument may be, in bytes. Arbitrary.
@@ -25,10 +26,12 @@ pub fn redactions(found: Vec<(String, usize)>) -> Vec<Redaction> {
     found.into_iter().map(|(rule, count)| Redaction { rule, count }).collect()
 }
 
-/// Reads a session's name.
-pub fn session(name: &str) -> Result<SessionId> {
-    SessionId::parse(name).ok_or_else(|| {
-        Error::bad_input("`session_id` is empty, longer than 200 bytes or holds control characters")
+/// Reads the name of a session, in `argument`. A secret in it is replaced, the same way each time: the name that was
+/// given finds what was saved under it, and is not stored.
+pub fn session(redactor: &Redactor, argument: &str, name: &str) -> Result<SessionId> {
+    let name = redactor.redact(name).text;
+    SessionId::parse(&name).ok_or_else(|| {
+        Error::bad_input(format!("`{argument}` is empty, longer than 200 bytes or holds control characters"))
             .hint("use a short plain name, such as `auth-refactor`")
     })
 }

@@ -149,19 +149,47 @@ struct Page {
     budget: usize,
 }
 
+/// Tokens that the text itself gets at least; what stands around it gives way. Arbitrary, more than any one
+/// character takes, so that every page goes on.
+const LEAST_TEXT: usize = 20;
+
 /// Returns the answer with as much of the text as fits, then the nearest neighbours that still do.
 fn fit(page: Page) -> Output {
-    let Page { secret, memory, start, around, references, budget } = page;
-    let full = envelope::escape(&memory.text[start..]).into_owned();
-    let mut neighbours: Vec<Memory> = around;
-    let mut shown = full.as_str();
+    let Page { secret, memory, start, mut around, mut references, budget } = page;
+    let count = |text: &str| Tokenizer::O200k.count(text).high;
     let own = memory.ordinal.unwrap_or(0);
     let mut dropped = 0;
-    let (rendered, used) = loop {
-        let rendered = render(&secret, &memory, shown, &neighbours, &references, shown.len() < full.len());
-        let used = Tokenizer::O200k.count(&rendered).high;
-        if used <= budget {
-            break (rendered, used);
+    let session = memory.session.as_ref().map(|id| id.to_string());
+    let mut names: Vec<String> =
+        [session, memory.branch.clone(), memory.source_id.clone()].into_iter().flatten().collect();
+    // Under a short budget what names the memory gives way to what it says; the fields hold it all.
+    loop {
+        let alone: Vec<Memory> = around.iter().filter(|other| other.id == memory.id).cloned().collect();
+        let head = Head { memory: &memory, names: &names, references: &references };
+        if count(&render(&secret, head, "", &alone, Some(memory.text.len()))) + LEAST_TEXT <= budget {
+            break;
+        }
+        if references.pop().is_some() {
+            dropped += 1;
+        } else if names.pop().is_none() {
+            dropped += around.len().saturating_sub(alone.len());
+            around.clear();
+            break;
+        }
+    }
+    let mut neighbours: Vec<Memory> = around;
+    let full = envelope::escape(&memory.text[start..]).into_owned();
+    let mut shown = full.as_str();
+    let (rendered, used, end) = loop {
+        // A page ends between characters, also where one is written out.
+        let end = start + raw_length(&memory.text[start..], shown.len());
+        shown = &full[..envelope::escape(&memory.text[start..end]).len()];
+        let goes_on = (end < memory.text.len()).then_some(end);
+        let head = Head { memory: &memory, names: &names, references: &references };
+        let rendered = render(&secret, head, shown, &neighbours, goes_on);
+        let used = count(&rendered);
+        if used <= budget || shown.is_empty() {
+            break (rendered, used, end);
         }
         // What is farthest away goes first, then the end of the text.
         let farthest = neighbours
@@ -175,24 +203,14 @@ fn fit(page: Page) -> Output {
                 neighbours.remove(place);
                 dropped += 1;
             }
-            None => {
-                let tokens = Tokenizer::O200k.count(shown).high;
-                let excess = used - budget;
-                shown = Tokenizer::O200k.truncate(shown, tokens.saturating_sub(excess.max(1)));
-                if shown.is_empty() {
-                    break (rendered, used);
-                }
-            }
+            None => shown = Tokenizer::O200k.truncate(shown, count(shown).saturating_sub(used - budget)),
         }
     };
-    let raw = &memory.text[start..];
-    let end = start + raw_length(raw, shown.len());
-    let shown = &full[..envelope::escape(&memory.text[start..end]).len()];
     let next_cursor = (end < memory.text.len()).then(|| end.to_string());
     let own_id = memory.id.clone();
     Output {
         id: memory.id.to_string(),
-        source_id: memory.source_id,
+        source_id: memory.source_id.map(|id| envelope::escape(&id).into_owned()),
         kind: memory.kind.to_string(),
         provenance: memory.provenance.to_string(),
         session_id: memory.session.map(|session| envelope::escape(session.as_str()).into_owned()),
@@ -217,19 +235,24 @@ fn fit(page: Page) -> Output {
     }
 }
 
+/// What is said of a memory before its text.
+struct Head<'a> {
+    memory: &'a Memory,
+    names: &'a [String],
+    references: &'a [String],
+}
+
 fn render(
     secret: &[u8; 32],
-    memory: &Memory,
+    head: Head<'_>,
     shown: &str,
     neighbours: &[Memory],
-    references: &[String],
-    is_cut: bool,
+    goes_on: Option<usize>,
 ) -> String {
+    let Head { memory, names, references } = head;
     let mut body = format!("{} {} {}", memory.kind, memory.id, times::show_time(memory.time));
-    for part in
-        [memory.session.as_ref().map(|id| id.to_string()), memory.branch.clone(), memory.source_id.clone()]
-    {
-        body += &part.map_or(String::new(), |part| format!(" {}", envelope::escape(&part)));
+    for name in names {
+        body += &format!(" {}", envelope::escape(name));
     }
     body.push('\n');
     if !references.is_empty() {
@@ -248,10 +271,14 @@ fn render(
     if !own_is_shown {
         body += &format!("\n{shown}\n");
     }
-    if is_cut {
+    if goes_on.is_some() {
         body += "\n(The text goes on.)\n";
     }
-    envelope::wrap(secret, &body)
+    let mut text = envelope::wrap(secret, &body);
+    if let Some(cursor) = goes_on {
+        text += &format!("\nMore with cursor `{cursor}`.");
+    }
+    text
 }
 
 fn speaker(memory: &Memory) -> Option<String> {
@@ -288,10 +315,6 @@ fn raw_length(raw: &str, escaped: usize) -> usize {
 impl Output {
     /// Returns the answer in words.
     pub fn text(&self) -> String {
-        let mut text = self.rendered.clone();
-        if let Some(cursor) = &self.next_cursor {
-            text += &format!("\nMore with cursor `{cursor}`.");
-        }
-        text
+        self.rendered.clone()
     }
 }

@@ -17,8 +17,8 @@ pub const NAME: &str = "forget_context";
 pub const TITLE: &str = "Forget memories";
 /// What agents are told of it.
 pub const DESCRIPTION: &str = "To free context without losing it use stash_context where offered. Forgets memories by \
-    ids, session_id, source or query (exactly one of them); `undo` brings them back, `purge: true` removes them for \
-    good. Says exactly what it removed; with a query, look first with `dry_run: true`.";
+    ids, session_id, source or query (exactly one); `undo` brings them back. Says exactly what it removed; with a \
+    query, look first with `dry_run: true`.";
 
 /// Memories a query may forget at once. Arbitrary: few enough to look at.
 const BY_QUERY: usize = 20;
@@ -39,7 +39,7 @@ pub struct Args {
     pub query: Option<String>,
     /// `operation` of an earlier call, or `last`.
     pub undo: Option<String>,
-    /// Remove for good; cannot be undone.
+    /// Remove for good.
     pub purge: Option<bool>,
     /// Only say what would be forgotten.
     pub dry_run: Option<bool>,
@@ -121,7 +121,10 @@ async fn select<'a>(
         };
     }
     let selection = match (&args.session_id, &args.source, &args.query) {
-        (Some(name), ..) => Selection::Session(common::session(name)?),
+        (Some(name), ..) => {
+            let redactor = &engine.installation().await?.redactor;
+            Selection::Session(common::session(redactor, "session_id", name)?)
+        }
         (_, Some(source), _) => {
             let source = common::short("source", source)?;
             Selection::Matching(Filter { source_id: Some(source), ..Filter::default() })

@@ -93,9 +93,10 @@ async fn page(engine: &Engine, cursor: Option<String>) -> Result<SessionPage> {
 
 /// Returns the conversation in full where it fits, else its latest messages; it says how many are missing.
 async fn conversation(engine: &Engine, id: &str) -> Result<String> {
-    let session = common::session(id)?;
     let project = engine.project().await?;
-    let secret = engine.installation().await?.secret;
+    let installation = engine.installation().await?;
+    let secret = installation.secret;
+    let session = common::session(&installation.redactor, "id", id)?;
     let scope = Scope { sessions: Sessions::Only(vec![session.clone()]), ..project.scope.clone() };
     let newest = project.store.list(&scope, &Filter::default(), None, MOST_MEMORIES + 1).await?;
     if newest.is_empty() {

@@ -73,12 +73,12 @@ pub struct Output {
 /// Stores the messages in order; durable when it returns.
 pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let now = engine.now();
-    let session = common::session(&args.session_id)?;
     if args.messages.is_empty() {
         return Err(Error::bad_input("`messages` is empty").hint("give at least one message"));
     }
     let project = engine.project().await?;
     let installation = engine.installation().await?;
+    let session = common::session(&installation.redactor, "session_id", &args.session_id)?;
     let head = common::head(project);
     let without_id = args.messages.iter().filter(|message| message.id.is_none()).count();
 

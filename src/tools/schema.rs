@@ -62,6 +62,10 @@ fn simplify(schema: &mut Map<String, Value>) {
     if let Some(Value::String(description)) = schema.get_mut("description") {
         *description = description.split_whitespace().collect::<Vec<_>>().join(" ");
     }
+    // An argument whose name says it all is described for readers of the code only.
+    if schema.get("description").is_some_and(is_empty) {
+        schema.remove("description");
+    }
     without_null(schema);
     for key in ["properties", "$defs"] {
         if let Some(Value::Object(properties)) = schema.get_mut(key) {

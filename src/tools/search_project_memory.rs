@@ -13,11 +13,13 @@ use crate::envelope;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::memory::Kind;
+use crate::redact::Redactor;
 use crate::retrieve::freshness::{Freshness, Subject, freshness};
 use crate::retrieve::rank::{Ranked, Weights};
 use crate::retrieve::{self, fit, pair};
 use crate::scope::{Scope, SessionId, Sessions};
 use crate::store::{ShownMemory, Store};
+use crate::tokens::bounded;
 
 /// The name agents call it by.
 pub const NAME: &str = "search_project_memory";
@@ -25,8 +27,7 @@ pub const NAME: &str = "search_project_memory";
 pub const TITLE: &str = "Search project memory";
 /// What agents are told of it.
 pub const DESCRIPTION: &str = "To read one memory whole use expand_detail. Finds what was said, decided and committed \
-    in this project, by words and meaning: search before asking why code is as it is, or redoing a discussion. \
-    Returns excerpts, best first; a conversation stands before the commit it led to.";
+    here; search before asking why code is as it is. Returns excerpts, best first.";
 
 /// Hits of one page at most.
 const MOST_HITS: usize = 50;
@@ -41,25 +42,29 @@ const MOST_TOKENS: usize = 20_000;
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
     /// A question or key words.
+    #[schemars(description = "")]
     pub query: String,
-    /// Hits, 1 to 50; 10 if left out.
+    /// 10 if left out.
     pub k: Option<usize>,
-    /// Only these: message, commit, fact, decision, research, summary, conversation, task_state; code_block,
-    /// file_content, error_log, debug_output only when named.
+    /// Such as message, commit, decision.
     pub kinds: Option<Vec<String>>,
     /// Only these sessions.
+    #[schemars(description = "")]
     pub sessions: Option<Vec<String>>,
     /// Only this branch.
+    #[schemars(description = "")]
     pub branch: Option<String>,
-    /// Only this file or directory.
+    /// File or directory.
     pub path: Option<String>,
-    /// Not before this time.
+    /// Like 2026-03-01.
     pub since: Option<String>,
     /// Before this time.
+    #[schemars(description = "")]
     pub until: Option<String>,
-    /// Budget of the answer, 100 to 20000; 2000 if left out.
+    /// 2000 if left out.
     pub max_tokens: Option<usize>,
     /// `next_cursor` of the answer before.
+    #[schemars(description = "")]
     pub cursor: Option<String>,
 }
 
@@ -82,8 +87,8 @@ pub struct Output {
     pub next_cursor: Option<String>,
     /// What the answer is missing.
     pub notices: Vec<String>,
-    /// Microseconds by stage, where asked for.
-    pub timings: Option<HashMap<&'static str, u64>>,
+    /// Milliseconds by stage, where asked for.
+    pub timings: Option<HashMap<&'static str, f64>>,
     #[serde(skip)]
     rendered: String,
 }
@@ -167,7 +172,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let offset = offset(args.cursor.as_deref())?;
     let project = engine.project().await?;
     let installation = engine.installation().await?;
-    let (scope, covered) = narrowed(&project.scope, args.sessions.as_deref())?;
+    let (scope, covered) = narrowed(&project.scope, &installation.redactor, args.sessions.as_deref())?;
 
     // The owner's memories belong to no session, so a search of some sessions leaves them out.
     let owners = &installation.registry;
@@ -183,6 +188,9 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
             None
         }
     };
+    for session in missing_sessions(project, &scope).await? {
+        notices.push(format!("no session is called `{session}`; list_sessions shows them"));
+    }
     let found = retrieve::search(&places, embedder, query, &filter, &Weights::default()).await?;
     notices.extend(found.notices);
     let page: Vec<&Ranked> = found.ranked.iter().skip(offset).take(k).collect();
@@ -232,10 +240,10 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     if engine.config().timings {
         let timings = found.timings;
         output.timings = Some(HashMap::from([
-            ("embed", timings.embed),
-            ("lexical", timings.lexical),
-            ("dense", timings.dense),
-            ("rank", timings.rank),
+            ("embed", timings.embed as f64 / 1000.0),
+            ("lexical", timings.lexical as f64 / 1000.0),
+            ("dense", timings.dense as f64 / 1000.0),
+            ("rank", timings.rank as f64 / 1000.0),
         ]));
     }
     Ok(output)
@@ -256,14 +264,18 @@ fn filter(args: &Args) -> Result<Filter> {
         |name, text: &Option<String>| text.as_deref().map(|text| times::parse_time(name, text)).transpose();
     let short =
         |name, text: &Option<String>| text.as_deref().map(|text| common::short(name, text)).transpose();
+    let (since, until) = (time("since", &args.since)?, time("until", &args.until)?);
+    if since.zip(until).is_some_and(|(since, until)| since >= until) {
+        return Err(Error::bad_input("`until` is not after `since`").hint("nothing lies between them"));
+    }
     Ok(Filter {
         kinds: kinds.transpose()?,
         branch: short("branch", &args.branch)?,
         path: short("path", &args.path)?,
         topic: None,
         source_id: None,
-        since: time("since", &args.since)?,
-        until: time("until", &args.until)?,
+        since,
+        until,
     })
 }
 
@@ -277,19 +289,22 @@ fn offset(cursor: Option<&str>) -> Result<usize> {
 }
 
 /// Returns the scope of the sessions that were named, and how the answer calls them.
-fn narrowed(scope: &Scope, sessions: Option<&[String]>) -> Result<(Scope, Vec<String>)> {
+fn narrowed(scope: &Scope, redactor: &Redactor, sessions: Option<&[String]>) -> Result<(Scope, Vec<String>)> {
     let Some(names) = sessions.filter(|names| !names.is_empty()) else {
         return Ok((scope.clone(), vec!["all".to_owned()]));
     };
-    let ids: Vec<SessionId> = names
-        .iter()
-        .map(|name| {
-            SessionId::parse(name)
-                .ok_or_else(|| Error::bad_input("`sessions` holds a name that can't be one"))
-        })
-        .collect::<Result<_>>()?;
+    let ids: Vec<SessionId> =
+        names.iter().map(|name| common::session(redactor, "sessions", name)).collect::<Result<_>>()?;
     let covered = ids.iter().map(SessionId::to_string).collect();
     Ok((Scope { sessions: Sessions::Only(ids), ..scope.clone() }, covered))
+}
+
+/// Returns the sessions of the scope that hold nothing.
+async fn missing_sessions(project: &OpenProject, scope: &Scope) -> Result<Vec<String>> {
+    let Sessions::Only(ids) = &scope.sessions else { return Ok(Vec::new()) };
+    let known = project.store.sessions(scope, 0, ids.len()).await?;
+    let missing = ids.iter().filter(|id| !known.iter().any(|row| row.id == **id));
+    Ok(missing.map(|id| envelope::escape(id.as_str()).into_owned()).collect())
 }
 
 /// Returns the hit that `ranked` is.
@@ -347,11 +362,16 @@ fn rounded(score: f64) -> f64 {
 impl Output {
     /// Keeps the hits that fit the budget and renders the answer.
     fn fit(&mut self, max_tokens: usize, secret: &[u8; 32]) {
-        let footer = self.footer(self.hits.len());
         let mut budget = Budget::new(max_tokens);
-        budget.spend(envelope::OVERHEAD_TOKENS.min(max_tokens));
-        // A byte is at most one token: the footer is short.
-        budget.spend(footer.len().min(budget.left()));
+        budget.spend(envelope::OVERHEAD_TOKENS);
+        // What stands below the hits may take half of what is left; what doesn't fit is still told as data.
+        let mut below = Budget::new(budget.left() / 2);
+        let mut footer: Vec<String> = self.footer();
+        // A line that says how many were dropped is never longer than that of all.
+        let dropped = |count: usize| format!("\n{count} more did not fit max_tokens.");
+        let says_dropped = below.spend(dropped(self.hits.len()).len());
+        footer.retain(|line| below.spend(bounded(line).high));
+        budget.spend(below.used());
         for hit in &mut self.hits {
             let stale = stale_line(hit);
             hit.tokens += stale.len();
@@ -364,31 +384,32 @@ impl Output {
         self.dropped = before - self.hits.len();
         self.truncated = self.dropped > 0;
         self.tokens_used = budget.used();
-        if self.hits.is_empty() && self.dropped == 0 {
-            self.rendered = "Nothing found.".to_owned();
-        } else {
-            let body: String = self.hits.iter().map(|hit| hit.excerpt.as_str()).collect();
-            self.rendered = envelope::wrap(secret, &body);
+        self.rendered = match (self.hits.is_empty(), self.dropped) {
+            (true, 0) => "Nothing found.".to_owned(),
+            // The envelope's tokens, which nothing else needs, are more than this takes.
+            (true, dropped) => format!("Of {dropped} hits none fits max_tokens."),
+            (false, _) => {
+                let body: String = self.hits.iter().map(|hit| hit.excerpt.as_str()).collect();
+                envelope::wrap(secret, &body)
+            }
+        };
+        if self.dropped > 0 && says_dropped && !self.hits.is_empty() {
+            self.rendered += &dropped(self.dropped);
         }
-        self.rendered += &self.footer(self.dropped);
+        self.rendered += &footer.concat();
     }
 
-    /// Returns what stands below the hits.
-    fn footer(&self, dropped: usize) -> String {
-        let mut footer = String::new();
-        if dropped > 0 {
-            footer += &format!("\n{dropped} more did not fit max_tokens.");
+    /// Returns the lines that stand below the hits, the most important first.
+    fn footer(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if let Some(cursor) = &self.next_cursor {
+            lines.push(format!("\nMore with cursor `{cursor}`."));
         }
         if self.pending > 0 {
-            footer += &format!("\n{} pieces are found by words only so far.", self.pending);
+            lines.push(format!("\n{} pieces are found by words only so far.", self.pending));
         }
-        for notice in &self.notices {
-            footer += &format!("\nNote: {notice}.");
-        }
-        if let Some(cursor) = &self.next_cursor {
-            footer += &format!("\nMore with cursor `{cursor}`.");
-        }
-        footer
+        lines.extend(self.notices.iter().map(|notice| format!("\nNote: {notice}.")));
+        lines
     }
 
     /// Returns the answer in words.

@@ -7,6 +7,7 @@ use super::common;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::memory::{Draft, Identity, Kind, Provenance};
+use crate::redact::Redactor;
 use crate::remember::remember;
 use crate::scope::{Scope, SessionId};
 use crate::store::{Outcome, Store};
@@ -24,7 +25,7 @@ pub const DESCRIPTION: &str = "For messages of a conversation use save_messages.
 pub struct Args {
     /// One idea, understandable without this conversation.
     pub text: String,
-    /// fact (default), decision, research, task_state, code_block, file_content, error_log, debug_output, summary.
+    /// fact (default), decision, research, task_state, code_block, error_log, …
     #[serde(rename = "type")]
     pub kind: Option<String>,
     /// 0 to 1.
@@ -32,12 +33,13 @@ pub struct Args {
     /// project (default), or owner: for all your projects.
     pub scope: Option<String>,
     /// Conversation it belongs to.
+    #[schemars(description = "")]
     pub session_id: Option<String>,
-    /// Ids of memories it refers to.
+    /// Ids it refers to.
     pub references: Option<Vec<String>>,
     /// Tag to filter by.
     pub topic: Option<String>,
-    /// File it speaks of, relative to the project.
+    /// File it speaks of.
     pub source: Option<String>,
 }
 
@@ -65,8 +67,8 @@ pub struct Output {
 /// Stores the memory; durable when it returns.
 pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let now = engine.now();
-    let mut draft = draft(&args, now)?;
     let installation = engine.installation().await?;
+    let mut draft = draft(&args, now, &installation.redactor)?;
     let is_owners = match args.scope.as_deref().map(str::trim) {
         None | Some("project") => false,
         Some("owner") => true,
@@ -123,7 +125,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     })
 }
 
-fn draft(args: &Args, now: i64) -> Result<Draft> {
+fn draft(args: &Args, now: i64, redactor: &Redactor) -> Result<Draft> {
     if args.text.trim().is_empty() {
         return Err(Error::bad_input("`text` is empty").hint("say what to remember in a sentence"));
     }
@@ -136,7 +138,8 @@ fn draft(args: &Args, now: i64) -> Result<Draft> {
         return Err(Error::bad_input("`importance` is not between 0 and 1"));
     }
     let references = args.references.iter().flatten().map(|id| common::memory_id("references", id));
-    let session: Option<SessionId> = args.session_id.as_deref().map(common::session).transpose()?;
+    let session: Option<SessionId> =
+        args.session_id.as_deref().map(|name| common::session(redactor, "session_id", name)).transpose()?;
     let mut draft = Draft::new(kind, Provenance::ModelSaid, args.text.clone(), now);
     draft.references = references.collect::<Result<_>>()?;
     draft.topic = args.topic.as_deref().map(|topic| common::short("topic", topic)).transpose()?;
