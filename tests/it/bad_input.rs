@@ -1,0 +1,393 @@
+//! Whatever comes in, the answer says what is wrong with what, and what to try; nothing breaks and nothing is lost.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Home, Server};
+
+#[test]
+fn a_bad_argument_is_named_with_a_way_out() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    let id = server.save("s", "1", "something");
+    let long = "x".repeat(600);
+    let message = |field: &str, value: Value| {
+        let mut message = json!({"role": "user", "text": "t"});
+        message[field] = value;
+        json!({"session_id": "s", "messages": [{"role": "user", "text": "fine"}, message]})
+    };
+    let cases = [
+        ("search_project_memory", json!({}), "`query`", "give `query`"),
+        ("search_project_memory", json!({"query": ""}), "`query` is empty", "ask a question"),
+        ("search_project_memory", json!({"query": " \n\u{3000}"}), "`query` is empty", "ask a question"),
+        ("search_project_memory", json!({"query": 7}), "`query`", "a string"),
+        ("search_project_memory", json!({"query": "x", "k": 0}), "`k`", "between 1 and 50"),
+        ("search_project_memory", json!({"query": "x", "k": 51}), "`k`", "between 1 and 50"),
+        ("search_project_memory", json!({"query": "x", "k": -1}), "`k`", "0 or more"),
+        ("search_project_memory", json!({"query": "x", "max_tokens": 99}), "`max_tokens`", "between 100 and"),
+        (
+            "search_project_memory",
+            json!({"query": "x", "max_tokens": 1e9}),
+            "`max_tokens`",
+            "between 100 and",
+        ),
+        (
+            "search_project_memory",
+            json!({"query": "x", "kinds": ["comit"]}),
+            "`kinds` is not a kind: `comit`",
+            "commit",
+        ),
+        ("search_project_memory", json!({"query": "x", "since": "yesterday"}), "`since`", "2026-03-01"),
+        ("search_project_memory", json!({"query": "x", "until": "2026-13-45"}), "`until`", "2026-03-01"),
+        ("search_project_memory", json!({"query": "x", "since": "\u{0}"}), "`since`", "2026-03-01"),
+        ("search_project_memory", json!({"query": "x", "cursor": "../etc"}), "`cursor`", "leave it out"),
+        ("search_project_memory", json!({"query": "x", "sessions": [""]}), "`sessions`", ""),
+        ("search_project_memory", json!({"query": "x", "branch": long}), "`branch`", "shorten it"),
+        ("search_project_memory", json!({"query": "x", "limit": 3}), "`limit`", "there are"),
+        ("expand_detail", json!({"id": "../../owner.db"}), "`id`", "search results"),
+        (
+            "expand_detail",
+            json!({"id": "m0000000000000"}),
+            "no memory is called `m0000000000000`",
+            "search results",
+        ),
+        ("expand_detail", json!({"id": id, "cursor": "99999"}), "`cursor`", "leave it out"),
+        ("expand_detail", json!({"id": id, "max_tokens": 3}), "`max_tokens`", "between 150"),
+        ("expand_detail", json!({"id": id, "before": 21}), "`before`", "at most 20"),
+        ("save_messages", json!({"session_id": "s"}), "`messages`", "give `messages`"),
+        ("save_messages", json!({"session_id": "s", "messages": []}), "`messages` is empty", "at least one"),
+        (
+            "save_messages",
+            json!({"session_id": "", "messages": [{"role": "user", "text": "t"}]}),
+            "`session_id`",
+            "short plain name",
+        ),
+        (
+            "save_messages",
+            json!({"session_id": "a\u{0}b", "messages": [{"role": "user", "text": "t"}]}),
+            "`session_id`",
+            "short plain name",
+        ),
+        (
+            "save_messages",
+            message("role", json!("robot")),
+            "`messages[1].role` is not a role: `robot`",
+            "user, assistant",
+        ),
+        (
+            "save_messages",
+            message("text", json!(" ")),
+            "`messages[1].text` is empty",
+            "leave the message out",
+        ),
+        ("save_messages", message("time", json!("soon")), "`messages[1].time`", "2026-03-01"),
+        ("save_messages", message("time", json!("-5000-01-01")), "`messages[1].time`", "2026-03-01"),
+        ("save_messages", message("id", json!(long)), "`messages[1].id`", "shorten it"),
+        ("save_messages", message("rule", json!("user")), "`messages[1].rule`", "`role`"),
+        ("store_memory", json!({"text": ""}), "`text` is empty", "in a sentence"),
+        (
+            "store_memory",
+            json!({"text": "t", "type": "rumour"}),
+            "`type` is not a kind: `rumour`",
+            "decision",
+        ),
+        ("store_memory", json!({"text": "t", "type": "commit"}), "`type` can't be commit", "tiro import git"),
+        ("store_memory", json!({"text": "t", "importance": 1.5}), "`importance`", "between 0 and 1"),
+        (
+            "store_memory",
+            json!({"text": "t", "scope": "world"}),
+            "`scope` is not a scope: `world`",
+            "project or owner",
+        ),
+        ("store_memory", json!({"text": "t", "references": ["x"]}), "`references`", "search results"),
+        ("mark_important", json!({"ids": []}), "`ids` is empty", "search results"),
+        ("mark_important", json!({"ids": ["m0000000000000"]}), "`m0000000000000`", "search results"),
+        ("forget_context", json!({}), "exactly one of", "`session_id`"),
+        ("forget_context", json!({"ids": [id], "query": "x"}), "exactly one of", "`ids`"),
+        ("forget_context", json!({"session_id": "nobody"}), "nothing matches", "search first"),
+        ("forget_context", json!({"undo": "f123"}), "`f123`", "operation"),
+        ("list_sessions", json!({"limit": 0}), "`limit`", "between 1 and 100"),
+        ("list_sessions", json!({"cursor": "x"}), "`cursor`", "leave it out"),
+    ];
+    for (tool, arguments, names, hint) in cases {
+        let shown = arguments.to_string();
+        let told = server.error(tool, arguments);
+        assert!(told.contains(names) && told.contains(hint), "{tool} {shown:.200}: {told}");
+        assert!(told.len() < 1000, "{tool}: an error is short: {told}");
+    }
+    assert!(server.search("fine").is_empty(), "a call that fails stores nothing");
+}
+
+#[test]
+fn what_is_unknown_finds_nothing() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    assert_eq!(server.data("list_sessions", json!({}))["sessions"], json!([]));
+    server.save("s", "1", "something");
+    let found = server.data("search_project_memory", json!({"query": "something", "sessions": ["nobody"]}));
+    assert_eq!((&found["hits"], &found["covered"]), (&json!([]), &json!(["nobody"])));
+    assert!(server.search("-- \"' OR * NEAR( AND").is_empty());
+    let gone = server.request("resources/read", json!({"uri": "tiro://session/nobody"}));
+    assert!(gone["error"]["message"].as_str().unwrap().contains("nobody"), "{gone}");
+}
+
+/// A clock that was set back, or a conversation of another century, is stored under the time it says.
+#[test]
+fn times_far_away_are_kept() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    for (id, time) in
+        [("old", "0001-01-01T00:00:00Z"), ("new", "9999-12-01T23:59:59Z"), ("epoch", "1970-01-01")]
+    {
+        let message = json!({"id": id, "role": "user", "text": "a message in time", "time": time});
+        server.data("save_messages", json!({"session_id": id, "messages": [message]}));
+        let hits = server.hits(json!({"query": "message in time", "sessions": [id]}));
+        assert!(hits[0]["time"].as_str().unwrap().starts_with(&time[..10]), "{hits:?}");
+    }
+}
+
+#[test]
+fn a_query_of_a_megabyte_is_answered() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    server.save("s", "1", "the kumquat is ripe");
+    let words: String = (0..).map(|n| format!("word{n} ")).take(100_000).collect();
+    assert_eq!(server.search(&format!("kumquat {words}"))[0]["source_id"], "1");
+    for query in [" ".repeat(1 << 20) + "kumquat", "kumquat ".repeat(1 << 17)] {
+        assert_eq!(server.search(&query)[0]["source_id"], "1");
+    }
+    assert!(server.search(&"z".repeat(1 << 20)).is_empty());
+}
+
+#[test]
+fn twenty_thousand_messages_in_one_call_are_all_stored() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    let message =
+        |n: usize| json!({"id": format!("m{n}"), "role": "user", "text": format!("number {n} of many")});
+    let messages: Vec<Value> = (0..20_000).map(message).collect();
+    let saved = server.data("save_messages", json!({"session_id": "s", "messages": messages}));
+    assert_eq!((&saved["saved"], &saved["ids"]), (&json!(20_000), &json!([])));
+    assert_eq!(server.search("19999")[0]["source_id"], "m19999");
+    assert_eq!(server.data("list_sessions", json!({}))["sessions"][0]["memories"], 20_000);
+}
+
+#[test]
+fn characters_that_hide_come_back_written_out() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    let hidden = "lychee\u{0}\u{202e}\u{2066}\u{e0041}\u{e0042}\u{200b}\u{feff}\u{1b}[31m\u{85} end";
+    let message = json!({"id": hidden, "role": "user", "speaker": hidden, "text": hidden});
+    server.call("save_messages", json!({"session_id": "see\u{202e}\u{e0041}", "messages": [message]}));
+    server.call("store_memory", json!({"text": format!("more {hidden}"), "topic": "lychee"}));
+    let found = server.call("search_project_memory", json!({"query": "lychee"}));
+    let hits = found["structuredContent"]["hits"].as_array().unwrap().clone();
+    assert_eq!(hits.len(), 2, "{found}");
+    let mut answers = vec![found, server.call("list_sessions", json!({}))];
+    for hit in &hits {
+        answers.push(server.call("expand_detail", json!({"id": hit["id"]})));
+    }
+    answers.push(server.request(
+        "resources/read",
+        json!({"uri": format!("tiro://memory/{}", hits[0]["id"].as_str().unwrap())}),
+    ));
+    for answer in &answers {
+        let mut shown = Vec::new();
+        strings_in(answer, &mut shown);
+        let is_hidden = |c: char| {
+            (c.is_control() && c != '\n' && c != '\t')
+                || "\u{202e}\u{2066}\u{e0041}\u{e0042}\u{200b}\u{feff}".contains(c)
+        };
+        let bad = shown.iter().find(|text| text.contains(is_hidden));
+        assert!(bad.is_none(), "{:?} in {answer}", bad.unwrap());
+    }
+    assert!(answers[0].to_string().contains(r"\\u{202e}"), "{}", answers[0]);
+}
+
+fn strings_in(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::String(text) => found.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| strings_in(item, found)),
+        Value::Object(fields) => fields.values().for_each(|field| strings_in(field, found)),
+        _ => {}
+    }
+}
+
+/// Calls a read and a write that must fail, and returns what was said.
+fn refused(home: &Home, place: &Path) -> String {
+    let mut server: Server = home.serve(place);
+    let read = server.error("search_project_memory", json!({"query": "x"}));
+    let write = server.error("store_memory", json!({"text": "x"}));
+    let ran = home.run(place, &["stats"]);
+    assert!(!ran.is_ok && ran.stderr.contains("hint: "), "{ran:?}");
+    format!("{read}\n{write}")
+}
+
+/// Returns the bytes of a database, with what stood in its log.
+fn whole(database: &Path) -> Vec<u8> {
+    let connection = rusqlite::Connection::open(database).unwrap();
+    connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+    std::fs::read(database).unwrap()
+}
+
+/// Puts `bytes` in the place of a database and of what stands in its log.
+fn replace(database: &Path, bytes: &[u8]) {
+    for end in ["-wal", "-shm"] {
+        let mut beside = database.as_os_str().to_owned();
+        beside.push(end);
+        let _ = std::fs::remove_file(beside);
+    }
+    std::fs::write(database, bytes).unwrap();
+}
+
+#[test]
+fn a_store_that_is_garbage_or_from_the_future_is_refused_and_left_untouched() {
+    let home = Home::new();
+    let project = home.dir("project");
+    home.serve(&project).save("s", "1", "something");
+    let (store, owners) = (home.store(), home.data().join("owner.db"));
+    let (sound, sound_owners) = (whole(&store), whole(&owners));
+
+    let future = rusqlite::Connection::open(&store).unwrap();
+    future
+        .execute_batch("PRAGMA user_version = 99; UPDATE meta SET value = 99 WHERE key = 'min_writer'")
+        .unwrap();
+    drop(future);
+    let told = refused(&home, &project);
+    assert!(told.contains("newer Tiro (schema 99)") && told.contains("update this Tiro"), "{told}");
+
+    let mut damaged = sound.clone();
+    damaged[..4096].fill(0x5a);
+    for garbage in [b"garbage".repeat(1000), damaged] {
+        replace(&store, &garbage);
+        let told = refused(&home, &project);
+        assert!(told.contains("damaged or is no database") && told.contains("restore"), "{told}");
+        assert_eq!(std::fs::read(&store).unwrap(), garbage, "a damaged file is left as it is");
+    }
+    replace(&store, &sound);
+    replace(&owners, &b"garbage".repeat(1000));
+    assert!(refused(&home, &project).contains("owner.db"));
+    replace(&owners, &sound_owners);
+
+    let foreign_file = home.path().join("foreign.db");
+    let foreign = rusqlite::Connection::open(&foreign_file).unwrap();
+    foreign.execute_batch("CREATE TABLE cookies (name TEXT)").unwrap();
+    drop(foreign);
+    replace(&store, &std::fs::read(&foreign_file).unwrap());
+    assert!(refused(&home, &project).contains("another program"));
+    let told = home.run(&project, &["doctor"]);
+    assert!(told.stdout.contains("FAIL") && told.stdout.contains("mend: "), "{told:?}");
+}
+
+#[test]
+fn an_older_program_goes_on_with_a_store_that_only_gained_something() {
+    let home = Home::new();
+    let project = home.dir("project");
+    home.serve(&project).save("s", "1", "something");
+    let newer = rusqlite::Connection::open(home.store()).unwrap();
+    newer.execute_batch("ALTER TABLE memories ADD COLUMN mood TEXT; PRAGMA user_version = 99").unwrap();
+    drop(newer);
+    let mut server = home.serve(&project);
+    server.save("s", "2", "something else");
+    assert_eq!(server.search("something").len(), 2);
+}
+
+#[test]
+fn a_locked_store_is_busy_and_served_again_when_it_is_free() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut server = home.serve(&project);
+    server.save("s", "1", "something");
+    let other = rusqlite::Connection::open(home.store()).unwrap();
+    other.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert_eq!(server.search("something").len(), 1, "reading goes on");
+    let told = server.call("store_memory", json!({"text": "else"}));
+    assert_eq!(told["structuredContent"]["error"]["kind"], "busy", "{told}");
+    assert!(told["content"][0]["text"].as_str().unwrap().contains("try again"));
+    other.execute_batch("COMMIT").unwrap();
+    server.data("store_memory", json!({"text": "else"}));
+}
+
+#[test]
+fn a_data_directory_that_cannot_be_written_is_told() {
+    let home = Home::new();
+    let project = home.dir("project");
+    // A file where the directory should be keeps even root out.
+    let blocked = home.path().join("blocked");
+    std::fs::write(&blocked, "").unwrap();
+    let mut command = home.tiro(&project, &["serve"]);
+    command.env("TIRO_DATA_DIR", blocked.join("data"));
+    let told = Server::start(command).error("store_memory", json!({"text": "x"}));
+    assert!(told.contains("data directory") && told.contains("TIRO_DATA_DIR"), "{told}");
+
+    let probe = home.dir("probe");
+    std::fs::set_permissions(&probe, std::fs::Permissions::from_mode(0o500)).unwrap();
+    if std::fs::write(probe.join("x"), "").is_ok() {
+        eprintln!("skipped: permissions do not bind this user");
+        return;
+    }
+    home.serve(&project).save("s", "1", "something");
+    for folder in [home.data(), home.store().parent().unwrap().to_owned()] {
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o500)).unwrap();
+    }
+    let told = home.serve(&project).error("store_memory", json!({"text": "x"}));
+    assert!(told.contains("TIRO_DATA_DIR"), "{told}");
+    for folder in [home.data(), home.store().parent().unwrap().to_owned()] {
+        std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o700)).unwrap();
+    }
+}
+
+#[test]
+fn memories_are_readable_by_their_owner_alone() {
+    let home = Home::new();
+    std::fs::remove_dir(home.data()).unwrap();
+    home.serve(&home.dir("project")).save("s", "1", "something");
+    for folder in [home.data(), home.store().parent().unwrap().to_owned()] {
+        let mode = std::fs::metadata(&folder).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700, "{folder:?}");
+    }
+}
+
+#[test]
+fn a_model_that_is_truncated_or_another_means_search_by_words_and_a_notice() {
+    let home = Home::new();
+    let project = home.dir("project");
+    home.serve(&project).save("s", "1", "the durian smells");
+    let folder = home.dir("models/all-MiniLM-L6-v2");
+    std::fs::write(folder.join("weights.tiro"), "cut short").unwrap();
+    let (text, found) = home.serve(&project).both("search_project_memory", json!({"query": "durian"}));
+    assert_eq!(found["hits"][0]["source_id"], "1");
+    let notice = found["notices"][0].as_str().unwrap();
+    assert!(notice.contains("lexical search only") && notice.contains("tiro model install"), "{notice}");
+    assert!(text.contains("lexical search only"));
+    assert_eq!(found["pending"], 1, "what isn't embedded is told");
+    let ran = home.run(&project, &["index"]);
+    assert!(!ran.is_ok && ran.stderr.contains("tiro model install"), "{ran:?}");
+}
+
+#[test]
+fn without_a_home_the_data_directory_must_be_named() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let named = home.tiro(&project, &["stats"]).env_remove("HOME").output().unwrap();
+    assert!(named.status.success(), "{named:?}");
+    let unnamed =
+        home.tiro(&project, &["stats"]).env("HOME", "").env_remove("TIRO_DATA_DIR").output().unwrap();
+    let told = String::from_utf8_lossy(&unnamed.stderr).into_owned();
+    assert!(unnamed.status.success() || told.contains("TIRO_DATA_DIR"), "{told}");
+}
+
+#[test]
+fn wrong_usage_of_the_command_line_is_told_apart_from_failure() {
+    let home = Home::new();
+    let project = home.dir("project");
+    for (args, code) in
+        [(&["serch", "x"][..], 2), (&["search"], 2), (&["search", "x", "--k", "0"], 1), (&["undo"], 1)]
+    {
+        let output = home.tiro(&project, args).output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {output:?}");
+        assert!(output.stdout.is_empty() && !output.stderr.is_empty(), "{args:?}: {output:?}");
+    }
+}

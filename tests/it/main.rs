@@ -1,0 +1,16 @@
+//! The promises of Tiro, one file each, kept by the real program: most tests talk to `tiro serve` over its stdin and
+//! stdout, in a home of their own that holds no model, so that search is by words and the same everywhere.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests run `git` and the program itself, and read the environment"
+)]
+
+mod answers;
+mod bad_input;
+mod harness;
+mod never_over_budget;
+mod redaction;
+mod remembers;
+mod scopes;
+mod survives;
+mod tidy;

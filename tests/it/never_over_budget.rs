@@ -1,0 +1,127 @@
+//! No answer is over its budget, counted exactly; what a client is told before it asks anything is small too.
+
+use std::cell::RefCell;
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::{Value, json};
+use tiro::tokens::Tokenizer;
+
+use crate::harness::{Home, Server};
+
+fn exact(text: &str) -> usize {
+    Tokenizer::O200k.count(text).count
+}
+
+/// Texts that count badly: runs of white space and of one sign, scripts without spaces, code, escapes, long words.
+fn text() -> impl Strategy<Value = String> {
+    let part = prop_oneof![
+        "[a-z]{1,12} pear ",
+        "(pear |quince |plum ){1,60}",
+        " {1,40}pear\n{1,20}",
+        "[語字漢문자ไทยمرحبا]{1,40} pear ",
+        "pear [\u{200b}\u{202e}\u{0}-\u{1f}👩🏽💻]{1,20}",
+        "fn pear\\(x: u8\\) -> u8 \\{ x \\+ [0-9]{1,20} \\}\n",
+        "[a-zA-Z0-9+/]{50,300} pear ",
+        "\\[/data [0-9a-f]{16}\\] pear \\\\u\\{202e\\}",
+    ];
+    prop::collection::vec(part, 1..25).prop_map(|parts| parts.concat())
+}
+
+#[derive(Debug, Clone)]
+struct Question {
+    query: String,
+    k: usize,
+    max_tokens: usize,
+}
+
+fn question() -> impl Strategy<Value = Question> {
+    let query = prop_oneof![
+        "pear",
+        "(pear|quince|plum|fn)( [a-z]{1,8}){0,4}",
+        "[語字 a-z]{1,20}x",
+        "nothing-of-the-kind"
+    ];
+    let max_tokens = prop_oneof![100usize..200, 200usize..3000];
+    (query, 1usize..=50, max_tokens).prop_map(|(query, k, max_tokens)| Question { query, k, max_tokens })
+}
+
+/// Checks an answer against the budget and returns its data.
+fn check(
+    server: &mut Server,
+    tool: &str,
+    arguments: Value,
+    max_tokens: usize,
+) -> Result<Value, TestCaseError> {
+    let (text, data) = server.both(tool, arguments.clone());
+    let (count, told) = (exact(&text), data["tokens_used"].as_u64().unwrap() as usize);
+    prop_assert!(count <= max_tokens, "{tool} {arguments}: {count} tokens, {max_tokens} allowed: {text}");
+    prop_assert!(told >= count && told <= max_tokens, "{tool} {arguments}: told {told}, are {count}: {text}");
+    Ok(data)
+}
+
+#[test]
+fn an_answer_is_never_over_its_budget() {
+    let home = Home::new();
+    let server = RefCell::new(home.serve(&home.dir("project")));
+    let session = RefCell::new(0);
+    let cases = (prop::collection::vec(text(), 1..12), prop::collection::vec(question(), 1..6));
+    let config = Config { cases: 24, failure_persistence: None, max_shrink_iters: 60, ..Config::default() };
+    let checked = TestRunner::new(config).run(&cases, |(texts, questions)| {
+        let server = &mut *server.borrow_mut();
+        *session.borrow_mut() += 1;
+        let name = format!("s{}", session.borrow());
+        let messages: Vec<Value> = texts.iter().map(|text| json!({"role": "user", "text": text})).collect();
+        server.data("save_messages", json!({"session_id": name, "messages": messages}));
+        for Question { query, k, max_tokens } in questions {
+            let arguments = json!({"query": query, "k": k, "max_tokens": max_tokens});
+            let found = check(server, "search_project_memory", arguments, max_tokens)?;
+            let hits = found["hits"].as_array().unwrap();
+            let dropped = found["dropped"].as_u64().unwrap() as usize;
+            prop_assert_eq!(found["truncated"].as_bool().unwrap(), dropped > 0);
+            prop_assert!(hits.len() + dropped <= k);
+            let max_tokens = max_tokens.max(150);
+            for hit in hits.iter().take(2) {
+                let arguments = json!({"id": hit["id"], "max_tokens": max_tokens});
+                let page = check(server, "expand_detail", arguments, max_tokens)?;
+                if let Some(cursor) = page["next_cursor"].as_str() {
+                    let arguments = json!({"id": hit["id"], "max_tokens": max_tokens, "cursor": cursor});
+                    check(server, "expand_detail", arguments, max_tokens)?;
+                }
+            }
+        }
+        Ok(())
+    });
+    if let Err(failure) = checked {
+        panic!("{failure}");
+    }
+}
+
+#[test]
+fn a_session_as_a_resource_is_bounded() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    let messages: Vec<Value> =
+        (0..300).map(|n| json!({"role": "user", "text": format!("{n} {}", "語 word ".repeat(60))})).collect();
+    server.data("save_messages", json!({"session_id": "long", "messages": messages}));
+    let read = server.request("resources/read", json!({"uri": "tiro://session/long"}));
+    let text = read["result"]["contents"][0]["text"].as_str().unwrap();
+    assert!(exact(text) <= 20_000, "{}", exact(text));
+    assert!(text.contains("did not fit") && text.contains("299 語"));
+}
+
+#[test]
+fn the_list_of_tools_is_small() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    let listed = server.request("tools/list", json!({}));
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    assert_eq!(tools.len(), 7);
+    for tool in tools {
+        let called = json!({"description": tool["description"], "inputSchema": tool["inputSchema"]});
+        let cost = exact(&called.to_string());
+        assert!(cost <= 200, "{}: {cost} tokens", tool["name"]);
+    }
+    let whole = exact(&listed["result"].to_string());
+    assert!(whole <= 5000, "{whole} tokens");
+}

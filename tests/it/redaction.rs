@@ -1,0 +1,128 @@
+//! No secret reaches a disk, an answer or a log, wherever in a call it stands.
+
+use serde_json::{Value, json};
+
+use crate::harness::Home;
+
+/// Returns a character of `alphabet` for each place, always the same and without a pattern that looks made up.
+fn noise(alphabet: &str, length: usize, mut state: u64) -> String {
+    let alphabet: Vec<char> = alphabet.chars().collect();
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        alphabet[(state >> 33) as usize % alphabet.len()]
+    };
+    (0..length).map(|_| next()).collect()
+}
+
+const LETTERS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
+
+/// Secrets of several kinds, with what stands around them: the text, and what of it must not be seen again.
+///
+/// They are put together here, so that no scanner of sources takes this file for a leak.
+fn secrets() -> Vec<(String, String)> {
+    let mut secrets = Vec::new();
+    let mut add = |before: &str, secret: String, after: &str| {
+        secrets.push((format!("{before}{secret}{after}"), secret));
+    };
+    add("", ["AK", "IA"].concat() + &noise("ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", 16, 1), "");
+    add("use ", ["gh", "p_"].concat() + &noise(LETTERS, 36, 2), " to push");
+    add(
+        "",
+        ["xo", "xb-"].concat()
+            + &noise("0123456789", 12, 3)
+            + "-"
+            + &noise("0123456789", 12, 4)
+            + "-"
+            + &noise(LETTERS, 24, 5),
+        "",
+    );
+    add("stripe: ", ["sk_", "live_"].concat() + &noise(LETTERS, 24, 6), ".");
+    add("", ["gl", "pat-"].concat() + &noise(LETTERS, 20, 7), "");
+    let jwt = ["ey", "JhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9"].concat();
+    add("", format!("{jwt}.eyJzdWIiOiIxMjM0NTY3ODkwIn0.{}", noise(LETTERS, 43, 8)), "");
+    add("postgres://admin:", noise(LETTERS, 18, 9), "@db.example.org:5432/app");
+    add("password = \"", noise(LETTERS, 22, 10), "\"");
+    let body: Vec<String> = (0..5).map(|n| noise(LETTERS, 64, 11 + n)).collect();
+    let line = |word: &str| format!("-----{word} RSA PRIVATE KEY-----");
+    secrets.push((format!("{}\n{}\n{}", line("BEGIN"), body.join("\n"), line("END")), body[2].clone()));
+    secrets
+}
+
+#[test]
+fn a_secret_is_nowhere_but_in_the_call() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    repo.commit("a.txt", "a\n", "Begin");
+    for (text, _) in secrets() {
+        repo.commit(
+            "config.rs",
+            &format!("fn config() {{\n    // {text}\n}}\n"),
+            &format!("Configure it\n\n{text}"),
+        );
+    }
+    let mut said = vec![home.run(&repo.path, &["import", "git", "--json"]).stdout];
+    let mut server = home.serve(&repo.path);
+    for (n, (text, _)) in secrets().iter().enumerate() {
+        // A name may have 500 bytes; a whole key has more.
+        let short = if text.len() < 400 { text.as_str() } else { "Eve" };
+        let message = json!({
+            "id": format!("id {n}"), "role": "user", "speaker": short,
+            "text": format!("the marmalade key is {text} and no other"),
+        });
+        said.push(
+            server.call("save_messages", json!({"session_id": "keys", "messages": [message]})).to_string(),
+        );
+        let fact = json!({"text": format!("marmalade {n}: {text}"), "topic": short, "source": short});
+        said.push(server.call("store_memory", fact).to_string());
+        let owners = json!({"text": format!("marmalade of the owner {n}: {text}"), "scope": "owner"});
+        said.push(server.call("store_memory", owners).to_string());
+    }
+    for query in ["marmalade key", "marmalade owner", "configure"] {
+        let found =
+            server.call("search_project_memory", json!({"query": query, "k": 50, "max_tokens": 20_000}));
+        for hit in found["structuredContent"]["hits"].as_array().unwrap() {
+            said.push(server.call("expand_detail", json!({"id": hit["id"]})).to_string());
+        }
+        said.push(found.to_string());
+    }
+    assert!(said.iter().any(|text| text.contains("[REDACTED:")), "the texts are there, without the secrets");
+    said.push(server.request("resources/read", json!({"uri": "tiro://session/keys"})).to_string());
+    said.push(server.call("list_sessions", json!({})).to_string());
+    said.push(server.end());
+    for args in [&["export"][..], &["sessions"], &["stats"], &["search", "marmalade", "--k", "50"]] {
+        let ran = home.run(&repo.path, args);
+        said.extend([ran.stdout, ran.stderr]);
+    }
+    for (text, secret) in secrets() {
+        assert_eq!(home.files_with(&secret), Vec::<std::path::PathBuf>::new(), "{text}");
+        let leak = said.iter().find(|said| said.contains(&secret));
+        assert!(leak.is_none(), "{text} came back in {}", leak.unwrap());
+    }
+}
+
+/// A conversation can be named after whatever an agent has at hand; its name is stored, listed and indexed.
+#[test]
+fn a_secret_in_the_name_of_a_conversation_is_replaced_there_too() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    let (_, secret) = secrets().swap_remove(1);
+    let name = format!("debug {secret}");
+    let messages = json!([{"id": "1", "role": "user", "text": "the tangerine rolls"}]);
+    let mut said: Vec<Value> =
+        vec![server.call("save_messages", json!({"session_id": name, "messages": messages}))];
+    said.push(server.call("store_memory", json!({"text": "tangerines roll", "session_id": name})));
+    said.push(server.call("list_sessions", json!({})));
+    said.push(server.call("search_project_memory", json!({"query": "tangerine"})));
+    let narrowed = server.call("search_project_memory", json!({"query": "tangerine", "sessions": [name]}));
+    assert_eq!(
+        narrowed["structuredContent"]["hits"].as_array().unwrap().len(),
+        2,
+        "its own name still finds it"
+    );
+    said.push(narrowed);
+    said.push(server.call("forget_context", json!({"session_id": name})));
+    assert_eq!(said.last().unwrap()["structuredContent"]["count"], 2);
+    let log = server.end();
+    assert!(!log.contains(&secret) && said.iter().all(|said| !said.to_string().contains(&secret)));
+    assert_eq!(home.files_with(&secret), Vec::<std::path::PathBuf>::new());
+}

@@ -1,0 +1,363 @@
+//! What was said and committed is found again and cited, once, by whoever may, until it is forgotten.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Home, strings};
+
+/// A word that stands nowhere else: random, so that no index or file of another run can hold it.
+fn token() -> String {
+    let folder = tempfile::Builder::new().prefix("zq").rand_bytes(16).tempdir().unwrap();
+    folder.path().file_name().unwrap().to_string_lossy().to_lowercase()
+}
+
+#[test]
+fn a_token_planted_in_a_commit_and_in_a_conversation_is_found_after_a_restart() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    let (committed, said) = (token(), token());
+    repo.commit("a.txt", "a\n", "Begin");
+    let sha = repo.commit("b.txt", "b\n", &format!("Call the retry budget {committed}\n\nIt was unnamed."));
+    let mut server = home.serve(&repo.path);
+    server.save("naming", "u-17", &format!("let us call the cache {said} from now on"));
+    assert!(!server.end().contains(&said), "logs never hold the text of a memory");
+    let imported = home.json(&repo.path, &["import", "git"]);
+    assert_eq!(imported["imported"], 2);
+
+    let mut server = home.serve(&repo.path);
+    let (text, found) =
+        server.both("search_project_memory", json!({"query": format!("who named {committed}?")}));
+    let hit = &found["hits"][0];
+    assert_eq!((&hit["source_id"], &hit["commit"]), (&json!(sha), &json!(sha)));
+    assert_eq!((&hit["kind"], &hit["speaker"]), (&json!("commit"), &json!("Ada")));
+    assert!(hit["text"].as_str().unwrap().contains(&committed));
+    assert!(
+        text.contains(&committed) && text.contains(&sha[..7]) && text.contains(hit["id"].as_str().unwrap())
+    );
+
+    let (text, found) = server.both("search_project_memory", json!({"query": said}));
+    let hit = &found["hits"][0];
+    assert_eq!((&hit["source_id"], &hit["session_id"]), (&json!("u-17"), &json!("naming")));
+    assert_eq!((&hit["kind"], &hit["provenance"]), (&json!("message"), &json!("user_said")));
+    assert!(text.contains(&said) && text.contains("naming"));
+    assert_eq!(found["hits"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn what_is_said_twice_is_stored_once() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    let said =
+        |text: &str| json!({"session_id": "s", "messages": [{"id": "1", "role": "user", "text": text}]});
+    let first = server.data("save_messages", said("the first wording"));
+    assert_eq!((&first["saved"], &first["already_stored"]), (&json!(1), &json!(0)));
+    let again = server.data("save_messages", said("the first wording"));
+    assert_eq!(
+        (&again["saved"], &again["already_stored"], &again["ids"]),
+        (&json!(0), &json!(1), &first["ids"])
+    );
+    let other = server.data("save_messages", said("the second wording"));
+    assert_eq!((&other["saved"], &other["conflicts"]), (&json!(0), &json!(["1"])));
+    let hits = server.search("wording");
+    assert_eq!(strings(&hits, "text"), ["the first wording"]);
+
+    let nameless = json!([{"role": "user", "text": "hello"}, {"role": "assistant", "text": "hello"}]);
+    let nameless = server.data("save_messages", json!({"session_id": "t", "messages": nameless}));
+    assert_eq!(nameless["saved"], 2);
+    assert!(nameless["notices"][0].as_str().unwrap().contains("have no id"), "{nameless}");
+
+    let fact = json!({"text": "the port is 8123", "type": "decision"});
+    let stored = server.data("store_memory", fact.clone());
+    let again = server.data("store_memory", fact);
+    assert_eq!(
+        (&stored["stored"], &again["stored"], &again["id"]),
+        (&json!(true), &json!(false), &stored["id"])
+    );
+    assert_eq!(server.search("port 8123").len(), 1);
+}
+
+#[test]
+fn what_belongs_to_the_owner_is_seen_from_every_project_and_says_so() {
+    let home = Home::new();
+    let mut one = home.serve(&home.dir("one"));
+    one.data("store_memory", json!({"text": "the user prefers tabs", "scope": "owner"}));
+    one.data("store_memory", json!({"text": "this project prefers spaces"}));
+    let mut two = home.serve(&home.dir("two"));
+    let hits = two.search("prefers");
+    assert_eq!(strings(&hits, "text"), ["the user prefers tabs"]);
+    assert_eq!(hits[0]["scope"], "owner");
+    let hits = two.hits(json!({"query": "prefers", "sessions": ["any"]}));
+    assert!(hits.is_empty(), "it belongs to no session");
+}
+
+#[test]
+fn an_import_adds_what_is_new_and_a_rebased_commit_stays_one_memory() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    repo.commit("a.txt", "a\n", "Begin the trunk");
+    repo.git(&["checkout", "-q", "-b", "topic"]);
+    let before = repo.commit("topic.txt", "work\n", "Add the grommet to the sprocket");
+    repo.git(&["checkout", "-q", "main"]);
+    repo.commit("b.txt", "b\n", "Go on with the trunk");
+    assert_eq!(home.json(&repo.path, &["import", "git"])["imported"], 3);
+    assert_eq!(home.json(&repo.path, &["import", "git"])["imported"], 0);
+
+    // The author's time stays; the committer's is another, and so is the id.
+    repo.git_at(&["rebase", "-q", "main", "topic"], 1_700_009_000);
+    let rebased = repo.head();
+    repo.git(&["checkout", "-q", "-b", "release", "main~1"]);
+    repo.git_at(&["cherry-pick", &rebased], 1_700_019_000);
+    let picked = repo.head();
+    assert!(before != rebased && rebased != picked);
+    let again = home.json(&repo.path, &["import", "git"]);
+    assert_eq!((&again["imported"], &again["already_stored"]), (&json!(0), &json!(2)));
+    let mut server = home.serve(&repo.path);
+    let hits = server.search("grommet sprocket");
+    assert_eq!((hits.len(), &hits[0]["source_id"]), (1, &json!(before)));
+}
+
+#[test]
+fn a_commit_comes_with_the_conversation_that_led_to_it() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    repo.commit("a.txt", "a\n", "Begin");
+    let mut server = home.serve(&repo.path);
+    server.save("flux", "1", "the capacitor overheats, shall we throttle the flux?");
+    let sha =
+        repo.commit("b.txt", "b\n", "Throttle the flux capacitor\n\nThrottle flux throttle flux capacitor.");
+    home.json(&repo.path, &["import", "git"]);
+    let hits = server.search("throttle flux capacitor");
+    assert_eq!(strings(&hits, "kind"), ["message", "commit"], "the conversation says why and stands first");
+    assert_eq!((&hits[1]["conversations"], &hits[1]["source_id"]), (&json!(["flux"]), &json!(sha)));
+}
+
+/// A project with a repository on two branches, three conversations over three days and a decision about a file.
+fn varied() -> (Home, crate::harness::Server) {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    repo.commit("src/engine/valve.rs", "fn valve() {}\n", "Add the quince valve");
+    home.json(&repo.path, &["import", "git"]);
+    repo.git(&["checkout", "-q", "-b", "side"]);
+    repo.commit("docs/valve.md", "# Valve\n", "Describe the quince valve");
+    home.json(&repo.path, &["import", "git"]);
+    let mut server = home.serve(&repo.path);
+    for day in 1..=3 {
+        let text = format!("quince talk of day {day}");
+        let message =
+            json!({"id": "1", "role": "user", "text": text, "time": format!("2026-03-0{day}T12:00:00Z")});
+        server.data("save_messages", json!({"session_id": format!("day-{day}"), "messages": [message]}));
+    }
+    let decision =
+        json!({"text": "the quince valve stays shut", "type": "decision", "source": "src/engine/valve.rs"});
+    server.data("store_memory", decision);
+    (home, server)
+}
+
+#[test]
+fn a_search_is_narrowed_before_it_searches() {
+    let (_home, mut server) = varied();
+    let cases = [
+        (json!({}), 6),
+        (json!({"kinds": ["commit"]}), 2),
+        (json!({"kinds": ["message", "decision"]}), 4),
+        (json!({"sessions": ["day-1", "day-3"]}), 2),
+        (json!({"path": "src/engine"}), 2),
+        (json!({"path": "src/engine/valve.rs"}), 2),
+        (json!({"path": "src/eng"}), 0),
+        (json!({"branch": "side", "kinds": ["commit"]}), 1),
+        (json!({"branch": "nowhere"}), 0),
+        (json!({"since": "2026-03-02", "until": "2026-03-03", "kinds": ["message"]}), 1),
+        (json!({"since": "2026-03-02T12:00:00Z", "kinds": ["message"]}), 2),
+        (json!({"until": "2026-03-02T12:00:00Z", "kinds": ["message"]}), 1),
+    ];
+    for (mut arguments, count) in cases {
+        arguments["query"] = json!("quince");
+        let hits = server.hits(arguments.clone());
+        assert_eq!(hits.len(), count, "{arguments}: {:?}", strings(&hits, "text"));
+    }
+}
+
+#[test]
+fn pages_have_no_gaps_and_no_repeats() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    let message =
+        |n: usize| json!({"id": n.to_string(), "role": "user", "text": format!("plum {n} {}", token())});
+    let messages: Vec<Value> = (0..23).map(message).collect();
+    server.data("save_messages", json!({"session_id": "s", "messages": messages}));
+    let mut seen: Vec<String> = Vec::new();
+    let mut arguments = json!({"query": "plum", "k": 5, "max_tokens": 5000});
+    loop {
+        let page = server.data("search_project_memory", arguments.clone());
+        seen.extend(strings(page["hits"].as_array().unwrap(), "source_id"));
+        match page["next_cursor"].as_str() {
+            Some(cursor) => arguments["cursor"] = json!(cursor),
+            None => break,
+        }
+    }
+    let whole = server.hits(json!({"query": "plum", "k": 50, "max_tokens": 5000}));
+    assert_eq!(seen, strings(&whole, "source_id"));
+    assert_eq!(seen.len(), 23);
+    seen.sort();
+    seen.dedup();
+    assert_eq!(seen.len(), 23);
+}
+
+#[test]
+fn a_long_text_comes_back_whole_in_pages() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    let text: String = (0..900).map(|n| format!("Line {n} of the tale, naïve 語 \u{202e}{n}.\n")).collect();
+    let id = server.save("tale", "1", &text);
+    let (mut read, mut pages) = (String::new(), 0);
+    let mut arguments = json!({"id": id, "max_tokens": 1000});
+    loop {
+        let page = server.data("expand_detail", arguments.clone());
+        read += page["text"].as_str().unwrap();
+        pages += 1;
+        match page["next_cursor"].as_str() {
+            Some(cursor) => arguments["cursor"] = json!(cursor),
+            None => break,
+        }
+    }
+    assert!(pages > 5, "{pages} pages");
+    assert_eq!(
+        read,
+        text.replace('\u{202e}', "\\u{202e}"),
+        "the override is written out, the rest is verbatim"
+    );
+}
+
+#[test]
+fn a_marked_memory_ranks_before_its_equals() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    let ids: Vec<String> =
+        (0..3).map(|n| server.save(&format!("s{n}"), "1", &format!("the walrus sings {n}"))).collect();
+    let last = server.search("walrus sings")[2]["id"].clone();
+    assert!(ids.contains(&last.as_str().unwrap().to_owned()));
+    let marked = server.data("mark_important", json!({"ids": [last, "m0000000000000"]}));
+    assert_eq!((&marked["ids"], &marked["unknown"]), (&json!([last]), &json!(["m0000000000000"])));
+    let hits = server.search("walrus sings");
+    assert_eq!(hits[0]["id"], last);
+    assert!(hits[0]["score_parts"]["importance"].as_f64().unwrap() > 0.0);
+    server.data("mark_important", json!({"ids": [last], "important": false}));
+    assert_eq!(server.search("walrus sings")[2]["id"], last);
+}
+
+#[test]
+fn what_is_forgotten_is_gone_until_it_is_undone() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    let sha = repo.commit("a.txt", "a\n", "Paint the zeppelin");
+    home.json(&repo.path, &["import", "git"]);
+    let mut server = home.serve(&repo.path);
+    let id = server.save("one", "1", "a zeppelin in session one");
+    server.save("two", "1", "a zeppelin in session two");
+    server.save("two", "2", "another zeppelin in session two");
+    let selections = [
+        (json!({"ids": [id]}), 1),
+        (json!({"session_id": "two"}), 2),
+        (json!({"source": sha}), 1),
+        (json!({"query": "zeppelin"}), 4),
+    ];
+    for (selection, count) in selections {
+        let mut dry = selection.clone();
+        dry["dry_run"] = json!(true);
+        let would = server.data("forget_context", dry);
+        assert_eq!((&would["done"], &would["count"]), (&json!("would_forget"), &json!(count)), "{selection}");
+        assert_eq!(server.search("zeppelin").len(), 4, "a dry run changes nothing");
+
+        let forgotten = server.data("forget_context", selection.clone());
+        assert_eq!((&forgotten["count"], &forgotten["ids"]), (&would["count"], &would["ids"]), "{selection}");
+        let left = server.search("zeppelin");
+        assert_eq!(left.len(), 4 - count, "{selection}");
+        for id in forgotten["ids"].as_array().unwrap() {
+            assert!(server.error("expand_detail", json!({"id": id})).contains(id.as_str().unwrap()));
+        }
+        let undone = server.data("forget_context", json!({"undo": forgotten["operation"]}));
+        assert_eq!((&undone["done"], &undone["count"]), (&json!("undone"), &json!(count)));
+        assert_eq!(server.search("zeppelin").len(), 4, "{selection}");
+    }
+    server.error("forget_context", json!({"undo": "f00"}));
+}
+
+#[test]
+fn what_is_purged_is_nowhere_on_disk_and_does_not_come_back() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    let (committed, said, stored) = (token(), token(), token());
+    repo.commit("a.txt", "a\n", &format!("Mention {committed}"));
+    home.json(&repo.path, &["import", "git"]);
+    let mut server = home.serve(&repo.path);
+    server.save("s", "1", "before");
+    server.save("s", "2", &format!("a word that must go: {said}"));
+    server.save("s", "3", "after");
+    server.data("store_memory", json!({"text": format!("so must {stored}"), "scope": "owner"}));
+    // The words are in the index and in neighbours' context, found and read, before they are purged.
+    for word in [&committed, &said, &stored] {
+        let id = server.search(word)[0]["id"].clone();
+        server.text("expand_detail", json!({"id": id}));
+        assert!(!home.files_with(word).is_empty(), "the search of the files finds what is there");
+        let purged = server.data("forget_context", json!({"ids": [id], "purge": true}));
+        assert_eq!((&purged["done"], &purged["count"]), (&json!("purged"), &json!(1)));
+        assert!(server.search(word).is_empty());
+        assert_eq!(home.files_with(word), Vec::<std::path::PathBuf>::new());
+    }
+    server.error("forget_context", json!({"undo": "last"}));
+
+    let again = home.json(&repo.path, &["import", "git"]);
+    assert_eq!(again["imported"], 0, "{again}");
+    let message = json!({"id": "2", "role": "user", "text": format!("a word that must go: {said}")});
+    let again = server.data("save_messages", json!({"session_id": "s", "messages": [message]}));
+    assert_eq!((&again["saved"], &again["forgotten"]), (&json!(0), &json!(1)));
+    assert!(server.search(&committed).is_empty() && server.search(&said).is_empty());
+    for word in [&committed, &said, &stored] {
+        assert_eq!(home.files_with(word), Vec::<std::path::PathBuf>::new());
+    }
+}
+
+#[test]
+fn a_session_and_a_memory_are_read_as_resources() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    let id = server.save("a session/with §", "1", "the lighthouse blinks");
+    let listed = server.request("resources/list", json!({}));
+    let uri = listed["result"]["resources"][0]["uri"].as_str().unwrap().to_owned();
+    for uri in [uri, format!("tiro://memory/{id}")] {
+        let read = server.request("resources/read", json!({"uri": uri}));
+        let text = read["result"]["contents"][0]["text"].as_str().unwrap_or_else(|| panic!("{read}"));
+        assert!(text.contains("the lighthouse blinks"), "{uri}: {text}");
+    }
+}
+
+/// With a model a question finds what shares no word with it; without one the test says so and passes.
+#[test]
+fn a_model_finds_by_meaning() {
+    let Some(models) = std::env::var_os("TIRO_MODEL_DIR") else {
+        eprintln!("skipped: no model (TIRO_MODEL_DIR is not set)");
+        return;
+    };
+    let home = Home::new();
+    let project = home.dir("project");
+    let listed =
+        home.tiro(&project, &["model", "list", "--json"]).env("TIRO_MODEL_DIR", &models).output().unwrap();
+    let listed = String::from_utf8_lossy(&listed.stdout).into_owned();
+    if !listed.contains("MiniLM") {
+        eprintln!("skipped: no model in {models:?}");
+        return;
+    }
+    let start = || {
+        let mut command = home.tiro(&project, &["serve"]);
+        command.env("TIRO_MODEL_DIR", &models);
+        crate::harness::Server::start(command)
+    };
+    let mut server = start();
+    server.save("pets", "1", "our kitten sleeps on the sofa all day");
+    server.save("cars", "1", "the engine of the lorry needs oil");
+    server.end();
+    let indexed = home.tiro(&project, &["index"]).env("TIRO_MODEL_DIR", &models).output().unwrap();
+    assert!(indexed.status.success(), "{indexed:?}");
+    let hits = start().search("where does the cat nap?");
+    assert_eq!(hits[0]["session_id"], "pets");
+    assert!(hits[0]["score_parts"]["semantic"].as_f64().unwrap() > 0.0);
+}

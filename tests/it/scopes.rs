@@ -1,0 +1,249 @@
+//! Nothing is seen from another project or installation, and a repository keeps its memory wherever it goes.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Home, Repo, Server, strings};
+
+/// Saves one message that says where it was said.
+fn plant(home: &Home, place: &std::path::Path, text: &str) -> String {
+    home.serve(place).save("s", "1", text)
+}
+
+fn texts(server: &mut Server) -> Vec<String> {
+    let mut texts = strings(&server.search("pomelo"), "text");
+    texts.sort();
+    texts
+}
+
+fn texts_at(home: &Home, place: &std::path::Path) -> Vec<String> {
+    texts(&mut home.serve(place))
+}
+
+/// Whatever is asked in one project by what is known of another, nothing of the other's text comes back.
+#[test]
+fn nothing_is_seen_from_another_project_or_installation() {
+    let (home, other_home) = (Home::new(), Home::new());
+    let (here, there) = (home.dir("here"), home.dir("there"));
+    let secret = "pomelo-of-the-others";
+    let mut foreign = home.serve(&there);
+    let mut foreign_ids = vec![foreign.save("theirs", "their-1", &format!("{secret} one"))];
+    let messages: Vec<Value> = (0..30)
+        .map(|n| json!({"id": format!("m{n}"), "role": "user", "text": format!("{secret} {n}")}))
+        .collect();
+    foreign.data("save_messages", json!({"session_id": "theirs", "messages": messages}));
+    let decided =
+        foreign.data("store_memory", json!({"text": format!("{secret} decided"), "type": "decision"}));
+    foreign_ids.push(decided["id"].as_str().unwrap().to_owned());
+    let page = foreign.data("search_project_memory", json!({"query": secret, "k": 2}));
+    let cursor = page["next_cursor"].clone();
+    assert!(cursor.is_string());
+    // The same owner in another installation.
+    foreign_ids.push(plant(&other_home, &other_home.dir("far"), &format!("{secret} far")));
+
+    let mut server = home.serve(&here);
+    server.save("ours", "1", "a pomelo of ours");
+    server.save("theirs", "1", "a pomelo in a conversation of the same name");
+    let mut calls = vec![
+        ("list_sessions", json!({})),
+        ("search_project_memory", json!({"query": secret, "k": 50})),
+        ("search_project_memory", json!({"query": secret, "sessions": ["theirs"]})),
+        ("search_project_memory", json!({"query": secret, "cursor": cursor})),
+        ("search_project_memory", json!({"query": "their-1 one decided far"})),
+        ("forget_context", json!({"source": "their-1"})),
+        ("forget_context", json!({"query": secret, "dry_run": true})),
+        ("forget_context", json!({"undo": "last"})),
+        ("store_memory", json!({"text": "refers", "references": foreign_ids})),
+    ];
+    for id in &foreign_ids {
+        calls.push(("expand_detail", json!({"id": id})));
+        calls.push(("expand_detail", json!({"id": id, "cursor": "1", "before": 20, "after": 20})));
+        calls.push(("mark_important", json!({"ids": [id]})));
+        calls.push(("forget_context", json!({"ids": [id], "purge": true})));
+    }
+    for (tool, arguments) in calls {
+        let asked = arguments.to_string();
+        let answer = server.call(tool, arguments).to_string();
+        assert!(!answer.contains(secret), "{tool} {asked}: {answer}");
+    }
+    let mut uris: Vec<String> = foreign_ids.iter().map(|id| format!("tiro://memory/{id}")).collect();
+    uris.extend(["tiro://session/theirs", "tiro://session/s", "tiro://memory/../there"].map(String::from));
+    for uri in uris {
+        let answer = server.request("resources/read", json!({"uri": uri})).to_string();
+        assert!(!answer.contains(secret), "{uri}: {answer}");
+    }
+    let listed = server.request("resources/list", json!({})).to_string();
+    assert!(!listed.contains(secret));
+    // Nor was anything of the others marked or forgotten.
+    let theirs = foreign.hits(json!({"query": secret, "k": 50, "max_tokens": 20_000}));
+    assert_eq!(theirs.len(), 32);
+    assert!(theirs.iter().all(|hit| hit["score_parts"]["importance"] == 0.0));
+}
+
+fn copy(from: &std::path::Path, to: &std::path::Path) {
+    assert!(std::process::Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
+}
+
+#[test]
+fn a_copied_repository_gets_a_memory_of_its_own_and_a_moved_one_keeps_it() {
+    let home = Home::new();
+    let repo = home.repo("origin");
+    repo.commit("a.txt", "a\n", "Begin");
+    plant(&home, &repo.path, "a pomelo in the original");
+    let (copied, moved) = (home.path().join("copied"), home.path().join("moved"));
+    copy(&repo.path, &copied);
+    assert_eq!(texts_at(&home, &copied), [""; 0], "a copy starts anew while the original stands");
+    plant(&home, &copied, "a pomelo in the copy");
+    std::fs::rename(&repo.path, &moved).unwrap();
+    assert_eq!(texts_at(&home, &moved), ["a pomelo in the original"]);
+    assert_eq!(texts_at(&home, &copied), ["a pomelo in the copy"]);
+    assert_eq!(home.json(&moved, &["projects", "list"])["projects"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn worktrees_and_folders_of_a_repository_share_its_memory() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    repo.commit("deep/er/a.txt", "a\n", "Begin");
+    repo.git(&["worktree", "add", "-q", "../worktree", "-b", "side"]);
+    plant(&home, &repo.path, "a pomelo");
+    for place in [repo.path.join("deep/er"), home.path().join("worktree"), repo.path.join(".git")] {
+        assert_eq!(texts_at(&home, &place), ["a pomelo"], "{place:?}");
+    }
+}
+
+/// Each process used to register the directory under an id of its own, and all but the last wrote to a store that
+/// nobody found again.
+#[test]
+fn processes_that_meet_in_a_new_directory_share_one_memory() {
+    const WRITERS: usize = 4;
+    let home = Home::new();
+    for place in [home.dir("plain"), home.repo("repository").path] {
+        let start = std::sync::Barrier::new(WRITERS);
+        std::thread::scope(|scope| {
+            for writer in 0..WRITERS {
+                let (home, place, start) = (&home, &place, &start);
+                scope.spawn(move || {
+                    let mut server = home.serve(place);
+                    start.wait();
+                    server.save(&format!("s{writer}"), "1", &format!("a pomelo of {writer}"));
+                });
+            }
+        });
+        assert_eq!(texts_at(&home, &place).len(), WRITERS, "{place:?}");
+    }
+}
+
+#[test]
+fn repositories_and_directories_of_one_name_do_not_collide() {
+    let home = Home::new();
+    let places = [home.repo("one/app").path, home.repo("two/app").path, home.dir("three/app")];
+    for (n, place) in places.iter().enumerate() {
+        plant(&home, place, &format!("a pomelo in {n}"));
+    }
+    for (n, place) in places.iter().enumerate() {
+        assert_eq!(texts_at(&home, place), [format!("a pomelo in {n}")]);
+    }
+    let told = home.run(&places[0], &["projects", "merge", "app", "app"]);
+    assert!(!told.is_ok && told.stderr.contains("app"), "an ambiguous name is no project: {told:?}");
+}
+
+#[test]
+fn the_root_and_the_home_are_refused_with_a_way_out() {
+    let home = Home::new();
+    let the_home = home.dir("home");
+    for place in [std::path::Path::new("/"), &the_home] {
+        let mut server = home.serve(place);
+        assert_eq!(server.request("tools/list", json!({}))["result"]["tools"].as_array().unwrap().len(), 7);
+        for (tool, arguments) in [
+            ("search_project_memory", json!({"query": "x"})),
+            ("store_memory", json!({"text": "x"})),
+            ("list_sessions", json!({})),
+        ] {
+            let told = server.error(tool, arguments);
+            assert!(told.contains("is no project") && told.contains("--project"), "{told}");
+        }
+        let ran = home.run(place, &["search", "x"]);
+        assert!(!ran.is_ok && ran.stderr.contains("hint: ") && ran.stdout.is_empty(), "{ran:?}");
+        // The way out leads out.
+        let project = home.dir("work");
+        let ran = home.run(place, &["--project", project.to_str().unwrap(), "search", "x"]);
+        assert!(ran.is_ok, "{ran:?}");
+    }
+}
+
+/// Imports and searches work, or say why not, in whatever state a repository is.
+#[test]
+fn any_state_of_a_repository_works_or_says_why_not() {
+    let home = Home::new();
+    let origin = home.repo("origin");
+    origin.commit("a.txt", "a\n", "Plant the pomelo tree");
+    origin.commit("a.txt", "b\n", "Water the pomelo tree");
+    let url = format!("file://{}", origin.path.display());
+    let here = home.repo_at(home.path());
+    here.git(&["clone", "-q", "--bare", &url, "bare.git"]);
+    here.git(&["clone", "-q", "--depth", "1", &url, "shallow"]);
+    here.git(&["clone", "-q", &url, "detached"]);
+    home.repo_at(home.path().join("detached")).git(&["checkout", "-q", "--detach", "HEAD~1"]);
+    let parent = home.repo("parent");
+    parent.git(&["submodule", "--quiet", "add", &url, "module"]);
+    parent.git(&["commit", "-q", "-m", "Add the module"]);
+    home.repo("empty");
+
+    let import = |place: &str| home.json(&home.path().join(place), &["import", "git"]);
+    for (place, count, notice) in [
+        ("bare.git", 2, ""),
+        ("shallow", 1, "shallow"),
+        ("detached", 2, ""),
+        ("parent/module", 2, ""),
+        ("parent", 1, ""),
+        ("empty", 0, "no commits yet"),
+    ] {
+        let imported = import(place);
+        assert_eq!(imported["imported"], count, "{place}: {imported}");
+        assert_eq!(imported["unreadable"], json!([]), "{place}");
+        assert!(imported["notices"].to_string().contains(notice), "{place}: {imported}");
+        let mut server = home.serve(&home.path().join(place));
+        let expected = if place == "parent" { 0 } else { count };
+        assert_eq!(server.search("pomelo tree").len(), expected, "{place}");
+    }
+
+    let plain = home.dir("plain");
+    let ran = home.run(&plain, &["import", "git"]);
+    assert!(
+        !ran.is_ok && ran.stderr.contains("is not a git repository") && ran.stderr.contains("hint: "),
+        "{ran:?}"
+    );
+    assert!(home.run(&plain, &["search", "x"]).is_ok, "a directory is a project too");
+    let gone = home.path().join("gone");
+    let ran = home.run(&plain, &["--project", gone.to_str().unwrap(), "search", "x"]);
+    assert!(!ran.is_ok && ran.stderr.contains("gone") && ran.stderr.contains("hint: "), "{ran:?}");
+}
+
+#[test]
+fn a_damaged_commit_costs_that_commit_and_not_the_import() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    repo.commit("a.txt", "a\n", "First pomelo");
+    repo.commit("a.txt", "b\n", "Second pomelo");
+    let blob = repo.git(&["rev-parse", "HEAD:a.txt"]);
+    std::fs::remove_file(repo.path.join(".git/objects").join(&blob[..2]).join(&blob[2..])).unwrap();
+    let imported = home.json(&repo.path, &["import", "git"]);
+    assert_eq!(imported["imported"], 2, "{imported}");
+    assert_ne!(imported["flags"], json!([]), "what is missing is told: {imported}");
+}
+
+#[test]
+fn a_message_that_is_huge_or_not_utf8_is_a_memory_all_the_same() {
+    let home = Home::new();
+    let repo: Repo = home.repo("repo");
+    repo.commit("a.txt", "a\n", "Begin");
+    repo.write("../huge", &format!("Grow the pomelo\n\n{}", "All about growth and more. ".repeat(400_000)));
+    repo.git(&["commit", "-q", "--allow-empty", "-F", "../huge"]);
+    std::fs::write(repo.path.join("../latin"), b"Peel the pomelo\n\ngr\xfcn und s\xfc\xdf\n").unwrap();
+    repo.git(&["-c", "i18n.commitEncoding=ISO-8859-1", "commit", "-q", "--allow-empty", "-F", "../latin"]);
+    let imported = home.json(&repo.path, &["import", "git"]);
+    assert_eq!((&imported["imported"], &imported["unreadable"]), (&json!(3), &json!([])));
+    let mut server = home.serve(&repo.path);
+    assert_eq!(server.search("grow pomelo").len(), 2);
+    assert!(server.search("peel")[0]["text"].as_str().unwrap().contains("grün und süß"));
+}

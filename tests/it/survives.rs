@@ -1,0 +1,171 @@
+//! Processes are killed, hung up on and fed nonsense, and nothing acknowledged is lost.
+
+use std::collections::HashSet;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::harness::{Home, Server, strings};
+
+/// How soon a server that is asked to go is gone: a promise of the design.
+const GONE: Duration = Duration::from_secs(2);
+
+/// Three processes write to one store and are killed at arbitrary moments, eight times each. Whatever was
+/// acknowledged is there, once, and the store and its index are sound.
+#[test]
+fn what_was_acknowledged_survives_kill_9() {
+    const WRITERS: usize = 3;
+    const LIVES: usize = 8;
+    let home = Home::new();
+    let project = home.dir("project");
+    let acknowledged: Vec<Vec<String>> = std::thread::scope(|scope| {
+        let write = |writer: usize| {
+            let (home, project) = (&home, &project);
+            move || {
+                let mut acknowledged = Vec::new();
+                let mut number = 0;
+                for life in 0..LIVES {
+                    let mut server = home.serve(project);
+                    let pid = Pid::from_raw(server.pid()).unwrap();
+                    let (written, is_written) = channel();
+                    std::thread::scope(|scope| {
+                        // The killer strikes as soon as enough was acknowledged, while the next write is under way.
+                        scope.spawn(move || {
+                            is_written.iter().take(1 + (life * 5 + writer * 3) % 11).for_each(|()| {});
+                            kill_process(pid, Signal::KILL).unwrap();
+                        });
+                        loop {
+                            let id = format!("w{writer}-{number}");
+                            let message = json!({"id": id, "role": "user", "text": format!("apricot {id}")});
+                            let arguments = json!({"session_id": "crash", "messages": [message]});
+                            let Some(answer) = server.try_call("save_messages", arguments) else { break };
+                            let saved = &answer["result"]["structuredContent"];
+                            // What was under way at the kill before is sent again under the same id.
+                            let known = saved["already_stored"].as_u64().unwrap();
+                            assert_eq!(saved["saved"].as_u64().unwrap() + known, 1, "{answer}");
+                            acknowledged.push(id);
+                            number += 1;
+                            // Nobody listens any more once the killer struck.
+                            let _ = written.send(());
+                        }
+                        drop(written);
+                    });
+                    server.wait();
+                }
+                acknowledged
+            }
+        };
+        let writers: Vec<_> = (0..WRITERS).map(|writer| scope.spawn(write(writer))).collect();
+        writers.into_iter().map(|writer| writer.join().unwrap()).collect()
+    });
+    let acknowledged = acknowledged.concat();
+    assert!(acknowledged.len() >= WRITERS * LIVES, "{} writes", acknowledged.len());
+
+    let exported = home.run(&project, &["export"]).stdout;
+    let memories: Vec<Value> = exported.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let stored = strings(&memories, "source_id");
+    let distinct: HashSet<&String> = stored.iter().collect();
+    assert_eq!(distinct.len(), stored.len(), "none is there twice");
+    let lost: Vec<&String> = acknowledged.iter().filter(|id| !distinct.contains(id)).collect();
+    assert!(lost.is_empty(), "{lost:?} of {}", acknowledged.len());
+    sound(&home);
+    let found = home.serve(&project).hits(json!({"query": acknowledged[0], "k": 50, "max_tokens": 9000}));
+    assert!(strings(&found, "source_id").contains(&acknowledged[0]), "the index holds it too");
+}
+
+/// Asks for something that takes a while and returns before it is answered.
+fn in_mid_call(home: &Home) -> Server {
+    let mut server = home.serve(&home.dir("project"));
+    let message = |n: usize| json!({"id": n.to_string(), "role": "user", "text": format!("message {n} {}", "word ".repeat(200))});
+    let messages: Vec<Value> = (0..20_000).map(message).collect();
+    server.ask(
+        "tools/call",
+        json!({"name": "save_messages", "arguments": {"session_id": "s", "messages": messages}}),
+    );
+    server
+}
+
+#[test]
+fn a_server_that_is_hung_up_on_is_gone_within_two_seconds() {
+    let home = Home::new();
+    let mut server = in_mid_call(&home);
+    let asked = Instant::now();
+    server.hang_up();
+    let status = server.wait();
+    assert!(asked.elapsed() < GONE, "{:?}", asked.elapsed());
+    assert!(status.success(), "{status}");
+    sound(&home);
+}
+
+#[test]
+fn a_server_that_is_terminated_is_gone_within_two_seconds() {
+    let home = Home::new();
+    let mut server = in_mid_call(&home);
+    let asked = Instant::now();
+    kill_process(Pid::from_raw(server.pid()).unwrap(), Signal::TERM).unwrap();
+    server.wait();
+    assert!(asked.elapsed() < GONE, "{:?}", asked.elapsed());
+    sound(&home);
+
+    let mut idle = home.serve(&home.dir("project"));
+    let asked = Instant::now();
+    kill_process(Pid::from_raw(idle.pid()).unwrap(), Signal::TERM).unwrap();
+    assert!(idle.wait().success());
+    assert!(asked.elapsed() < GONE, "{:?}", asked.elapsed());
+}
+
+/// Checks that the doctor finds nothing wrong but that no model is installed.
+fn sound(home: &Home) {
+    let told: Value =
+        serde_json::from_str(&home.run(&home.dir("project"), &["doctor", "--json"]).stdout).unwrap();
+    let findings = told["findings"].as_array().unwrap();
+    let unsound = |each: &&Value| each["ok"] != true && each["what"] != "embedding model";
+    assert_eq!(findings.iter().find(unsound), None, "{told}");
+    assert!(findings.iter().any(|each| each["what"] == "store"), "{told}");
+}
+
+#[test]
+fn nonsense_is_answered_and_survived() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    let nonsense = [
+        ("nonsense", -32700),
+        ("{", -32700),
+        ("[]", -32600),
+        ("{}", -32600),
+        (r#"{"jsonrpc":"2.0","id":7}"#, -32600),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"no/such"}"#, -32601),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"tools/call"}"#, -32602),
+        (r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"no_such_tool"}}"#, -32602),
+        (
+            r#"{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":"file:///etc/passwd"}}"#,
+            -32002,
+        ),
+    ];
+    for (line, code) in nonsense {
+        server.send(line);
+        let answer = server.receive();
+        let told = &answer["error"]["code"];
+        // The stateless era has a code of its own for a resource that isn't there.
+        assert!(*told == code || (code == -32002 && *told == -32602), "{line}: {answer}");
+    }
+    server.send(r#"{"jsonrpc":"2.0","method":"notifications/no-such"}"#);
+    server.save("s", "1", "still here");
+    assert_eq!(server.search("still here").len(), 1);
+}
+
+#[test]
+fn two_servers_see_what_the_other_writes() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let (mut one, mut two) = (home.serve(&project), home.serve(&project));
+    assert!(two.search("nectarine").is_empty());
+    let id = one.save("s", "1", "a nectarine from one");
+    assert_eq!(two.search("nectarine").len(), 1);
+    two.save("s", "2", "a nectarine from two");
+    assert_eq!(one.search("nectarine").len(), 2);
+    two.data("forget_context", json!({"ids": [id]}));
+    assert_eq!(strings(&one.search("nectarine"), "text"), ["a nectarine from two"]);
+}
