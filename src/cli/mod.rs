@@ -178,7 +178,8 @@ impl Out {
 
 fn log_to_stderr(filter: &str) {
     // The protocol library logs whole requests, and with them the text of memories.
-    let filter = tracing_subscriber::EnvFilter::try_new(format!("{filter},rmcp=off")).unwrap_or_else(|_| "warn".into());
+    let filter = tracing_subscriber::EnvFilter::try_new(format!("{filter},rmcp=off"))
+        .unwrap_or_else(|_| "warn".into());
     // A second subscriber in one process, as in tests, is no error.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)

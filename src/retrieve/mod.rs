@@ -18,7 +18,7 @@ use crate::error::{Error, Kind, Result};
 use crate::filter::Filter;
 use crate::memory::Group;
 use crate::scope::Scope;
-use crate::store::{LexicalCandidate, Store};
+use crate::store::{DenseCandidate, LexicalCandidate, Store};
 use rank::{Candidate, Ranked, Weights};
 
 /// Candidates of one group of kinds from one search, at most. More don't change the first ten.
@@ -46,9 +46,9 @@ pub struct Found {
 pub struct Timings {
     /// Embedding the question.
     pub embed: u64,
-    /// The lexical candidates; runs beside embedding.
+    /// The lexical candidates; runs beside embedding and the vector candidates.
     pub lexical: u64,
-    /// The vector candidates and the cosines of the others.
+    /// The vector candidates, and the cosines of all.
     pub dense: u64,
     /// Reading where candidates stand, and ranking.
     pub rank: u64,
@@ -75,50 +75,67 @@ pub async fn search(
     let terms = query::terms(query);
 
     let began = Instant::now();
-    let embedding = embed(embedder.clone(), query.to_owned());
     let lexical = timed(lexical(stores, filter, &groups, &terms));
-    let ((embedding, embed_time), (lexical, lexical_time)) = tokio::join!(timed(embedding), lexical);
-    found.timings.embed = embed_time;
-    found.timings.lexical = lexical_time;
-    let lexical = lexical.unwrap_or_else(|error| {
-        found.notices.push(format!("no search by words: {error}"));
-        Vec::new()
-    });
-    let embedding = embedding.unwrap_or_else(|error| {
-        found.notices.push(format!("no search by meaning: {error}"));
-        None
-    });
-
-    let dense_began = Instant::now();
-    let mut by_chunk: HashMap<(usize, i64), (i64, f64, Option<f64>)> = HashMap::new();
-    for (store, each) in &lexical {
-        by_chunk.insert((*store, each.chunk), (each.memory, each.score, None));
-    }
-    if let (Some(embedding), Some(embedder)) = (embedding, embedder) {
-        let space = embedder.space().to_string();
-        match dense(stores, filter, &groups, &space, &embedding, &mut by_chunk).await {
-            Ok(()) => {}
-            Err(error) => found.notices.push(format!("no search by meaning: {error}")),
+    let dense = async {
+        let (embedding, embed_time) = timed(embed(embedder.clone(), query.to_owned())).await;
+        let (candidates, dense_time) = timed(dense(stores, filter, &groups, &embedding)).await;
+        (embedding, candidates, embed_time, dense_time)
+    };
+    let ((lexical, lexical_time), (embedding, dense, embed_time, dense_time)) = tokio::join!(lexical, dense);
+    let mut candidates: HashMap<(usize, i64), (i64, f64)> = HashMap::new();
+    match dense {
+        Ok(dense) => {
+            candidates.extend(dense.iter().map(|(store, each)| ((*store, each.chunk), (each.memory, 0.0))))
         }
+        Err(error) => found.notices.push(format!("no search by meaning: {error}")),
     }
-    found.timings.dense = micros(dense_began);
+    match lexical {
+        Ok(lexical) => {
+            let scored =
+                lexical.iter().map(|(store, each)| ((*store, each.chunk), (each.memory, each.score)));
+            candidates.extend(scored);
+        }
+        Err(error) => found.notices.push(format!("no search by words: {error}")),
+    }
+
+    let cosine_began = Instant::now();
+    let cosines = match &embedding {
+        Ok(Some(embedding)) => cosines(stores, embedding, &candidates).await.unwrap_or_else(|error| {
+            found.notices.push(format!("no search by meaning: {error}"));
+            HashMap::new()
+        }),
+        Ok(None) | Err(_) => HashMap::new(),
+    };
+    found.timings = Timings {
+        embed: embed_time,
+        lexical: lexical_time,
+        dense: dense_time + micros(cosine_began),
+        rank: 0,
+    };
 
     let rank_began = Instant::now();
-    let candidates = places(stores, by_chunk).await?;
+    let candidates = places(stores, candidates, &cosines).await?;
     found.ranked = rank::rank(candidates, &terms, weights);
     found.timings.rank = micros(rank_began);
     tracing::debug!(micros = micros(began), candidates = found.ranked.len(), "searched");
     Ok(found)
 }
 
-/// Embeds the question on a blocking thread.
-async fn embed(embedder: Option<Arc<dyn Embedder>>, query: String) -> Result<Option<Vec<f32>>> {
+/// A question's embedding and the vector space it is in.
+struct Embedding {
+    space: String,
+    vector: Vec<f32>,
+}
+
+/// Embeds the question on a blocking thread; `None` without an embedder.
+async fn embed(embedder: Option<Arc<dyn Embedder>>, query: String) -> Result<Option<Embedding>> {
     let Some(embedder) = embedder else { return Ok(None) };
+    let space = embedder.space().to_string();
     let embed = tokio::task::spawn_blocking(move || embedder.embed(&[query.trim()], 1));
     let embedded = within_deadline(async {
         embed.await.map_err(|error| Error::new(Kind::Model, "embedding stopped").source(error))?
     });
-    Ok(embedded.await?.pop())
+    Ok(embedded.await?.pop().map(|vector| Embedding { space, vector }))
 }
 
 async fn lexical(
@@ -141,44 +158,59 @@ async fn lexical(
     .await
 }
 
-/// Adds the vector candidates, and the cosines of the lexical ones.
 async fn dense(
     stores: &[(&Store, &Scope)],
     filter: &Filter,
     groups: &[Group],
-    space: &str,
-    embedding: &[f32],
-    by_chunk: &mut HashMap<(usize, i64), (i64, f64, Option<f64>)>,
-) -> Result<()> {
+    embedding: &Result<Option<Embedding>>,
+) -> Result<Vec<(usize, DenseCandidate)>> {
+    let mut candidates = Vec::new();
+    let Embedding { space, vector } = match embedding {
+        Ok(Some(embedding)) => embedding,
+        Ok(None) => return Ok(candidates),
+        Err(error) => return Err(Error::new(error.kind(), error.to_string())),
+    };
     for (number, (store, scope)) in stores.iter().enumerate() {
-        let others: Vec<i64> =
-            by_chunk.keys().filter(|(store, _)| *store == number).map(|(_, chunk)| *chunk).collect();
-        let found =
-            within_deadline(store.dense(scope, filter, groups, space, embedding, others, CANDIDATES)).await?;
-        for candidate in found {
-            by_chunk.entry((number, candidate.chunk)).or_insert((candidate.memory, 0.0, None)).2 =
-                Some(candidate.cosine);
-        }
+        let near = store.dense(scope, filter, groups, space, vector, CANDIDATES);
+        candidates.extend(within_deadline(near).await?.into_iter().map(|candidate| (number, candidate)));
     }
-    Ok(())
+    Ok(candidates)
+}
+
+/// Returns the cosine of every candidate that has a vector, also of those that only hold the words.
+async fn cosines(
+    stores: &[(&Store, &Scope)],
+    Embedding { space, vector }: &Embedding,
+    candidates: &HashMap<(usize, i64), (i64, f64)>,
+) -> Result<HashMap<(usize, i64), f64>> {
+    let mut cosines = HashMap::with_capacity(candidates.len());
+    for (number, (store, scope)) in stores.iter().enumerate() {
+        let own = candidates.keys().filter(|(store, _)| *store == number);
+        let chunks = own.map(|(_, chunk)| *chunk).collect();
+        let found = within_deadline(store.cosines(scope, space, vector, chunks)).await?;
+        cosines.extend(found.into_iter().map(|(chunk, cosine)| ((number, chunk), cosine)));
+    }
+    Ok(cosines)
 }
 
 /// Reads where the candidates' memories stand; what is out of scope by now is left out.
 async fn places(
     stores: &[(&Store, &Scope)],
-    by_chunk: HashMap<(usize, i64), (i64, f64, Option<f64>)>,
+    found: HashMap<(usize, i64), (i64, f64)>,
+    cosines: &HashMap<(usize, i64), f64>,
 ) -> Result<Vec<Candidate>> {
-    let mut candidates = Vec::with_capacity(by_chunk.len());
+    let mut candidates = Vec::with_capacity(found.len());
     for (number, (store, scope)) in stores.iter().enumerate() {
-        let own = || by_chunk.iter().filter(|((store, _), _)| *store == number);
-        let mut seqs: Vec<i64> = own().map(|(_, (memory, ..))| *memory).collect();
+        let own = || found.iter().filter(|((store, _), _)| *store == number);
+        let mut seqs: Vec<i64> = own().map(|(_, (memory, _))| *memory).collect();
         seqs.sort_unstable();
         seqs.dedup();
         let places = store.places(scope, seqs).await?;
         let places: HashMap<i64, _> = places.into_iter().map(|place| (place.seq, place)).collect();
-        candidates.extend(own().filter_map(|((store, chunk), (memory, lexical, cosine))| {
+        candidates.extend(own().filter_map(|((store, chunk), (memory, lexical))| {
             let place = places.get(memory)?.clone();
-            Some(Candidate { store: *store, chunk: *chunk, lexical: *lexical, cosine: *cosine, place })
+            let cosine = cosines.get(&(*store, *chunk)).copied();
+            Some(Candidate { store: *store, chunk: *chunk, lexical: *lexical, cosine, place })
         }));
     }
     Ok(candidates)

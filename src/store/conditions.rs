@@ -39,10 +39,17 @@ impl Conditions {
                 kinds.iter().map(|kind| kind.as_str().to_owned().into()),
             );
         }
-        for (column, value) in [("m.branch", branch), ("m.topic", topic), ("m.source_id", source_id)] {
+        for (column, value) in [("m.branch", branch), ("m.topic", topic)] {
             if let Some(value) = value {
                 self.and(&format!("{column} = ?"), [value.clone().into()]);
             }
+        }
+        if let Some(id) = source_id {
+            // A rebased or picked commit goes by several ids.
+            self.and(
+                "(m.source_id = ? OR m.seq IN (SELECT memory FROM commit_ids WHERE sha = ?))",
+                [id.clone().into(), id.clone().into()],
+            );
         }
         if let Some(path) = path {
             let path = path.trim_start_matches("./").trim_end_matches('/');

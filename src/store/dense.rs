@@ -5,13 +5,12 @@
 //! chunks it admits, before the search.
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry as MapEntry;
 
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 
 use super::conditions::Conditions;
 use super::vectors::{self, Entry, Filter as Rows, Hit, VectorIndex};
-use super::{Inner, Store, lock};
+use super::{Store, lock};
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::memory::{Group, Kind};
@@ -20,15 +19,13 @@ use crate::scope::{OwnerId, Scope, Sessions};
 /// Threads that share a scan of many vectors.
 const THREADS: usize = 2;
 
-/// A chunk and how near it is to the query.
+/// A chunk near to the query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DenseCandidate {
     /// The memory's row.
     pub memory: i64,
     /// The chunk's row.
     pub chunk: i64,
-    /// The cosine of the two embeddings, exact.
-    pub cosine: f64,
 }
 
 /// The codes of every living chunk, by owner, as of one place in the log of changes.
@@ -40,12 +37,10 @@ pub(super) struct VectorCache {
 }
 
 impl Store {
-    /// Returns for each of `groups` up to `limit` chunks nearest to `embedding`, and those of `others` that have a
-    /// vector, each with its exact cosine.
+    /// Returns for each of `groups` up to `limit` chunks nearest to `embedding`.
     ///
     /// Scope and filter hold before the nearest are chosen. `space` names the vector space of `embedding`; vectors of
     /// other spaces are as if they were not there.
-    #[expect(clippy::too_many_arguments, reason = "they are one question; a struct would be used once")]
     pub async fn dense(
         &self,
         scope: &Scope,
@@ -53,7 +48,6 @@ impl Store {
         groups: &[Group],
         space: &str,
         embedding: &[f32],
-        others: Vec<i64>,
         limit: usize,
     ) -> Result<Vec<DenseCandidate>> {
         let (filter, groups) = (filter.clone(), groups.to_vec());
@@ -62,15 +56,34 @@ impl Store {
             let narrows =
                 scope.sessions != Sessions::All || groups.iter().any(|group| filter.narrows(*group));
             let admitted = if narrows { Some(admitted(connection, scope, &filter)?) } else { None };
-            let near =
-                near(inner, connection, scope, &groups, &space, &embedding, admitted.as_deref(), limit)?;
-            let mut wanted: HashMap<i64, Hit> = near.into_iter().map(|hit| (hit.chunk, hit)).collect();
-            for chunk in others {
-                if let MapEntry::Vacant(vacant) = wanted.entry(chunk) {
-                    vacant.insert(Hit { chunk, memory: 0, score: 0.0 });
-                }
-            }
-            exact(connection, scope, &space, &embedding, wanted.into_values().collect())
+            let mut cache = lock(&inner.vectors);
+            cache.catch_up(connection, &space, embedding.len())?;
+            Ok(cache.near(scope, &groups, &embedding, admitted.as_deref(), limit))
+        })
+        .await
+    }
+
+    /// Returns the exact cosine of `embedding` with each of `chunks` that has a vector of `space`.
+    ///
+    /// The chunks are those that searches of the same scope returned.
+    pub async fn cosines(
+        &self,
+        scope: &Scope,
+        space: &str,
+        embedding: &[f32],
+        chunks: Vec<i64>,
+    ) -> Result<Vec<(i64, f64)>> {
+        let (space, embedding) = (space.to_owned(), embedding.to_vec());
+        self.read(scope, move |_, connection, _| {
+            let mut statement =
+                connection.prepare_cached("SELECT embedding FROM vectors WHERE chunk = ?1 AND space = ?2")?;
+            let mut hits: Vec<Hit> =
+                chunks.into_iter().map(|chunk| Hit { chunk, memory: 0, score: 0.0 }).collect();
+            hits.sort_unstable_by_key(|hit| hit.chunk);
+            let rescored = vectors::rescore(&embedding, &hits, hits.len(), |chunk| {
+                Ok(statement.query_row(params![chunk, space], |row| row.get(0)).optional()?)
+            })?;
+            Ok(rescored.into_iter().map(|hit| (hit.chunk, f64::from(hit.score))).collect())
         })
         .await
     }
@@ -88,63 +101,29 @@ fn admitted(connection: &Connection, scope: &Scope, filter: &Filter) -> Result<V
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-#[expect(clippy::too_many_arguments, reason = "see `Store::dense`")]
-fn near(
-    inner: &Inner,
-    connection: &Connection,
-    scope: &Scope,
-    groups: &[Group],
-    space: &str,
-    embedding: &[f32],
-    admitted: Option<&[i64]>,
-    limit: usize,
-) -> Result<Vec<Hit>> {
-    let mut cache = lock(&inner.vectors);
-    cache.catch_up(connection, space, embedding.len())?;
-    let Some(index) = cache.indexes.get(&scope.owner) else { return Ok(Vec::new()) };
-    let is_admitted =
-        |entry: &Entry| admitted.is_some_and(|chunks| chunks.binary_search(&entry.chunk).is_ok());
-    let rows = match admitted {
-        None => Rows::All,
-        Some(chunks) if chunks.len() * 10 < index.len() => Rows::Chunks(chunks),
-        Some(_) => Rows::Where(&is_admitted),
-    };
-    let mut by_group = index.search_groups(embedding, limit, rows, THREADS, Group::ALL.len());
-    Ok(groups.iter().flat_map(|group| std::mem::take(&mut by_group[*group as usize])).collect())
-}
-
-/// Replaces the approximate scores by exact cosines; what has no vector of the space is left out.
-fn exact(
-    connection: &Connection,
-    scope: &Scope,
-    space: &str,
-    embedding: &[f32],
-    mut hits: Vec<Hit>,
-) -> Result<Vec<DenseCandidate>> {
-    let mut statement = connection.prepare_cached(
-        "SELECT v.embedding, c.memory FROM vectors v JOIN chunks c ON c.seq = v.chunk
-         JOIN memories m ON m.seq = c.memory WHERE v.chunk = ?1 AND v.space = ?2 AND m.owner = ?3",
-    )?;
-    hits.sort_unstable_by_key(|hit| hit.chunk);
-    let mut memories = HashMap::with_capacity(hits.len());
-    let rescored = vectors::rescore(embedding, &hits, hits.len(), |chunk| {
-        let found: Option<(Vec<u8>, i64)> = statement
-            .query_row(params![chunk, space, scope.owner.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
-            .optional()?;
-        Ok(found.map(|(vector, memory)| {
-            memories.insert(chunk, memory);
-            vector
-        }))
-    })?;
-    let candidate = |hit: Hit| DenseCandidate {
-        memory: memories[&hit.chunk],
-        chunk: hit.chunk,
-        cosine: f64::from(hit.score),
-    };
-    Ok(rescored.into_iter().map(candidate).collect())
-}
-
 impl VectorCache {
+    /// Returns for each of `groups` the nearest of the owner's chunks, among those `admitted` where that is narrowed.
+    fn near(
+        &self,
+        scope: &Scope,
+        groups: &[Group],
+        embedding: &[f32],
+        admitted: Option<&[i64]>,
+        limit: usize,
+    ) -> Vec<DenseCandidate> {
+        let Some(index) = self.indexes.get(&scope.owner) else { return Vec::new() };
+        let is_admitted =
+            |entry: &Entry| admitted.is_some_and(|chunks| chunks.binary_search(&entry.chunk).is_ok());
+        let rows = match admitted {
+            None => Rows::All,
+            Some(chunks) if chunks.len() * 10 < index.len() => Rows::Chunks(chunks),
+            Some(_) => Rows::Where(&is_admitted),
+        };
+        let by_group = index.search_groups(embedding, limit, rows, THREADS, Group::ALL.len());
+        let hits = groups.iter().flat_map(|group| &by_group[*group as usize]);
+        hits.map(|hit| DenseCandidate { memory: hit.memory, chunk: hit.chunk }).collect()
+    }
+
     /// Brings the cache to what the reading transaction sees, or leaves it where it is ahead already.
     fn catch_up(&mut self, connection: &Connection, space: &str, dimensions: usize) -> Result<()> {
         let last: i64 = connection

@@ -119,7 +119,8 @@ fn inhabited(connection: &Connection, scope: &Scope, mut groups: Vec<Group>) -> 
     let mut is_inhabited = [false; Group::ALL.len()];
     for kind in Kind::ALL {
         let group = kind.group() as usize;
-        is_inhabited[group] = is_inhabited[group] || statement.exists((scope.owner.as_str(), kind.as_str()))?;
+        is_inhabited[group] =
+            is_inhabited[group] || statement.exists((scope.owner.as_str(), kind.as_str()))?;
     }
     groups.retain(|group| is_inhabited[*group as usize]);
     Ok(groups)

@@ -71,7 +71,9 @@ pub async fn run(
     }
 
     let known: HashSet<Sha> = known(project).await?;
-    let tips = repository.tips()?;
+    let mut tips = repository.tips()?;
+    // What is on the main branch belongs there, whichever branch is checked out.
+    tips.sort_by_key(|tip| !matches!(tip.branch.as_deref(), Some("main" | "master" | "trunk")));
     if tips.is_empty() {
         output.notices.push("the repository has no commits yet".into());
         return Ok(output);
