@@ -33,6 +33,9 @@ const MOST_TOKENS: usize = 20_000;
 const MOST_NEIGHBOURS: usize = 20;
 
 /// What the call takes.
+/// References followed from the memory, as document 003 has it.
+const MAX_HOPS: usize = 2;
+
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
     /// Id from a search result.
@@ -117,13 +120,34 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         }
         _ => Vec::new(),
     };
-    let linked = store.references(scope, memory.seq).await?;
+    let linked = follow(store, scope, memory.seq).await?;
     let linked = store.memories(scope, linked.into_iter().take(MOST_NEIGHBOURS).collect()).await?;
     let references = linked.iter().map(|memory| memory.id.to_string()).collect();
     let secret = engine.installation().await?.secret;
     let page = Page { secret, memory, start, around, references, budget };
     // Counting loads the tokenizer's dictionary the first time, which blocks.
     Ok(tokio::task::spawn_blocking(move || fit(page)).await.expect("fitting does not panic"))
+}
+
+/// Returns the rows of the memories that are reached over at most [`MAX_HOPS`] references, in either direction, the
+/// nearest first.
+async fn follow(store: &Store, scope: &Scope, memory: i64) -> Result<Vec<i64>> {
+    let mut reached = vec![memory];
+    let mut frontier = vec![memory];
+    for _ in 0..MAX_HOPS {
+        let mut next = Vec::new();
+        for seq in frontier {
+            for linked in store.references(scope, seq).await? {
+                if !reached.contains(&linked) && reached.len() <= MOST_NEIGHBOURS {
+                    reached.push(linked);
+                    next.push(linked);
+                }
+            }
+        }
+        frontier = next;
+    }
+    reached.remove(0);
+    Ok(reached)
 }
 
 /// Returns the memory called `id` with the store it is in: the project's, else the owner's.

@@ -50,6 +50,10 @@ pub async fn run(
     let is_over = || args.patience.is_some_and(|patience| began.elapsed() >= patience);
     let mut embedded = 0;
     for (store, scope) in places(engine).await? {
+        // Vectors of another model can't be compared with: they are made anew, and this can be interrupted.
+        if let Embedding::Ready(embedder) = engine.embedding().await {
+            store.mark_other_spaces_pending(scope, embedder.space().as_str()).await?;
+        }
         let mut others = Others::default();
         while !is_over() {
             let done = match step(engine, store, scope, args.threads.max(1)).await {

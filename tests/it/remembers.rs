@@ -245,6 +245,23 @@ fn a_marked_memory_ranks_before_its_equals() {
 }
 
 #[test]
+fn references_are_followed_over_two_hops_in_both_directions() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    let mut ids: Vec<String> = Vec::new();
+    for n in 0..4 {
+        let before: Vec<&String> = ids.last().into_iter().collect();
+        let stored = server.data("store_memory", json!({"text": format!("link {n}"), "references": before}));
+        ids.push(stored["id"].as_str().unwrap().to_owned());
+    }
+    let from = |server: &mut crate::harness::Server, id: &str| {
+        server.data("expand_detail", json!({"id": id}))["references"].clone()
+    };
+    assert_eq!(from(&mut server, &ids[0]), json!([ids[1], ids[2]]));
+    assert_eq!(from(&mut server, &ids[3]), json!([ids[2], ids[1]]));
+}
+
+#[test]
 fn what_is_forgotten_is_gone_until_it_is_undone() {
     let home = Home::new();
     let repo = home.repo("repo");
