@@ -52,22 +52,38 @@ impl Subject {
     }
 }
 
+/// What became of a subject, and by which id it is still reached from what is checked out, as far as that was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Standing {
+    /// What became of it.
+    pub freshness: Freshness,
+    /// Of the commits it was made at, the one that is part of what is checked out.
+    pub reached: Option<Sha>,
+}
+
+impl Standing {
+    /// What is said where nothing can be told.
+    pub const UNKNOWN: Standing = Standing { freshness: Freshness::Current, reached: None };
+}
+
 /// Returns what became of each of `subjects`. What can't be told is taken for current.
 ///
 /// Reads git objects, which blocks: meant for the few hits of an answer.
-pub fn freshness(repository: &Repository, subjects: &[Subject]) -> Vec<Freshness> {
+pub fn standing(repository: &Repository, subjects: &[Subject]) -> Vec<Standing> {
     let head = repository.head().ok().and_then(|head| head.commit);
-    let Some(head) = head else { return vec![Freshness::Current; subjects.len()] };
+    let Some(head) = head else { return vec![Standing::UNKNOWN; subjects.len()] };
     let mut budget = COMMITS_READ;
     subjects.iter().map(|subject| one(repository, &head, subject, &mut budget)).collect()
 }
 
-fn one(repository: &Repository, head: &Sha, subject: &Subject, budget: &mut usize) -> Freshness {
-    let Some(first) = subject.made_at.first() else { return Freshness::Current };
+fn one(repository: &Repository, head: &Sha, subject: &Subject, budget: &mut usize) -> Standing {
+    let Some(first) = subject.made_at.first() else { return Standing::UNKNOWN };
+    let mut reached = None;
     let mut is_elsewhere = false;
     for sha in &subject.made_at {
         match repository.is_reachable(head, sha, *budget) {
             Reach::Yes => {
+                reached = Some(*sha);
                 is_elsewhere = false;
                 break;
             }
@@ -76,16 +92,17 @@ fn one(repository: &Repository, head: &Sha, subject: &Subject, budget: &mut usiz
             Reach::Unknown => *budget = 0,
         }
     }
-    if is_elsewhere {
-        let is_gone = !subject.made_at.iter().any(|sha| repository.contains(sha));
-        return if is_gone { Freshness::CommitGone } else { Freshness::OtherBranch };
-    }
-    if let Some(path) = &subject.path {
-        let then = repository.blob_at(first, path).ok().flatten();
-        let now = repository.blob_at(head, path).ok().flatten();
-        if then.is_some() && then != now {
-            return Freshness::FileChanged;
-        }
-    }
-    Freshness::Current
+    let freshness = match is_elsewhere {
+        true if subject.made_at.iter().any(|sha| repository.contains(sha)) => Freshness::OtherBranch,
+        true => Freshness::CommitGone,
+        false if file_changed(repository, head, first, subject.path.as_deref()) => Freshness::FileChanged,
+        false => Freshness::Current,
+    };
+    Standing { freshness, reached }
+}
+
+fn file_changed(repository: &Repository, head: &Sha, made_at: &Sha, path: Option<&str>) -> bool {
+    let Some(path) = path else { return false };
+    let then = repository.blob_at(made_at, path).ok().flatten();
+    then.is_some() && then != repository.blob_at(head, path).ok().flatten()
 }

@@ -98,6 +98,11 @@ pub async fn search(
         Err(error) => found.notices.push(format!("no search by words: {error}")),
     }
 
+    let named = named(stores, filter, query).await?;
+    for (store, memory, chunk) in &named {
+        candidates.entry((*store, *chunk)).or_insert((*memory, 0.0));
+    }
+
     let cosine_began = Instant::now();
     let cosines = match &embedding {
         Ok(Some(embedding)) => cosines(stores, embedding, &candidates).await.unwrap_or_else(|error| {
@@ -116,6 +121,11 @@ pub async fn search(
     let rank_began = Instant::now();
     let candidates = places(stores, candidates, &cosines).await?;
     found.ranked = rank::rank(candidates, &terms, weights);
+    // Who gives a commit's id wants that commit, whatever else the words may mean.
+    let is_named = |ranked: &Ranked| {
+        named.iter().any(|(store, memory, _)| (*store, *memory) == (ranked.store, ranked.place.seq))
+    };
+    found.ranked.sort_by_key(|ranked| !is_named(ranked));
     found.timings.rank = micros(rank_began);
     tracing::debug!(micros = micros(began), candidates = found.ranked.len(), "searched");
     Ok(found)
@@ -156,6 +166,21 @@ async fn lexical(
         Ok(candidates)
     })
     .await
+}
+
+/// Returns the commits that the question names by the beginning of their ids: store, memory and chunk.
+async fn named(stores: &[(&Store, &Scope)], filter: &Filter, query: &str) -> Result<Vec<(usize, i64, i64)>> {
+    let mut named = Vec::new();
+    if !filter.groups().contains(&Group::Commit) || filter.narrows(Group::Commit) {
+        return Ok(named);
+    }
+    for id in query::commit_ids(query) {
+        for (number, (store, scope)) in stores.iter().enumerate() {
+            let found = store.commit_named(scope, id).await?;
+            named.extend(found.map(|(memory, chunk)| (number, memory, chunk)));
+        }
+    }
+    Ok(named)
 }
 
 async fn dense(

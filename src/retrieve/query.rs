@@ -13,6 +13,9 @@ const STOPWORDS: &str = "a about above after again against all also am an and an
 /// Words looked for at most: the longest question is about few things, a pasted log about none. Arbitrary.
 const MOST_TERMS: usize = 48;
 
+/// Commits that a question may name. Arbitrary.
+const MOST_COMMIT_IDS: usize = 8;
+
 /// Returns the words of `query` that are worth looking for, in order, each once, in lower case; all its words where
 /// only stopwords are left.
 ///
@@ -31,6 +34,17 @@ pub fn terms(query: &str) -> Vec<String> {
     }
     terms.truncate(MOST_TERMS);
     terms
+}
+
+/// Returns the words of `query` that can be the beginning of a commit's id: 7 to 40 hexadecimal digits, not all
+/// letters.
+pub fn commit_ids(query: &str) -> Vec<&str> {
+    let is_id = |word: &&str| {
+        (7..=40).contains(&word.len())
+            && word.bytes().all(|byte| byte.is_ascii_hexdigit())
+            && word.bytes().any(|byte| byte.is_ascii_digit())
+    };
+    query.split(|c: char| !c.is_alphanumeric()).filter(is_id).take(MOST_COMMIT_IDS).collect()
 }
 
 fn is_stopword(word: &str) -> bool {
@@ -70,6 +84,14 @@ mod tests {
         );
         assert_eq!(terms("what is it"), ["what", "is", "it"]);
         assert_eq!(terms("  ?! "), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_commit_is_named_by_the_beginning_of_its_id() {
+        assert_eq!(
+            commit_ids("what did 3d174b8c09 (after 1234567) do to defaced 123456?"),
+            ["3d174b8c09", "1234567"]
+        );
     }
 
     #[test]

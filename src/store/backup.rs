@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, ReadOnly};
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 use super::{Flavour, Store, blocking, lock, migrate};
 use crate::error::{Context, Error, Kind, Result};
@@ -43,30 +44,41 @@ impl Check {
 }
 
 impl Store {
-    /// Copies the store to the new file `target` while others go on working; errors where `target` exists.
-    pub async fn back_up(&self, target: &Path) -> Result<()> {
+    /// Copies what belongs to the scope's owner to the new file `target` while others go on working.
+    ///
+    /// Errors where `target` exists, and where the store is damaged: a copy that can't be restored is none.
+    pub async fn back_up(&self, scope: &Scope, target: &Path) -> Result<()> {
+        self.admit(scope)?;
         if target.exists() {
             return Err(Error::bad_input(format!("`{}` exists already", target.display()))
                 .hint("name a file that doesn't exist; nothing was overwritten"));
         }
-        let (store, target) = (self.clone(), target.to_owned());
+        let (store, scope, target) = (self.clone(), scope.clone(), target.to_owned());
         blocking(move || {
             let reader = store.inner.reader()?;
-            reader
+            let copied = reader
                 .backup("main", &target, None::<fn(rusqlite::backup::Progress)>)
-                .context(Kind::Store, || format!("cannot write the backup `{}`", target.display()))?;
+                .map_err(Error::from)
+                .and_then(|()| keep_only(&target, &scope));
             lock(&store.inner.readers).push(reader);
-            Ok(())
+            copied.map_err(|error| {
+                let _ = std::fs::remove_file(&target);
+                let hint = "name a folder that can be written; `tiro doctor` checks the store";
+                Error::new(Kind::Store, format!("cannot write the backup `{}`", target.display()))
+                    .source(error)
+                    .hint(hint)
+            })
         })
         .await
     }
 
     /// Reads every living memory from the store in the file `source`, in the order they were stored.
     ///
-    /// The file is only read; it may be a backup of another machine, whose owner has another name.
-    pub async fn read_foreign(source: &Path) -> Result<Vec<ForeignMemory>> {
-        let source = source.to_owned();
-        blocking(move || read_foreign(&source)).await
+    /// The file is only read. It may be a backup of another machine, whose owner has another name; of a file with the
+    /// memories of several owners, those of the scope's owner are read.
+    pub async fn read_foreign(scope: &Scope, source: &Path) -> Result<Vec<ForeignMemory>> {
+        let (scope, source) = (scope.clone(), source.to_owned());
+        blocking(move || read_foreign(&scope, &source)).await
     }
 
     /// Checks the file, the text index and the vectors against each other. Reads everything: seconds at 100k.
@@ -80,7 +92,12 @@ impl Store {
             let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
             check.integrity = lines.collect::<Result<Vec<_>, _>>()?;
             check.integrity.retain(|line| line != "ok");
-            if let Err(error) = writer.execute("INSERT INTO text_index (text_index) VALUES ('integrity-check')", []) {
+            let indexed = writer.execute("INSERT INTO text_index (text_index) VALUES ('integrity-check')", []);
+            if let Err(error) = indexed {
+                // Nobody knows how sound a store is that can't be looked at.
+                if matches!(error.sqlite_error_code(), Some(DatabaseBusy | DatabaseLocked | ReadOnly)) {
+                    return Err(error.into());
+                }
                 check.text_index.push(error.to_string());
             }
             let count = |sql: &str| -> Result<i64> { Ok(writer.query_row(sql, [], |row| row.get(0))?) };
@@ -98,7 +115,40 @@ impl Store {
     }
 }
 
-fn read_foreign(source: &Path) -> Result<Vec<ForeignMemory>> {
+/// Leaves nothing in the copied store that isn't the owner's, and checks it.
+fn keep_only(copy: &Path, scope: &Scope) -> Result<()> {
+    let connection = super::connect(copy, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    let state: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if state != "ok" {
+        return Err(Error::new(Kind::Store, format!("the store is damaged: {state}")));
+    }
+    let owner = scope.owner.as_str();
+    let is_shared: bool =
+        connection.query_row("SELECT EXISTS (SELECT 1 FROM memories WHERE owner <> ?1)", [owner], |row| {
+            row.get(0)
+        })?;
+    if is_shared {
+        for sql in [
+            "DELETE FROM text_index WHERE rowid IN
+                 (SELECT c.seq FROM chunks c JOIN memories m ON m.seq = c.memory WHERE m.owner <> ?1)",
+            "DELETE FROM operation_memories WHERE operation IN (SELECT id FROM operations WHERE owner <> ?1)",
+            "DELETE FROM operations WHERE owner <> ?1",
+            "DELETE FROM memories WHERE owner <> ?1",
+            "DELETE FROM sessions WHERE owner <> ?1",
+            "DELETE FROM purged WHERE owner <> ?1",
+            "DELETE FROM imports WHERE owner <> ?1",
+        ] {
+            connection.execute(sql, [owner])?;
+        }
+        connection.execute("INSERT INTO text_index (text_index) VALUES ('optimize')", [])?;
+    }
+    // One file, without a log beside it.
+    connection.pragma_update(None, "journal_mode", "DELETE")?;
+    connection.execute_batch("VACUUM")?;
+    Ok(())
+}
+
+fn read_foreign(scope: &Scope, source: &Path) -> Result<Vec<ForeignMemory>> {
     if !source.is_file() {
         return Err(Error::not_found(format!("no backup `{}`", source.display()))
             .hint("`tiro backup FILE` makes one"));
@@ -114,9 +164,10 @@ fn read_foreign(source: &Path) -> Result<Vec<ForeignMemory>> {
         "SELECT m.id, m.seq, m.kind, m.provenance, m.text, s.name, m.ordinal, m.role, m.speaker, m.title, m.topic,
              m.source_id, m.path, m.branch, m.head_sha, m.time, m.importance, m.marked, m.tokens, m.indexed
          FROM memories m LEFT JOIN sessions s ON s.seq = m.session
-         WHERE m.tombstoned_at IS NULL ORDER BY m.seq",
+         WHERE m.tombstoned_at IS NULL AND (m.owner = ?1 OR (SELECT count(DISTINCT owner) FROM memories) = 1)
+         ORDER BY m.seq",
     )?;
-    let rows = statement.query_map([], super::memories::memory)?;
+    let rows = statement.query_map([scope.owner.as_str()], super::memories::memory)?;
     let mut found = Vec::new();
     for row in rows {
         let memory = row?;

@@ -46,9 +46,12 @@ impl Conditions {
         }
         if let Some(id) = source_id {
             // A rebased or picked commit goes by several ids.
+            // Answers show ten digits of an id; fewer could mean several commits.
+            let is_prefix = (10..=40).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+            let end = if is_prefix { format!("{id}g") } else { format!("{id}\0") };
             self.and(
-                "(m.source_id = ? OR m.seq IN (SELECT memory FROM commit_ids WHERE sha = ?))",
-                [id.clone().into(), id.clone().into()],
+                "(m.source_id = ? OR m.seq IN (SELECT memory FROM commit_ids WHERE sha >= ? AND sha < ?))",
+                [id.clone().into(), id.clone().into(), end.into()],
             );
         }
         if let Some(path) = path {

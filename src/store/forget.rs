@@ -156,6 +156,13 @@ impl Store {
                         "UPDATE operations SET kind = 'purge', at = ?2 WHERE id = ?1 AND owner = ?3",
                     )?
                     .execute((&id, now, owner))?;
+                // A name can say as much as a text.
+                connection
+                    .prepare_cached(
+                        "DELETE FROM sessions WHERE owner = ?1
+                             AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.session = sessions.seq)",
+                    )?
+                    .execute([owner])?;
                 // Merging the index's segments drops what deletion only marked.
                 connection.execute("INSERT INTO text_index (text_index) VALUES ('optimize')", [])?;
                 Ok(forgotten(id, &rows))

@@ -232,6 +232,32 @@ impl Store {
         .await
     }
 
+    /// Returns the rows of the living commit of the scope whose id begins with `prefix`, and of its first chunk;
+    /// `None` where there is none, or more than one.
+    pub async fn commit_named(&self, scope: &Scope, prefix: &str) -> Result<Option<(i64, i64)>> {
+        let prefix = prefix.to_ascii_lowercase();
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(scope);
+            // `g` follows the hexadecimal digits.
+            let sql = format!(
+                "SELECT DISTINCT m.seq, (SELECT min(c.seq) FROM chunks c WHERE c.memory = m.seq)
+                 FROM commit_ids i JOIN memories m ON m.seq = i.memory
+                 WHERE i.owner = ? AND i.sha >= ? AND i.sha < ? AND {} LIMIT 2",
+                conditions.sql
+            );
+            let own = [scope.owner.as_str().to_owned(), prefix.clone(), prefix + "g"].map(Value::from);
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows =
+                statement.query_map(params_from_iter(own.into_iter().chain(conditions.values)), |row| {
+                    Ok(row.get::<_, i64>(0)?)
+                        .and_then(|seq| Ok(row.get::<_, Option<i64>>(1)?.map(|chunk| (seq, chunk))))
+                })?;
+            let found: Vec<Option<(i64, i64)>> = rows.collect::<Result<_, _>>()?;
+            Ok(if let [only] = found[..] { only } else { None })
+        })
+        .await
+    }
+
     /// Returns the full ids of every commit the store knows, tombstoned ones included.
     pub async fn known_commits(&self, scope: &Scope) -> Result<Vec<String>> {
         self.read(scope, move |_, connection, scope| {

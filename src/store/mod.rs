@@ -226,11 +226,13 @@ impl From<rusqlite::Error> for Error {
             Some(DatabaseBusy | DatabaseLocked) => (
                 Kind::Busy,
                 "another process holds the store",
-                "try again; `tiro doctor` shows who works on it",
+                "try again when it is done; other servers and imports of the project write to it",
             ),
-            Some(DiskFull) => {
-                (Kind::Store, "the disk is full, nothing was stored", "free some space, then repeat")
-            }
+            Some(DiskFull) => (
+                Kind::Store,
+                "the disk is full: the last step was not stored, what was acknowledged before is kept",
+                "free some space, then repeat",
+            ),
             Some(ReadOnly | CannotOpen | PermissionDenied) => (
                 Kind::Store,
                 "the store can't be written",

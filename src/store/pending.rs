@@ -35,11 +35,23 @@ pub struct PendingChunk {
 }
 
 impl Store {
-    /// Returns how many chunks of the store wait for an embedding, whoever owns them.
+    /// Returns how many chunks of the scope's owner wait for an embedding.
     pub async fn pending(&self, scope: &Scope) -> Result<usize> {
-        self.read(scope, |_, connection, _| {
-            let count: i64 =
-                connection.prepare_cached("SELECT count(*) FROM pending")?.query_row([], |row| row.get(0))?;
+        self.read(scope, |_, connection, scope| {
+            let owner = scope.owner.as_str();
+            // Most stores have one owner, whose chunks needn't be looked up one by one.
+            let is_shared = connection
+                .prepare_cached("SELECT 1 FROM memories WHERE owner < ?1 UNION ALL SELECT 1 FROM memories WHERE owner > ?1 LIMIT 1")?
+                .exists([owner])?;
+            let count: i64 = match is_shared {
+                false => connection.prepare_cached("SELECT count(*) FROM pending")?.query_row([], |row| row.get(0))?,
+                true => connection
+                    .prepare_cached(
+                        "SELECT count(*) FROM pending p JOIN chunks c ON c.seq = p.chunk
+                         JOIN memories m ON m.seq = c.memory WHERE m.owner = ?1",
+                    )?
+                    .query_row([owner], |row| row.get(0))?,
+            };
             Ok(count as usize)
         })
         .await

@@ -25,7 +25,7 @@ pub struct Backup {
 /// Copies the project's store to `file` while others go on working.
 pub async fn back_up(engine: &Engine, file: PathBuf) -> Result<Backup> {
     let project = engine.project().await?;
-    project.store.back_up(&file).await?;
+    project.store.back_up(&project.scope, &file).await?;
     let bytes = std::fs::metadata(&file).map_or(0, |metadata| metadata.len());
     Ok(Backup { file: file.display().to_string(), bytes })
 }
@@ -53,7 +53,7 @@ pub async fn restore(
 ) -> Result<Restored> {
     let project = engine.project().await?;
     let redactor = &engine.installation().await?.redactor;
-    let foreign = Store::read_foreign(&file).await?;
+    let foreign = Store::read_foreign(&project.scope, &file).await?;
     let all = foreign.len();
     let mut restored = Restored::default();
     let mut marked: Vec<MemoryId> = Vec::new();

@@ -6,7 +6,7 @@ use crate::embed::install;
 use crate::engine::{Engine, OpenProject};
 use crate::error::{Error, Result};
 use crate::scope::Scope;
-use crate::store::Store;
+use crate::store::{Check, Store};
 
 /// What `tiro doctor` answers.
 #[derive(Debug, Serialize)]
@@ -109,10 +109,22 @@ async fn store(what: &'static str, store: &Store, scope: &Scope) -> Finding {
     let ok = check.is_sound();
     let found = match ok {
         true => format!("{}: sound", store.path().display()),
-        false => format!("{}: {check:?}", store.path().display()),
+        false => format!("{}: {}", store.path().display(), complaints(&check)),
     };
     let mend = "move the file away and `tiro restore` a backup";
     Finding { what, ok, found, mend: (!ok).then(|| mend.into()) }
+}
+
+/// Returns what is wrong, in words.
+fn complaints(check: &Check) -> String {
+    let mut found: Vec<String> = check.integrity.iter().chain(&check.text_index).cloned().collect();
+    if check.chunks_without_vector > 0 {
+        found.push(format!("{} pieces are neither embedded nor waiting for it", check.chunks_without_vector));
+    }
+    if check.chunks_unindexed > 0 {
+        found.push(format!("{} pieces are not in the text index, or only there", check.chunks_unindexed));
+    }
+    found.join("; ")
 }
 
 async fn pending(project: &OpenProject) -> Finding {

@@ -8,6 +8,7 @@ use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Error, Result};
 use crate::memory::{Memory, MemoryId};
+use crate::retrieve::query;
 use crate::scope::Scope;
 use crate::store::Store;
 use crate::tokens::Tokenizer;
@@ -32,13 +33,13 @@ const MOST_TOKENS: usize = 20_000;
 /// Neighbours on one side at most.
 const MOST_NEIGHBOURS: usize = 20;
 
-/// What the call takes.
 /// References followed from the memory, as document 003 has it.
 const MAX_HOPS: usize = 2;
 
+/// What the call takes.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
-    /// Id from a search result.
+    /// Id from a search result, or of a commit.
     pub id: String,
     /// Messages before it, 0 to 20; 2 if left out.
     pub before: Option<usize>,
@@ -108,7 +109,10 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     if before > MOST_NEIGHBOURS || after > MOST_NEIGHBOURS {
         return Err(Error::bad_input(format!("`before` and `after` are at most {MOST_NEIGHBOURS}")));
     }
-    let id = common::memory_id("id", &args.id)?;
+    let id = match commit_named(engine, &args.id).await? {
+        Some(id) => id,
+        None => common::memory_id("id", &args.id)?,
+    };
     let (store, scope, memory) = find(engine, &id).await?;
     let start = match args.cursor.as_deref() {
         None => 0,
@@ -148,6 +152,15 @@ async fn follow(store: &Store, scope: &Scope, memory: i64) -> Result<Vec<i64>> {
     }
     reached.remove(0);
     Ok(reached)
+}
+
+/// Returns the id of the commit that `text` names by at least seven digits of its own id; `None` where it doesn't.
+async fn commit_named(engine: &Engine, text: &str) -> Result<Option<MemoryId>> {
+    let [name] = query::commit_ids(text)[..] else { return Ok(None) };
+    let project = engine.project().await?;
+    let Some((seq, _)) = project.store.commit_named(&project.scope, name).await? else { return Ok(None) };
+    let memory = project.store.memories(&project.scope, vec![seq]).await?.pop();
+    Ok(memory.map(|memory| memory.id))
 }
 
 /// Returns the memory called `id` with the store it is in: the project's, else the owner's.

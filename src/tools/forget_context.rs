@@ -23,6 +23,9 @@ pub const DESCRIPTION: &str = "To free context without losing it use stash_conte
 /// Memories a query may forget at once. Arbitrary: few enough to look at.
 const BY_QUERY: usize = 20;
 
+/// Operations of the past among which the one to undo is looked for. Arbitrary.
+const OPERATIONS_READ: usize = 1000;
+
 /// Ids named in an answer; more are only counted. Arbitrary.
 const LISTED: usize = 100;
 
@@ -69,13 +72,21 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
 
     if let Some(operation) = &args.undo {
         let operation = Some(operation.trim()).filter(|name| *name != "last" && !name.is_empty());
-        let mut undone = Err(Error::not_found("nothing to undo"));
+        // The two stores keep their own operations: the one named is in one of them, the last is the later.
+        let mut latest: Option<(i64, &Store, &Scope)> = None;
         for (store, scope) in places {
-            undone = store.undo(scope, operation, now).await;
-            if undone.is_ok() {
-                break;
+            let operations = store.operations(scope, OPERATIONS_READ).await?;
+            let candidates = operations.iter().filter(|each| each.kind == "forget" && !each.undone);
+            let own = candidates
+                .filter(|each| operation.is_none_or(|name| each.id == name))
+                .map(|each| each.at)
+                .max();
+            if let Some(at) = own.filter(|at| latest.is_none_or(|(known, ..)| *at > known)) {
+                latest = Some((at, store, scope));
             }
         }
+        let (store, scope) = latest.map_or(places[0], |(_, store, scope)| (store, scope));
+        let undone = store.undo(scope, operation, now).await;
         return Ok(output("undone", undone?));
     }
 

@@ -130,7 +130,8 @@ pub async fn run(
         add(&mut output.redactions, remembered.redactions);
         progress(done, all);
     }
-    if skipped == 0 {
+    // What is missing from this clone or can't be read today may be there tomorrow.
+    if skipped == 0 && !repository.is_shallow() && output.unreadable.is_empty() {
         project.store.set_import_cursor(&project.scope, SOURCE, "complete", engine.now()).await?;
     }
     engine.wrote();
@@ -187,7 +188,8 @@ fn draft(commit: CommitDraft) -> Draft {
     let mut draft = Draft::new(MemoryKind::Commit, Provenance::GitCommit, commit.text, time);
     // A commit that was rebased or picked keeps its patch and its author's time.
     draft.identity = Identity::Named(match &commit.patch_id {
-        Some(patch) => format!("patch:{patch}:{time}"),
+        // The message too: an amended one is another text.
+        Some(patch) => format!("patch:{patch}:{time}:{}", blake3::hash(commit.message.as_bytes()).to_hex()),
         None => format!("sha:{sha}"),
     });
     draft.indexed = Some(commit.indexed);

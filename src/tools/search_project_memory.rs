@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::memory::Kind;
 use crate::redact::Redactor;
-use crate::retrieve::freshness::{Freshness, Subject, freshness};
+use crate::retrieve::freshness::{Standing, Subject, standing};
 use crate::retrieve::rank::{Ranked, Weights};
 use crate::retrieve::{self, fit, pair};
 use crate::scope::{Scope, SessionId, Sessions};
@@ -207,7 +207,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     // Two stores were read one after the other; the order is still that of the ranking.
     let rank_of = |ranked: &Ranked| page.iter().position(|other| std::ptr::eq(*other, ranked));
     shown.sort_by_key(|(ranked, ..)| rank_of(ranked));
-    let standing = standing(project, shown.iter().map(|(_, shown, _)| shown)).await;
+    let standing = ask_git(project, shown.iter().map(|(_, shown, _)| shown)).await;
     let hits = shown.into_iter().zip(standing);
     let hits: Vec<Hit> =
         hits.map(|((ranked, shown, scope), fresh)| hit(ranked, shown, scope, fresh)).collect();
@@ -308,8 +308,17 @@ async fn missing_sessions(project: &OpenProject, scope: &Scope) -> Result<Vec<St
 }
 
 /// Returns the hit that `ranked` is.
-fn hit(ranked: &Ranked, found: ShownMemory, scope: &str, freshness: Freshness) -> Hit {
-    let ShownMemory { memory, chunk, conversations, .. } = found;
+fn hit(ranked: &Ranked, found: ShownMemory, scope: &str, standing: Standing) -> Hit {
+    let ShownMemory { mut memory, chunk, conversations, .. } = found;
+    let mut tokens = usize::try_from(chunk.tokens).unwrap_or(0);
+    // Of a commit's ids, the one that can still be looked up is cited.
+    if let (Kind::Commit, Some(sha)) = (memory.kind, standing.reached.map(|sha| sha.to_string()))
+        && memory.source_id.as_ref() != Some(&sha)
+    {
+        memory.source_id = Some(sha);
+        // Ten other digits were counted; a digit is at most one token.
+        tokens += 10;
+    }
     let piece = memory.text.get(chunk.start..chunk.end).unwrap_or_default();
     let excerpt = Shown::of_memory(&memory).excerpt(piece);
     let shown = |text: &str| envelope::escape(text).into_owned();
@@ -330,7 +339,7 @@ fn hit(ranked: &Ranked, found: ShownMemory, scope: &str, freshness: Freshness) -
         source_id: memory.source_id.as_deref().map(shown),
         time: times::show_time(memory.time),
         provenance: memory.provenance.to_string(),
-        freshness: freshness.as_str().to_owned(),
+        freshness: standing.freshness.as_str().to_owned(),
         score: rounded(ranked.score),
         score_parts: ScoreParts {
             lexical: rounded(parts.lexical),
@@ -338,7 +347,7 @@ fn hit(ranked: &Ranked, found: ShownMemory, scope: &str, freshness: Freshness) -
             speaker: rounded(parts.speaker),
             importance: rounded(parts.importance),
         },
-        tokens: usize::try_from(chunk.tokens).unwrap_or(0),
+        tokens,
         conversations: conversations.iter().map(|session| shown(session.as_str())).collect(),
         duplicates: ranked.duplicates,
         excerpt,
@@ -346,12 +355,12 @@ fn hit(ranked: &Ranked, found: ShownMemory, scope: &str, freshness: Freshness) -
 }
 
 /// Asks git what became of what the memories speak of, on a blocking thread.
-async fn standing(project: &OpenProject, found: impl Iterator<Item = &ShownMemory>) -> Vec<Freshness> {
+async fn ask_git(project: &OpenProject, found: impl Iterator<Item = &ShownMemory>) -> Vec<Standing> {
     let subjects: Vec<Subject> = found.map(|found| Subject::of(&found.memory, &found.commit_ids)).collect();
     let count = subjects.len();
-    let unknown = vec![Freshness::Current; count];
+    let unknown = vec![Standing::UNKNOWN; count];
     let Some(repository) = project.repository.clone() else { return unknown };
-    let ask = move || freshness(&repository, &subjects);
+    let ask = move || standing(&repository, &subjects);
     tokio::task::spawn_blocking(ask).await.unwrap_or(unknown)
 }
 

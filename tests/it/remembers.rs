@@ -112,7 +112,11 @@ fn an_import_adds_what_is_new_and_a_rebased_commit_stays_one_memory() {
     assert_eq!((&again["imported"], &again["already_stored"]), (&json!(0), &json!(2)));
     let mut server = home.serve(&repo.path);
     let hits = server.search("grommet sprocket");
-    assert_eq!((hits.len(), &hits[0]["source_id"]), (1, &json!(before)));
+    assert_eq!(
+        (hits.len(), &hits[0]["source_id"]),
+        (1, &json!(picked)),
+        "the id that is checked out is cited"
+    );
 }
 
 #[test]
@@ -242,6 +246,25 @@ fn a_marked_memory_ranks_before_its_equals() {
     assert!(hits[0]["score_parts"]["importance"].as_f64().unwrap() > 0.0);
     server.data("mark_important", json!({"ids": [last], "important": false}));
     assert_eq!(server.search("walrus sings")[2]["id"], last);
+}
+
+#[test]
+fn an_amended_message_is_a_memory_and_the_commit_that_can_be_looked_up_is_cited() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    repo.commit("jam.txt", "damson", "pantry: make jam of plums");
+    home.json(&repo.path, &["import", "git"]);
+    repo.git(&["commit", "-q", "--amend", "-m", "pantry: make jam, since damsons were out of stock"]);
+    home.json(&repo.path, &["import", "git"]);
+    let mut server = home.serve(&repo.path);
+    let head = repo.git(&["rev-parse", "HEAD"]).trim().to_owned();
+    let hits = server.search("damsons out of stock");
+    assert_eq!((&hits[0]["source_id"], &hits[0]["freshness"]), (&json!(head), &json!("current")));
+    let named = server.search(&format!("what was {} about", &head[..10]));
+    assert_eq!(named[0]["source_id"], json!(head));
+    assert_eq!(server.data("expand_detail", json!({"id": &head[..10]}))["source_id"], json!(head));
+    let forgotten = server.data("forget_context", json!({"source": &head[..10]}));
+    assert_eq!(forgotten["count"], 1);
 }
 
 #[test]

@@ -247,3 +247,32 @@ fn a_message_that_is_huge_or_not_utf8_is_a_memory_all_the_same() {
     assert_eq!(server.search("grow pomelo").len(), 2);
     assert!(server.search("peel")[0]["text"].as_str().unwrap().contains("grün und süß"));
 }
+
+/// A backup was a copy of the whole file, so restoring it handed one owner the memories of the others.
+#[test]
+fn a_backup_holds_what_is_its_owners_and_no_more() {
+    use tiro::memory::{Draft, Kind, Provenance};
+    use tiro::scope::{OwnerId, ProjectId, Scope};
+    use tiro::store::{Flavour, Store};
+
+    let home = Home::new();
+    let project = ProjectId::parse("0123456789abcdef").unwrap();
+    let store = Store::open(&home.path().join("tiro.db"), Flavour::Project, project.clone()).unwrap();
+    let redactor = tiro::redact::Redactor::new([7; 32]);
+    let scopes = ["ines", "tomasz"].map(|owner| Scope::project(OwnerId::new(owner), project.clone()));
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let copy = home.path().join("copy.db");
+    let restored = runtime.block_on(async {
+        for (scope, fruit) in scopes.iter().zip(["quince", "pitaya"]) {
+            let draft = Draft::new(Kind::Fact, Provenance::UserSaid, format!("the {fruit} is mine"), 0);
+            let (memory, _) = tiro::remember::prepare(&redactor, draft, &mut || [1; 16]);
+            store.save(scope, vec![memory], 0, |_| {}).await.unwrap();
+        }
+        store.back_up(&scopes[0], &copy).await.unwrap();
+        Store::read_foreign(&scopes[1], &copy).await.unwrap()
+    });
+    let texts: Vec<&str> = restored.iter().map(|each| each.memory.text.as_str()).collect();
+    assert_eq!(texts, ["the quince is mine"]);
+    let bytes = std::fs::read(&copy).unwrap();
+    assert!(!bytes.windows(6).any(|window| window == b"pitaya"), "what is not the owner's is in the backup");
+}
