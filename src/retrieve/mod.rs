@@ -21,8 +21,8 @@ use crate::scope::Scope;
 use crate::store::{DenseCandidate, LexicalCandidate, Store};
 use rank::{Candidate, Ranked, Weights};
 
-/// Candidates of one group of kinds from one search, at most. More don't change the first ten.
-const CANDIDATES: usize = 200;
+/// Candidates of one group of kinds from one search, at most: 40, 100 and 200 give the same first ten.
+const CANDIDATES: usize = 100;
 
 /// Bytes of a question that are read: words further on say nothing new. Arbitrary.
 const MOST_QUESTION: usize = 8 * 1024;
@@ -56,7 +56,7 @@ pub struct Timings {
 
 /// Searches `stores` for `query` and returns the memories that answer, best first.
 ///
-/// The groups of kinds that `filter` admits each give up to 200 candidates by words and 200 by meaning, so that none
+/// The groups of kinds that `filter` admits each give up to 100 candidates by words and 100 by meaning, so that none
 /// swamps another.
 pub async fn search(
     stores: &[(&Store, &Scope)],

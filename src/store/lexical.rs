@@ -21,10 +21,10 @@ use crate::memory::{Group, Kind};
 use crate::scope::Scope;
 
 /// Documents that the words which decide may stand in, together: all where the corpus is small.
-const DECIDING_DOCUMENTS: i64 = 5_000;
+const DECIDING_DOCUMENTS: i64 = 4_000;
 
 /// The same as a share of the documents, for large corpora.
-const DECIDING_SHARE: f64 = 0.05;
+const DECIDING_SHARE: f64 = 0.04;
 
 /// The share of documents that words may stand in, together, to count at all.
 const COUNTING_SHARE: f64 = 0.2;
@@ -57,10 +57,14 @@ pub struct LexicalCandidate {
     pub score: f64,
 }
 
-/// How many documents the common stems stand in, and what stems words.
+/// Words whose documents are remembered, at most. Arbitrary: a few megabytes.
+const WORDS_REMEMBERED: usize = 20_000;
+
+/// In how many documents words stand, as far as it was asked, and what stems words.
 #[derive(Default)]
 pub(super) struct CommonTerms {
     documents_by_stem: HashMap<String, i64>,
+    documents_by_word: HashMap<String, i64>,
     read_at: i64,
     stemmer: Option<Connection>,
 }
@@ -206,22 +210,29 @@ fn count(
     let mut common = lock(&inner.common_terms);
     if common.read_at == 0 || documents > common.read_at + common.read_at / 4 {
         common.documents_by_stem = read_common_terms(connection, documents)?;
+        common.documents_by_word.clear();
         common.read_at = documents;
     }
-    let mut counted = Vec::with_capacity(terms.len());
-    for term in terms {
-        let stem = common.stem(&term)?;
-        let documents = match common.documents_by_stem.get(&stem) {
-            Some(documents) => *documents,
-            None => connection
-                .prepare_cached("SELECT doc FROM text_terms WHERE term = ?1")?
-                .query_row([&stem], |row| row.get(0))
-                .optional()?
-                .unwrap_or(0),
-        };
-        counted.push((documents, term));
+    if common.documents_by_word.len() > WORDS_REMEMBERED {
+        common.documents_by_word.clear();
     }
-    Ok(counted)
+    let new: Vec<&String> =
+        terms.iter().filter(|term| !common.documents_by_word.contains_key(*term)).collect();
+    if !new.is_empty() {
+        let stems = common.stems(&new)?;
+        for (term, stem) in new.into_iter().zip(stems) {
+            let documents = match common.documents_by_stem.get(&stem) {
+                Some(documents) => *documents,
+                None => connection
+                    .prepare_cached("SELECT doc FROM text_terms WHERE term = ?1")?
+                    .query_row([&stem], |row| row.get(0))
+                    .optional()?
+                    .unwrap_or(0),
+            };
+            common.documents_by_word.insert(term.clone(), documents);
+        }
+    }
+    Ok(terms.into_iter().map(|term| (common.documents_by_word[&term], term)).collect())
 }
 
 fn read_common_terms(connection: &Connection, documents: i64) -> Result<HashMap<String, i64>> {
@@ -232,8 +243,8 @@ fn read_common_terms(connection: &Connection, documents: i64) -> Result<HashMap<
 }
 
 impl CommonTerms {
-    /// Returns `term` as the index spells it, by asking the index's own tokenizer.
-    fn stem(&mut self, term: &str) -> Result<String> {
+    /// Returns `terms` as the index spells them, by asking the index's own tokenizer; nothing of it is kept.
+    fn stems(&mut self, terms: &[&String]) -> Result<Vec<String>> {
         if self.stemmer.is_none() {
             let connection = Connection::open_in_memory()?;
             connection.execute_batch(
@@ -241,16 +252,28 @@ impl CommonTerms {
                      text, content = '', contentless_delete = 1,
                      tokenize = 'porter unicode61 remove_diacritics 2'
                  );
-                 CREATE VIRTUAL TABLE stems USING fts5vocab (words, row);",
+                 CREATE VIRTUAL TABLE stems USING fts5vocab (words, instance);",
             )?;
             self.stemmer = Some(connection);
         }
-        let connection = self.stemmer.as_ref().expect("made above");
-        connection.prepare_cached("INSERT INTO words (rowid, text) VALUES (1, ?1)")?.execute([term])?;
-        let stem: Result<String, _> =
-            connection.prepare_cached("SELECT term FROM stems LIMIT 1")?.query_row([], |row| row.get(0));
-        connection.prepare_cached("DELETE FROM words WHERE rowid = 1")?.execute([])?;
-        Ok(stem.unwrap_or_default())
+        let connection = self.stemmer.as_mut().expect("made above");
+        let transaction = connection.transaction()?;
+        let mut stems = vec![String::new(); terms.len()];
+        {
+            let mut insert = transaction.prepare_cached("INSERT INTO words (rowid, text) VALUES (?1, ?2)")?;
+            for (place, term) in terms.iter().enumerate() {
+                insert.execute((place as i64, term))?;
+            }
+            let mut select =
+                transaction.prepare_cached("SELECT doc, term FROM stems ORDER BY doc, offset DESC")?;
+            let mut rows = select.query([])?;
+            while let Some(row) = rows.next()? {
+                // Of a term that is several words to the index, the first.
+                stems[row.get::<_, i64>(0)? as usize] = row.get(1)?;
+            }
+        }
+        transaction.rollback()?;
+        Ok(stems)
     }
 }
 
@@ -271,6 +294,15 @@ mod tests {
     fn in_a_large_one_the_rarest_decide_the_next_count_and_the_commonest_go() {
         let found = expression(terms(&[40_000, 300, 4_000, 9_000]), 100_000);
         assert_eq!(found, r#"("w1" OR "w2") AND ("w1" OR "w2" OR "w3")"#);
+    }
+
+    #[test]
+    fn words_are_stemmed_as_the_index_does_it_and_nothing_is_kept() {
+        let mut common = CommonTerms::default();
+        let words = ["running", "Größe", "x"].map(str::to_owned);
+        let terms: Vec<&String> = words.iter().collect();
+        assert_eq!(common.stems(&terms).unwrap(), ["run", "große", "x"]);
+        assert_eq!(common.stems(&terms[..1]).unwrap(), ["run"]);
     }
 
     #[test]
