@@ -289,8 +289,8 @@ fn commit_ids(connection: &Connection, scope: &Scope, commit: i64) -> Result<Vec
 /// is the commit that was checked out when a message was saved.
 fn conversations(connection: &Connection, conditions: &Conditions, commit: i64) -> Result<Vec<SessionId>> {
     let sql = format!(
-        "SELECT s.name, max(m.time) AS latest FROM commit_parents p JOIN memories m ON m.head_sha = p.sha
-         JOIN sessions s ON s.seq = m.session WHERE {} AND p.memory = ?
+        "SELECT s.name, max(m.time) AS latest FROM commit_parents p
+         CROSS JOIN memories m INDEXED BY memories_by_head ON m.head_sha = p.sha JOIN sessions s ON s.seq = m.session WHERE {} AND p.memory = ?
          GROUP BY s.name ORDER BY latest DESC, s.name LIMIT 5",
         conditions.sql
     );
