@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn in_a_large_one_the_rarest_decide_the_next_count_and_the_commonest_go() {
-        let found = expression(terms(&[40_000, 300, 4_000, 9_000]), 100_000);
+        let found = expression(terms(&[40_000, 300, 3_000, 9_000]), 100_000);
         assert_eq!(found, r#"("w1" OR "w2") AND ("w1" OR "w2" OR "w3")"#);
     }
 
@@ -301,7 +301,7 @@ mod tests {
         let mut common = CommonTerms::default();
         let words = ["running", "Größe", "x"].map(str::to_owned);
         let terms: Vec<&String> = words.iter().collect();
-        assert_eq!(common.stems(&terms).unwrap(), ["run", "große", "x"]);
+        assert_eq!(common.stems(&terms).unwrap(), ["run", "groß", "x"]);
         assert_eq!(common.stems(&terms[..1]).unwrap(), ["run"]);
     }
 
