@@ -267,6 +267,50 @@ fn an_amended_message_is_a_memory_and_the_commit_that_can_be_looked_up_is_cited(
     assert_eq!(forgotten["count"], 1);
 }
 
+/// The text was gone, but the name of the conversation stayed, and can say as much.
+#[test]
+fn a_purged_conversation_leaves_no_name() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    server.save("about-the-durian", "1", "it smells");
+    let purged = server.data("forget_context", json!({"session_id": "about-the-durian", "purge": true}));
+    assert_eq!(purged["done"], "purged");
+    drop(server);
+    assert!(home.files_with("about-the-durian").is_empty());
+}
+
+/// `last` took the project's operation, whichever came later.
+#[test]
+fn the_last_forgetting_is_undone_first_in_whichever_store_it_was() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    for scope in ["project", "owner"] {
+        let stored =
+            server.data("store_memory", json!({"text": format!("a kumquat of the {scope}"), "scope": scope}));
+        server.data("forget_context", json!({"ids": [stored["id"]]}));
+    }
+    server.data("forget_context", json!({"undo": "last"}));
+    let scopes: Vec<_> = server.search("kumquat").iter().map(|hit| hit["scope"].clone()).collect();
+    assert_eq!(scopes, [json!("owner")]);
+}
+
+/// The end of the history was taken for its beginning for good.
+#[test]
+fn a_clone_that_was_shallow_is_read_again() {
+    let home = Home::new();
+    let origin = home.repo("origin");
+    for n in 0..4 {
+        origin.commit("a.txt", &format!("{n}\n"), &format!("Step {n} to the rambutan"));
+    }
+    let clone = home.path().join("clone");
+    let url = format!("file://{}", origin.path.display());
+    origin.git(&["clone", "-q", "--depth", "1", &url, clone.to_str().unwrap()]);
+    assert_eq!(home.json(&clone, &["import", "git"])["imported"], 1);
+    origin.git(&["-C", clone.to_str().unwrap(), "fetch", "-q", "--unshallow"]);
+    let again = home.json(&clone, &["import", "git"])["imported"].as_u64().unwrap();
+    assert!(again >= 3, "{again} commits after the history is whole");
+}
+
 #[test]
 fn references_are_followed_over_two_hops_in_both_directions() {
     let home = Home::new();
