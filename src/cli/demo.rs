@@ -5,7 +5,6 @@ use std::process::ExitCode;
 
 use super::{Out, progress};
 use crate::config::Config;
-use crate::embed::install::Progress;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::demo;
@@ -25,14 +24,7 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     let own_engine =
         args.repo.map(|repo| Engine::new(Config { project: Some(repo), ..engine.config().clone() }));
     let bar = progress::bar("model");
-    let shown = bar.clone();
-    let installing = move |progress: Progress<'_>| match progress {
-        Progress::Step(step) => shown.set_message(step.to_owned()),
-        Progress::Bytes { done, total } => {
-            shown.set_length(total);
-            shown.set_position(done);
-        }
-    };
+    let installing = progress::installation(&bar);
     let mut said = |step: &demo::Step| {
         bar.finish_and_clear();
         if !out.json {

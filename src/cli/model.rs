@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use super::{Out, progress};
-use crate::embed::install::Progress;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::model;
@@ -46,15 +45,7 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
 /// Installs the model with a progress bar.
 pub(super) async fn install(engine: &Engine, from: Option<PathBuf>) -> Result<model::Installed> {
     let bar = progress::bar("model");
-    let shown = bar.clone();
-    let installed = model::install(engine, from, move |progress| match progress {
-        Progress::Step(step) => shown.set_message(step.to_owned()),
-        Progress::Bytes { done, total } => {
-            shown.set_length(total);
-            shown.set_position(done);
-        }
-    });
-    let installed = installed.await;
+    let installed = model::install(engine, from, progress::installation(&bar)).await;
     bar.finish_and_clear();
     installed
 }

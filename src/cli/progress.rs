@@ -2,6 +2,8 @@
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::embed::install::Progress;
+
 /// Returns a bar that counts `what`; nothing is drawn where stderr is no terminal.
 pub fn bar(what: &'static str) -> ProgressBar {
     let style =
@@ -13,4 +15,16 @@ pub fn bar(what: &'static str) -> ProgressBar {
 pub fn show(bar: &ProgressBar, done: usize, all: usize) {
     bar.set_length(all as u64);
     bar.set_position(done as u64);
+}
+
+/// Returns what shows the progress of an installation on `bar`.
+pub fn installation(bar: &ProgressBar) -> impl Fn(Progress<'_>) + Send + 'static {
+    let bar = bar.clone();
+    move |progress| match progress {
+        Progress::Step(step) => bar.set_message(step.to_owned()),
+        Progress::Bytes { done, total } => {
+            bar.set_length(total);
+            bar.set_position(done);
+        }
+    }
 }

@@ -90,12 +90,6 @@ impl Store {
         .await
     }
 
-    /// Returns the living memory of the scope that the client calls `source_id`, newest where there are several.
-    pub async fn memory_by_source(&self, scope: &Scope, source_id: &str) -> Result<Option<Memory>> {
-        let filter = Filter { source_id: Some(source_id.to_owned()), ..Filter::default() };
-        Ok(self.list(scope, &filter, None, 1).await?.into_iter().next())
-    }
-
     /// Returns where the living memories of the scope among `seqs` stand; the order is that of `seqs`.
     pub async fn places(&self, scope: &Scope, seqs: Vec<i64>) -> Result<Vec<Neighbour>> {
         self.read(scope, move |_, connection, scope| {
