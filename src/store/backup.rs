@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, ReadOnly};
+use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, NotADatabase, ReadOnly};
 use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
+use super::migrate::Whose;
 use super::{Flavour, Store, blocking, lock, migrate};
 use crate::error::{Context, Error, Kind, Result};
 use crate::memory::{CommitRecord, Memory, MemoryId};
@@ -155,9 +156,28 @@ fn read_foreign(scope: &Scope, source: &Path) -> Result<Vec<ForeignMemory>> {
     }
     // A copy in memory: a backup may lie on a read-only medium, where a WAL file can't be opened.
     let mut connection = Connection::open_in_memory()?;
-    connection
-        .restore("main", source, None::<fn(rusqlite::backup::Progress)>)
-        .context(Kind::Store, || format!("cannot read the backup `{}`", source.display()))?;
+    let restored = connection.restore("main", source, None::<fn(rusqlite::backup::Progress)>);
+    let found = match restored {
+        Err(error) if error.sqlite_error_code() == Some(NotADatabase) => Some("no database"),
+        Err(error) => {
+            return Err(error)
+                .context(Kind::Store, || format!("cannot read the backup `{}`", source.display()));
+        }
+        Ok(()) => match migrate::whose(&connection)? {
+            Whose::Ours => None,
+            Whose::Nobodys => Some(match source.metadata().map_or(0, |metadata| metadata.len()) {
+                0 => "an empty file",
+                // SQLite takes what is shorter than its smallest page for nothing at all.
+                1..512 => "no database",
+                _ => "an empty database",
+            }),
+            Whose::Anothers => Some("a database of another program"),
+        },
+    };
+    if let Some(found) = found {
+        let message = format!("`{}` is no backup but {found}", source.display());
+        return Err(Error::bad_input(message).hint("give a file that `tiro backup FILE` wrote"));
+    }
     migrate::migrate(&mut connection, source, Flavour::Project)
         .map_err(|error| Error::new(error.kind(), "the backup can't be used").source(error))?;
     let mut statement = connection.prepare(

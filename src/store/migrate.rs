@@ -81,27 +81,40 @@ fn enter_wal(connection: &Connection) -> Result<()> {
     unreachable!("the loop ends by returning")
 }
 
+/// Which program a database belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Whose {
+    /// Tiro's.
+    Ours,
+    /// It has no tables yet.
+    Nobodys,
+    /// Another program's.
+    Anothers,
+}
+
+/// Returns which program the database behind `connection` belongs to.
+pub(super) fn whose(connection: &Connection) -> rusqlite::Result<Whose> {
+    let application: i32 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    Ok(match (tables, application) {
+        (0, _) => Whose::Nobodys,
+        (_, APPLICATION_ID) => Whose::Ours,
+        _ => Whose::Anothers,
+    })
+}
+
 /// Returns the file's schema version, 0 for an empty file; errors where it isn't ours to write.
 fn check(connection: &Connection, path: &Path, flavour: Flavour) -> Result<i32> {
-    let refused = |error| super::opening(path, error);
-    let application: i32 = connection
-        .query_row("PRAGMA application_id", [], |row| row.get(0))
-        .map_err(|error| refused(Error::from(error)))?;
-    let version: i32 = connection
-        .query_row("PRAGMA user_version", [], |row| row.get(0))
-        .map_err(|error| refused(Error::from(error)))?;
-    let tables: i64 = connection
-        .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
-        .map_err(|error| refused(Error::from(error)))?;
-    if tables == 0 {
-        return Ok(0);
-    }
-    if application != APPLICATION_ID {
-        return Err(Error::new(
-            Kind::Store,
-            format!("`{}` is a database of another program", path.display()),
-        )
-        .hint("move it away, or name another data directory in TIRO_DATA_DIR"));
+    let refused = |error| super::opening(path, Error::from(error));
+    let version: i32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(refused)?;
+    match whose(connection).map_err(refused)? {
+        Whose::Nobodys => return Ok(0),
+        Whose::Ours => {}
+        Whose::Anothers => {
+            let message = format!("`{}` is a database of another program", path.display());
+            return Err(Error::new(Kind::Store, message)
+                .hint("move it away, or name another data directory in TIRO_DATA_DIR"));
+        }
     }
     if version > newest(flavour) {
         let min_writer: Option<i32> = connection

@@ -350,6 +350,44 @@ fn memories_are_readable_by_their_owner_alone() {
     }
 }
 
+/// Each of these was taken for a backup of nothing.
+#[test]
+fn a_file_that_is_no_backup_is_refused_by_name() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let foreign = home.path().join("foreign.db");
+    rusqlite::Connection::open(&foreign).unwrap().execute_batch("CREATE TABLE cookies (name TEXT)").unwrap();
+    let bare = home.path().join("bare.db");
+    rusqlite::Connection::open(&bare).unwrap().execute_batch("PRAGMA user_version = 1").unwrap();
+    let texts = [("empty", ""), ("short", "x"), ("text", "{\"memories\": []}\n")];
+    for (name, text) in texts {
+        std::fs::write(home.path().join(name), text).unwrap();
+    }
+    std::fs::write(home.path().join("long"), "no database ".repeat(1000)).unwrap();
+    let cases = [
+        ("empty", "an empty file"),
+        ("short", "no database"),
+        ("text", "no database"),
+        ("long", "no database"),
+        ("bare.db", "an empty database"),
+        ("foreign.db", "a database of another program"),
+        ("missing", "no backup"),
+        ("project", "no backup"),
+    ];
+    for (name, found) in cases {
+        let path = home.path().join(name);
+        let ran = home.run(&project, &["restore", path.to_str().unwrap()]);
+        assert!(!ran.is_ok && ran.stdout.is_empty(), "{name}: {ran:?}");
+        let told = [found, path.to_str().unwrap(), "`tiro backup FILE`"];
+        assert!(told.iter().all(|part| ran.stderr.contains(part)), "{name}: {ran:?}");
+    }
+    home.serve(&project).save("s", "1", "something");
+    let backup = home.path().join("backup.db");
+    home.json(&project, &["backup", backup.to_str().unwrap()]);
+    let restored = home.json(&home.dir("other"), &["restore", backup.to_str().unwrap()]);
+    assert_eq!(restored["added"], 1);
+}
+
 #[test]
 fn a_model_that_is_truncated_or_another_means_search_by_words_and_a_notice() {
     let home = Home::new();
