@@ -482,15 +482,17 @@ fn is_password(text: &[u8], value: &Value) -> bool {
     if makeup.digits > 0 && letters && makeup.symbols > 0 && !path {
         return true;
     }
-    let given = (value.quoted || value.tight) && !value.listed;
+    let given = (value.quoted || value.tight || value.owned) && !value.listed;
+    let mixed = makeup.upper > 0 && makeup.lower > 0 && text.iter().all(|b| is_word(*b) || *b == b'-');
     let jumbled = is_jumbled(text);
     let strong = kinds >= 3 && makeup.symbols > 0 && (makeup.joiners == 0 || jumbled)
         || makeup.symbols >= 2 && makeup.letters() >= 3 && makeup.joiners == 0
         || makeup.upper > 0 && makeup.lower > 0 && makeup.joiners == 0 && jumbled;
     (given || value.line) && text.len() >= 8 && strong
         || given
+            && makeup.digits > 0
             && letters
             && makeup.joiners == 0
-            && makeup.digits > 0
             && text.len() >= if value.tight { 6 } else { 7 }
+        || given && makeup.digits > 0 && mixed && text.len() >= 10 && !value.owned
 }

@@ -157,6 +157,7 @@ fn every_vendors_name_makes_a_secret_of_its_value() {
 #[test]
 fn assignments_lose_their_values() {
     let password = ["Tr0ub4", "dor&3"].concat();
+    let (season, hyphened) = (["Sommer", "2024"].concat(), ["correct-", "Horse7battery"].concat());
     let random = one("[A-Za-z0-9]", 24);
     let hex = one("[0-9a-f]", 32);
     let texts = [
@@ -178,6 +179,16 @@ fn assignments_lose_their_values() {
         format!("| password | {password} |"),
         format!("**Password:** {password}"),
         format!("the password is {password}, keep it"),
+        format!("My password is {password}…"),
+        format!("My password = {password} and it works"),
+        format!("password = {password}\n"),
+        format!("our password is {season}"),
+        format!("My password = {season}! and it works"),
+        format!("my password is {season}! and it works"),
+        format!("The password: {season}! or so"),
+        format!("password = \"{hyphened}\""),
+        format!("the password is \"{hyphened}\", keep it"),
+        format!("DB_PASSWORD={hyphened}"),
         format!("https://example.com/login?user=me&password={random}&x=1"),
         format!("https%3A%2F%2Fexample.com%3Fpassword%3D{random}%26x%3D1"),
         format!("{{\\\"client_secret\\\":\\\"{random}\\\"}}"),
@@ -202,7 +213,8 @@ fn assignments_lose_their_values() {
     ];
     for text in texts {
         let redacted = redact(&text);
-        let leaks = [&password, &random, &hex].into_iter().any(|secret| redacted.contains(&secret[..6]));
+        let secrets = [&password, &season, &hyphened, &random, &hex];
+        let leaks = secrets.into_iter().any(|secret| redacted.contains(&secret[..6]));
         assert!(!leaks && redacted.contains("[REDACTED:"), "{text:?} became {redacted:?}");
     }
     let semicolons = redact(&format!("Server=db;Password={password},x]y;Encrypt=true"));
@@ -378,6 +390,11 @@ const ORDINARY: &[&str] = &[
     "def f(private_key: x25519.X25519PrivateKey, token: SecretStr) -> None: ...",
     "sort_key = lambda x: x[0]; foreign_key = 'user_id'; partition_key=\"tenant-42-eu-west-1\"",
     "2024-01-15T10:00:00Z token expired; retry-after=30 x-request-id=req-0001",
+    "password = getenv(\"DB_PASSWORD\")\npassword: string\npassword = None\ntoken = next_token()",
+    "password = newPass1\npassword = args.password1\nif password == oldPassword1: pass; my password is required! and so is yours; My password is wrong! My password is too short.",
+    "The password is base64! and then hashed; the password is SHA256 hashed, our password is SHA256-hashed.",
+    "password = \"db_password_2\"; password: \"Password-Field1\"; const passwordInput = \"Login-Form-Field2\"",
+    "secretName: \"my-Secret1\", tokenName = \"My-Token1\", passes = \"Pass-1-of-2\", password = config.Db-V2",
     "1 + 1 = 2 \\u003c not a tag \\u003e and 50% of keys: 3, pass: 12, fail: 0",
 ];
 

@@ -7,6 +7,7 @@
 use std::ops::Range;
 
 use super::edges::is_word;
+use super::form::is_stand_in;
 
 /// What is assigned to a name.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub(super) struct Value {
     pub line: bool,
     /// Joined by a comma, as any two names in a list are.
     pub listed: bool,
+    /// Said to be somebody's own: `my password is …`.
+    pub owned: bool,
 }
 
 /// The longest value read that no quotes hold; in quotes four times as much.
@@ -83,7 +86,9 @@ pub(super) fn value_of(text: &[u8], word: usize, end: usize) -> Option<Value> {
             return None;
         }
     }
-    Some(Value { range, quoted, tight, line, listed: joint == Joint::List })
+    let name = &text[..name_start(text, word)];
+    let owned = OWNERS.iter().any(|owner| name.ends_with(owner.as_bytes()));
+    Some(Value { range, quoted, tight, line, listed: joint == Joint::List, owned })
 }
 
 /// Returns what joins the name holding `word` and ending at `at` to a value, and where the value begins.
@@ -149,6 +154,9 @@ pub(super) fn joint(text: &[u8], word: usize, mut at: usize) -> Option<(Joint, u
         _ => None,
     }
 }
+
+/// What stands before a name whose value is told in a sentence.
+const OWNERS: &[&str] = &["my ", "My ", "our ", "Our "];
 
 /// What stands before a name that a mere space joins to its value.
 const LEADS: &[&str] = &["ENV ", "#define ", "setx ", "set -x ", "set -gx ", "set -Ux "];
@@ -283,6 +291,7 @@ fn plain(text: &[u8], start: usize) -> Range<usize> {
     while end > start
         && b".:!?*".contains(&text[end - 1])
         && text.get(end).is_none_or(|b| b" \n\r*".contains(b))
+        && !is_part(text, start..end)
     {
         end -= 1;
     }
@@ -294,10 +303,18 @@ fn word_end(text: &[u8], range: &Range<usize>) -> usize {
     let rest = text[range.end..].iter().take(128);
     let mut end =
         range.end + rest.take_while(|b| b.is_ascii_graphic() && !b"\"'`\\<>(){}[]|".contains(b)).count();
-    while end > range.end && b".,;:!?".contains(&text[end - 1]) {
+    while end > range.end && b".,;:!?".contains(&text[end - 1]) && !is_part(text, range.start..end) {
         end -= 1;
     }
     end
+}
+
+/// Whether the sign with which `range` ends belongs to the value, the sentence going on behind it: `… Xk92! and`.
+fn is_part(text: &[u8], range: Range<usize>) -> bool {
+    let goes_on =
+        text.get(range.end) == Some(&b' ') && text.get(range.end + 1).is_some_and(u8::is_ascii_lowercase);
+    let value = &text[range.start..range.end - 1];
+    text[range.end - 1] == b'!' && goes_on && value.iter().any(u8::is_ascii_digit) && !is_stand_in(value)
 }
 
 /// Returns the end of a value that may hold more than `range`: a whole line of settings, a part between semicolons, an
