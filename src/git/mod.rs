@@ -7,7 +7,8 @@
 //! ignored too), and blobs are compared as they are stored, which needs neither filters nor external diffs.
 //!
 //! Nothing here trusts sizes: messages, blobs, trees and diffs are read up to stated limits, and what was left out
-//! is counted. A damaged or absent object costs the answer that one object.
+//! is counted. A damaged or absent object costs the answer that one object. A pipe in the place of a file is
+//! refused before it is opened.
 //!
 //! It is not: a writer of objects or references (the one file written is the project's id, see [`identity`]), a
 //! reader of the work tree or the index, a client of remotes.
@@ -18,6 +19,7 @@ mod commit;
 mod details;
 mod diff;
 mod digest;
+mod guard;
 pub mod identity;
 mod names;
 mod walk;
@@ -112,11 +114,12 @@ impl Repository {
     /// # Errors
     ///
     /// [`Kind::BadInput`] if `path` does not exist, [`Kind::Git`] if what was found cannot be opened (damaged
-    /// configuration, a format that is not SHA-1).
+    /// configuration, a format that is not SHA-1, a pipe in the place of a file).
     pub fn discover(path: &Path) -> Result<Option<Repository>> {
         let directory =
             path.canonicalize().context(Kind::BadInput, || format!("cannot open `{}`", path.display()))?;
         let start = if directory.is_dir() { &directory } else { directory.parent().unwrap_or(&directory) };
+        guard::before_search(start)?;
         let found = match gix::discover::upwards(start) {
             Ok((found, _trust)) => found,
             Err(error) => {
@@ -140,6 +143,7 @@ impl Repository {
     ///
     /// [`Kind::Git`] if it is no repository or cannot be opened.
     pub fn open(path: &Path) -> Result<Repository> {
+        guard::before_opening(path)?;
         let failed = || format!("cannot open the repository `{}`", path.display());
         let inner = gix::open::Options::isolated()
             .config_overrides(OVERRIDES)
