@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use super::common::counted;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::memory::{Draft, Identity, MemoryId};
@@ -118,10 +119,13 @@ impl Backup {
 impl Restored {
     /// Returns the answer in words.
     pub fn text(&self) -> String {
-        let Restored { added, known, conflicts, forgotten, pending } = self;
         format!(
-            "Added {added} memories; {known} were here already, {conflicts} differ and were left as they are here, \
-             {forgotten} are forgotten here. {pending} pieces wait for embedding."
+            "Added {}; {} here already, {} here, {} forgotten here. {} for embedding.",
+            counted(self.added, "memory", "memories"),
+            counted(self.known, "was", "were"),
+            counted(self.conflicts, "differs and was left as it is", "differ and were left as they are"),
+            counted(self.forgotten, "is", "are"),
+            counted(self.pending, "piece waits", "pieces wait"),
         )
     }
 }

@@ -1,5 +1,7 @@
 //! What several tools read and say in the same way.
 
+use std::fmt::Display;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -90,10 +92,17 @@ pub fn footnotes(redactions: &[Redaction], pending: usize, notices: &[String]) -
         text += &format!("\nSecrets replaced: {}.", shown.join(", "));
     }
     if pending > 0 {
-        text += &format!("\n{pending} pieces are found by words now and by meaning once they are embedded.");
+        let one = "piece is found by words now and by meaning once it is embedded";
+        let several = "pieces are found by words now and by meaning once they are embedded";
+        text += &format!("\n{}.", counted(pending, one, several));
     }
     for notice in notices {
         text += &format!("\nNote: {notice}.");
     }
     text
 }
+/// Returns how many there are, with the words for one or for another number: `1 memory`, `2 memories`.
+pub fn counted<N: Copy + PartialEq + From<u8> + Display>(count: N, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == N::from(1) { one } else { several })
+}
+

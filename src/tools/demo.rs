@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::common::counted;
 use super::search_project_memory::{self as search, Hit};
 use super::{import_git, index, model, save_messages};
 use crate::config::Config;
@@ -205,18 +206,21 @@ async fn import_history(engine: &Engine, sample: &Engine) -> Result<History> {
     };
     if let Some(why_not) = why_not {
         let (new, known) = save_sample_commits(sample).await?;
-        let found = format!("{why_not}: a sample of {} commits instead, {new} new", new + known);
+        let found = format!(
+            "{why_not}: a sample of {} instead, {new} new",
+            counted(new + known, "commit", "commits")
+        );
         return Ok(History { name: "the sample history".to_owned(), is_sample: true, found });
     }
     let imported = import_git::run(engine, import_git::Args { threads: 2, limit: None }, |_, _| {}).await?;
     let stats = super::stats::run(engine).await?;
     let commits = stats.kinds.iter().find(|each| each.kind == MemoryKind::Commit.as_str());
     let found = format!(
-        "{} commits of {}, {} new, {} bytes of text",
-        commits.map_or(0, |each| each.memories),
+        "{} of {}, {} new, {} of text",
+        counted(commits.map_or(0, |each| each.memories), "commit", "commits"),
         stats.project,
         imported.imported,
-        commits.map_or(0, |each| each.bytes),
+        counted(commits.map_or(0, |each| each.bytes), "byte", "bytes"),
     );
     Ok(History { name: format!("the history of {}", stats.project), is_sample: false, found })
 }
@@ -316,7 +320,7 @@ async fn embed(engine: &Engine, sample: &Engine, is_sample: bool) -> Result<Stri
         }
     }
     let later = if pending > 0 { format!(", {pending} left for `tiro index`") } else { String::new() };
-    Ok(format!("{embedded} pieces{later}"))
+    Ok(counted(embedded, "piece", "pieces") + &later)
 }
 
 /// Returns up to three questions made from commits spread over the history, each with the commit it was made from.
@@ -409,9 +413,8 @@ impl Output {
                 None => String::new(),
             };
             let Answer { tokens_used, max_tokens, milliseconds, .. } = answer;
-            let count = answer.hits.len();
-            text +=
-                &format!("  {place}{count} hits, {tokens_used} of {max_tokens} tokens, {milliseconds} ms\n");
+            let hits = counted(answer.hits.len(), "hit", "hits");
+            text += &format!("  {place}{hits}, {tokens_used} of {max_tokens} tokens, {milliseconds} ms\n");
         }
         text += &format!("\nMemories are kept in {}. Next:\n", self.data_directory);
         text += "  tiro search \"your question\"        asks this project's memory\n";

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::embed::install;
 use crate::engine::{Engine, OpenProject};
+use super::common::{self, counted};
 use crate::error::{Error, Result};
 use crate::scope::Scope;
 use crate::store::{Check, Store};
@@ -119,10 +120,12 @@ async fn store(what: &'static str, store: &Store, scope: &Scope) -> Finding {
 fn complaints(check: &Check) -> String {
     let mut found: Vec<String> = check.integrity.iter().chain(&check.text_index).cloned().collect();
     if check.chunks_without_vector > 0 {
-        found.push(format!("{} pieces are neither embedded nor waiting for it", check.chunks_without_vector));
+        let pieces = counted(check.chunks_without_vector, "piece is", "pieces are");
+        found.push(format!("{pieces} neither embedded nor waiting for it"));
     }
     if check.chunks_unindexed > 0 {
-        found.push(format!("{} pieces are not in the text index, or only there", check.chunks_unindexed));
+        let pieces = counted(check.chunks_unindexed, "piece is", "pieces are");
+        found.push(format!("{pieces} not in the text index, or only there"));
     }
     found.join("; ")
 }
@@ -135,7 +138,7 @@ async fn pending(project: &OpenProject) -> Finding {
         Ok(count) => Finding {
             what,
             ok: true,
-            found: format!("{count} pieces are found by words only so far"),
+            found: format!("{} found by words only so far", counted(count, "piece is", "pieces are")),
             mend: Some("tiro index".into()),
         },
         Err(error) => failed(what, &error),

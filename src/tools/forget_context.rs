@@ -169,7 +169,8 @@ fn hex<const N: usize>(bytes: [u8; N]) -> String {
 impl Output {
     /// Returns the answer in words.
     pub fn text(&self) -> String {
-        let what = format!("{} memories ({} tokens)", self.count, self.tokens);
+        let memories = common::counted(self.count, "memory", "memories");
+        let what = format!("{memories} ({})", common::counted(self.tokens, "token", "tokens"));
         let ids = if self.ids.is_empty() { String::new() } else { format!(": {}", self.ids.join(", ")) };
         let operation = self.operation.as_deref().unwrap_or_default();
         match self.done.as_str() {

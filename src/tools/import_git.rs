@@ -223,18 +223,20 @@ fn add(counts: &mut Vec<common::Redaction>, more: Vec<(String, usize)>) {
 impl Output {
     /// Returns the answer in words.
     pub fn text(&self) -> String {
-        let mut text = format!("Imported {} commits", self.imported);
+        let mut text = format!("Imported {}", common::counted(self.imported, "commit", "commits"));
         if self.already_stored > 0 {
-            text += &format!(", {} were stored before", self.already_stored);
+            text += &format!(", {} stored before", common::counted(self.already_stored, "was", "were"));
         }
         if self.forgotten > 0 {
-            text += &format!(", {} were forgotten before and stay so", self.forgotten);
+            let one = "was forgotten before and stays so";
+            let several = "were forgotten before and stay so";
+            text += &format!(", {}", common::counted(self.forgotten, one, several));
         }
         text.push('.');
         if !self.unreadable.is_empty() {
             text += &format!(
-                "\n{} commits can't be read: {}.",
-                self.unreadable.len(),
+                "\n{} can't be read: {}.",
+                common::counted(self.unreadable.len(), "commit", "commits"),
                 common::some(&self.unreadable)
             );
         }

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use super::common::counted;
 use crate::engine::{Embedding, Engine};
 use crate::error::{Error, Kind, Result};
 use crate::remember;
@@ -166,6 +167,7 @@ async fn step(engine: &Engine, store: &Store, scope: &Scope, threads: usize) -> 
 impl Output {
     /// Returns the answer in words.
     pub fn text(&self) -> String {
-        format!("Embedded {} pieces; {} still wait.", self.embedded, self.pending)
+        let embedded = counted(self.embedded, "piece", "pieces");
+        format!("Embedded {embedded}; {}.", counted(self.pending, "still waits", "still wait"))
     }
 }

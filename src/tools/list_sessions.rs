@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::common::counted;
 use super::times;
 use crate::engine::Engine;
 use crate::envelope;
@@ -103,8 +104,9 @@ impl Output {
         for session in &self.sessions {
             let Session { session_id, memories, tokens, first, last, branch } = session;
             let branch = branch.as_ref().map_or(String::new(), |branch| format!(", branch {branch}"));
-            body +=
-                &format!("{session_id}: {memories} memories, {tokens} tokens, {first} to {last}{branch}\n");
+            let memories = counted(*memories, "memory", "memories");
+            let tokens = counted(*tokens, "token", "tokens");
+            body += &format!("{session_id}: {memories}, {tokens}, {first} to {last}{branch}\n");
         }
         let mut text = envelope::wrap(&self.secret, &body);
         if let Some(cursor) = &self.next_cursor {

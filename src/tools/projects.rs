@@ -5,6 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::backup;
+use super::common::counted;
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -180,7 +181,9 @@ impl Merged {
     pub fn text(&self) -> String {
         let Merged { into, from, added, known, left_behind } = self;
         format!(
-            "Project {from} is part of {into} now: {added} memories added, {known} were in both.\n\
+        let added = counted(*added, "memory", "memories");
+        let known = counted(*known, "was", "were");
+            "Project {from} is part of {into} now: {added} added, {known} in both.\n\
              Its old store is no longer used and can be removed: {left_behind}"
         )
     }

@@ -82,7 +82,12 @@ async fn page(engine: &Engine, cursor: Option<String>) -> Result<SessionPage> {
     let listed = list_sessions::run(engine, list_sessions::Args { limit: Some(100), cursor }).await?;
     let entry = |session: list_sessions::Session| SessionEntry {
         title: session.session_id.clone(),
-        description: format!("{} memories, {} to {}", session.memories, session.first, session.last),
+        description: format!(
+            "{}, {} to {}",
+            common::counted(session.memories, "memory", "memories"),
+            session.first,
+            session.last
+        ),
         id: session.session_id,
     };
     Ok(SessionPage {

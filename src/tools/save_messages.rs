@@ -108,8 +108,9 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     .await;
     let remembered = remembered.map_err(|error| match durable {
         0 => error,
-        _ => error
-            .hint(format!("the first {durable} messages are stored; repeat the call, ids keep them single")),
+        _ => error.hint(format!(
+            "of the messages the first {durable} are stored; repeat the call, ids keep them single"
+        )),
     })?;
     engine.wrote();
 
@@ -119,7 +120,11 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let conflicts: Vec<String> = conflicts.filter_map(|(_, source_id)| source_id.clone()).collect();
     let mut notices = Vec::new();
     if without_id > 0 && source_ids.len() > 1 {
-        notices.push(format!("{without_id} messages have no id: saving them again would store them twice"));
+        notices.push(common::counted(
+            without_id,
+            "message has no id: saving it again would store it twice",
+            "messages have no id: saving them again would store them twice",
+        ));
     }
     let ids = receipt.outcomes.iter().map(|(id, _)| id.to_string());
     Ok(Output {
@@ -166,17 +171,20 @@ fn draft(place: usize, message: Message, now: Millis) -> Result<Draft> {
 impl Output {
     /// Returns the answer in words.
     pub fn text(&self) -> String {
-        let mut text = format!("Saved {} messages in session `{}`", self.saved, self.session_id);
+        let saved = common::counted(self.saved, "message", "messages");
+        let mut text = format!("Saved {saved} in session `{}`", self.session_id);
         if self.already_stored > 0 {
-            text += &format!(", {} were stored before", self.already_stored);
+            text += &format!(", {} stored before", common::counted(self.already_stored, "was", "were"));
         }
         if self.forgotten > 0 {
-            text += &format!(", {} were forgotten before and stay so", self.forgotten);
+            let one = "was forgotten before and stays so";
+            let several = "were forgotten before and stay so";
+            text += &format!(", {}", common::counted(self.forgotten, one, several));
         }
         if !self.conflicts.is_empty() {
             text += &format!(
-                ", {} ids were stored before with another text, which stays ({})",
-                self.conflicts.len(),
+                ", {} stored before with another text, which stays ({})",
+                common::counted(self.conflicts.len(), "id was", "ids were"),
                 common::some(&self.conflicts)
             );
         }

@@ -396,7 +396,9 @@ impl Output {
         self.rendered = match (self.hits.is_empty(), self.dropped) {
             (true, 0) => "Nothing found.".to_owned(),
             // The envelope's tokens, which nothing else needs, are more than this takes.
-            (true, dropped) => format!("Of {dropped} hits none fits max_tokens."),
+            (true, dropped) => {
+                format!("Of {} none fits max_tokens.", common::counted(dropped, "hit", "hits"))
+            }
             (false, _) => {
                 let body: String = self.hits.iter().map(|hit| hit.excerpt.as_str()).collect();
                 envelope::wrap(secret, &body)
@@ -415,7 +417,8 @@ impl Output {
             lines.push(format!("\nMore with cursor `{cursor}`."));
         }
         if self.pending > 0 {
-            lines.push(format!("\n{} pieces are found by words only so far.", self.pending));
+            let pending = common::counted(self.pending, "piece is", "pieces are");
+            lines.push(format!("\n{pending} found by words only so far."));
         }
         lines.extend(self.notices.iter().map(|notice| format!("\nNote: {notice}.")));
         lines
