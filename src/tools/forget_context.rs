@@ -1,5 +1,7 @@
 //! Forgets memories, brings them back, or removes them for good.
 
+use std::collections::HashSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -61,6 +63,8 @@ pub struct Output {
     pub tokens: i64,
     /// Their ids, where there are at most 100.
     pub ids: Vec<String>,
+    /// Of the ids given those that no memory has, or only one forgotten before.
+    pub unknown: Vec<String>,
 }
 
 /// Forgets, undoes or purges; durable when it returns.
@@ -92,7 +96,9 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
 
     let (store, scope, selection) = select(engine, places, &args).await?;
     if args.dry_run.unwrap_or(false) {
-        return Ok(output("would_forget", store.selected(scope, &selection).await?));
+        let selected = store.selected(scope, &selection).await?;
+        let unknown = unknown(&selection, &selected);
+        return Ok(Output { unknown, ..output("would_forget", selected) });
     }
     let operation = format!("f{}", hex(engine.random::<6>()));
     let forgotten = store.forget(scope, &selection, &operation, now).await?;
@@ -100,10 +106,12 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         return Err(Error::not_found("nothing matches, nothing was forgotten")
             .hint("search first; ids come with the results"));
     }
-    if args.purge.unwrap_or(false) {
-        return Ok(output("purged", store.purge(scope, &forgotten.operation, now).await?));
-    }
-    Ok(output("forgotten", forgotten))
+    let (done, forgotten) = match args.purge.unwrap_or(false) {
+        true => ("purged", store.purge(scope, &forgotten.operation, now).await?),
+        false => ("forgotten", forgotten),
+    };
+    let unknown = unknown(&selection, &forgotten);
+    Ok(Output { unknown, ..output(done, forgotten) })
 }
 
 /// Returns what to forget, and in which of the two places it is.
@@ -120,7 +128,7 @@ async fn select<'a>(
         ));
     }
     if let Some(ids) = &args.ids {
-        let ids: Vec<MemoryId> = ids.iter().map(|id| common::memory_id("ids", id)).collect::<Result<_>>()?;
+        let ids: Vec<MemoryId> = ids.iter().map(|id| memory_id(id)).collect::<Result<_>>()?;
         let selection = Selection::Ids(ids);
         let in_project = store.selected(scope, &selection).await?;
         let owners = owner_store.selected(owner_scope, &selection).await?;
@@ -151,6 +159,25 @@ async fn select<'a>(
     Ok((store, scope, selection))
 }
 
+/// Reads the id of a memory; whoever gives that of a commit is told where it belongs.
+fn memory_id(text: &str) -> Result<MemoryId> {
+    let is_commit = (7..=40).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    common::memory_id("ids", text).map_err(|error| match is_commit {
+        true => error.hint(
+            "a commit is forgotten by ten digits or more of its id as `source`: `tiro forget --source ID`",
+        ),
+        false => error,
+    })
+}
+
+/// Returns the ids of the selection that are not among those forgotten, each once.
+fn unknown(selection: &Selection, forgotten: &Forgotten) -> Vec<String> {
+    let Selection::Ids(ids) = selection else { return Vec::new() };
+    let known: HashSet<&MemoryId> = forgotten.ids.iter().collect();
+    let mut seen = HashSet::new();
+    ids.iter().filter(|id| !known.contains(id) && seen.insert(*id)).map(MemoryId::to_string).collect()
+}
+
 fn output(done: &str, forgotten: Forgotten) -> Output {
     let ids = forgotten.ids.iter().map(MemoryId::to_string);
     Output {
@@ -159,6 +186,7 @@ fn output(done: &str, forgotten: Forgotten) -> Output {
         count: forgotten.ids.len(),
         tokens: forgotten.tokens,
         ids: if forgotten.ids.len() <= LISTED { ids.collect() } else { Vec::new() },
+        unknown: Vec::new(),
     }
 }
 
@@ -173,11 +201,18 @@ impl Output {
         let what = format!("{memories} ({})", common::counted(self.tokens, "token", "tokens"));
         let ids = if self.ids.is_empty() { String::new() } else { format!(": {}", self.ids.join(", ")) };
         let operation = self.operation.as_deref().unwrap_or_default();
-        match self.done.as_str() {
+        let mut text = match self.done.as_str() {
             "undone" => format!("Brought back {what}{ids}."),
             "would_forget" => format!("Would forget {what}{ids}. Nothing was changed."),
             "purged" => format!("Removed {what} for good{ids}."),
-            _ => format!("Forgot {what}{ids}. To bring them back: undo `{operation}`."),
+            _ => format!(
+                "Forgot {what}{ids}. To bring {} back: undo `{operation}`.",
+                if self.count == 1 { "it" } else { "them" }
+            ),
+        };
+        if !self.unknown.is_empty() {
+            text += &format!("\nNo memory is called {}.", common::some(&self.unknown));
         }
+        text
     }
 }

@@ -215,6 +215,25 @@ fn forgetting_says_exactly_what_it_removed() {
 }
 
 #[test]
+fn an_id_that_nobody_knows_is_named_beside_those_that_were_forgotten() {
+    let (_home, mut server) = told();
+    let mask = &mut Mask::default();
+    let id = server.search("local time timer")[0]["id"].clone();
+    let ids = json!([id, "m0123456789abc", "m0123456789abd", "m0123456789abc"]);
+    let (text, data) = server.both("forget_context", json!({"ids": ids, "dry_run": true}));
+    assert_eq!(data["unknown"], json!(["m0123456789abc", "m0123456789abd"]));
+    assert!(text.contains("No memory is called `m0123456789abc`, `m0123456789abd`."), "{text}");
+    assert_snapshot!(said(mask, &mut server, "forget_context", json!({"ids": ids})), @"
+    Forgot 1 memory (16 tokens): <id 1>. To bring it back: undo `<operation 1>`.
+    No memory is called `<id 2>`, `<id 3>`.
+    ");
+    let again = server.data("forget_context", json!({"undo": "last"}));
+    assert_eq!((&again["count"], &again["unknown"]), (&json!(1), &json!([])));
+    let purged = server.data("forget_context", json!({"ids": ids, "purge": true}));
+    assert_eq!(purged["unknown"], json!(["m0123456789abc", "m0123456789abd"]));
+}
+
+#[test]
 fn sessions_are_listed_latest_first() {
     let (_home, mut server) = told();
     let mask = &mut Mask::default();
@@ -260,5 +279,7 @@ fn the_command_line_answers_alike() {
     assert_snapshot!(home.run(&project, &["sessions"]).stdout, @"No sessions in project `project` yet; save_messages begins one.");
     let ran = home.run(&project, &["expand"]);
     assert!(ran.stderr.starts_with("error: unrecognized subcommand 'expand'"), "{ran:?}");
+    let ran = home.run(&project, &["forget", "0123456789abcdef0123456789abcdef01234567"]);
+    assert!(ran.stderr.contains("--source"), "{ran:?}");
     assert_snapshot!(home.run(&project, &["search", "x", "--k", "99"]).stderr, @"error: `k` is not between 1 and 50: 99");
 }
