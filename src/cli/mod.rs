@@ -25,7 +25,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use clap::{Parser, Subcommand};
+use clap::error::{ContextKind, ContextValue};
+use clap::{CommandFactory, Parser, Subcommand};
 use serde::Serialize;
 
 use crate::config::Config;
@@ -94,7 +95,7 @@ enum Command {
 
 /// Runs the command line and returns the exit code.
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = Cli::try_parse().unwrap_or_else(|error| without_hidden(error).exit());
     match run(cli) {
         Ok(code) => code,
         Err(error) => {
@@ -105,6 +106,20 @@ pub fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Takes the subcommands that are hidden out of what clap suggests in the place of one it doesn't know.
+fn without_hidden(mut error: clap::Error) -> clap::Error {
+    let command = Cli::command();
+    let is_hidden = |name: &String| command.find_subcommand(name).is_some_and(clap::Command::is_hide_set);
+    let suggested = error.remove(ContextKind::SuggestedSubcommand);
+    if let Some(ContextValue::Strings(mut names)) = suggested {
+        names.retain(|name| !is_hidden(name));
+        if !names.is_empty() {
+            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(names));
+        }
+    }
+    error
 }
 
 fn run(cli: Cli) -> Result<ExitCode> {

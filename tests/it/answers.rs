@@ -279,6 +279,11 @@ fn the_command_line_answers_alike() {
     assert_snapshot!(home.run(&project, &["sessions"]).stdout, @"No sessions in project `project` yet; save_messages begins one.");
     let ran = home.run(&project, &["expand"]);
     assert!(ran.stderr.starts_with("error: unrecognized subcommand 'expand'"), "{ran:?}");
+    let ran = home.run(&project, &["serch"]);
+    assert!(ran.stderr.contains("'search'"), "{ran:?}");
+    // What is hidden is not for users, and was suggested to them.
+    let ran = home.run(&project, &["benc"]);
+    assert!(ran.stderr.contains("'benc'") && !ran.stderr.contains("bench"), "{ran:?}");
     let ran = home.run(&project, &["forget", "0123456789abcdef0123456789abcdef01234567"]);
     assert!(ran.stderr.contains("--source"), "{ran:?}");
     assert_snapshot!(home.run(&project, &["search", "x", "--k", "99"]).stderr, @"error: `k` is not between 1 and 50: 99");
