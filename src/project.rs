@@ -79,7 +79,9 @@ pub async fn find(
         }
         None => {
             let name = name_of(&root);
-            let folder = format!("{}-{}", slug(&name), id.as_str());
+            // Where the registry was lost the store is still there, under the name the project had then.
+            let stray = registry.strays().await?.into_iter().find(|row| row.id == id);
+            let folder = stray.map_or_else(|| format!("{}-{}", slug(&name), id.as_str()), |row| row.folder);
             let is_known_by_place = id == fresh_id && !is_kept(&place, &id);
             if is_known_by_place {
                 // Of several processes that see a place for the first time one names it and all take that name.

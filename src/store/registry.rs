@@ -1,5 +1,6 @@
 //! The owner's projects, where each was last seen, and the installation's secret. Lives in `owner.db`.
 
+use std::fs::DirEntry;
 use std::path::Path;
 
 use rusqlite::{OptionalExtension, Row};
@@ -106,6 +107,24 @@ impl Registry {
                 Ok(projects)
             })
             .await
+    }
+
+    /// Returns the projects whose stores lie in the data directory and are not registered, by folder: after the loss of
+    /// `owner.db`, or left by a merge. Nobody knows their places; their names are those of their folders.
+    pub async fn strays(&self) -> Result<Vec<ProjectRow>> {
+        let known = self.all().await?;
+        let folders = self.store.path().with_file_name("projects");
+        let Ok(entries) = std::fs::read_dir(folders) else { return Ok(Vec::new()) };
+        let stray = |entry: DirEntry| {
+            let folder = entry.file_name().into_string().ok()?;
+            let (name, id) = folder.rsplit_once('-')?;
+            let (name, id) = (name.to_owned(), ProjectId::parse(id)?);
+            let is_stray = entry.path().join("tiro.db").is_file() && known.iter().all(|row| row.id != id);
+            is_stray.then_some(ProjectRow { id, name, folder, places: Vec::new() })
+        };
+        let mut strays: Vec<ProjectRow> = entries.flatten().filter_map(stray).collect();
+        strays.sort_by(|a, b| a.folder.cmp(&b.folder));
+        Ok(strays)
     }
 
     /// Records that the project was seen at `place`, registering it under `name` and `folder` where it is new.

@@ -2,12 +2,12 @@
 
 use serde::Serialize;
 
+use super::common::{self, counted};
 use crate::embed::install;
 use crate::engine::{Engine, OpenProject};
-use super::common::{self, counted};
 use crate::error::{Error, Result};
 use crate::scope::Scope;
-use crate::store::{Check, Store};
+use crate::store::{Check, Registry, Store};
 
 /// What `tiro doctor` answers.
 #[derive(Debug, Serialize)]
@@ -42,6 +42,7 @@ pub async fn run(engine: &Engine) -> Result<Output> {
         Ok(installation) => {
             let registry = &installation.registry;
             findings.push(store("memories of the owner", registry.memories(), registry.scope()).await);
+            findings.extend(strays(registry).await);
         }
         Err(error) => findings.push(failed("memories of the owner", &error)),
     }
@@ -100,6 +101,23 @@ fn model(engine: &Engine) -> Finding {
             },
         },
     }
+}
+
+/// Returns what there is to say of stores that nothing leads to any more.
+async fn strays(registry: &Registry) -> Option<Finding> {
+    let what = "stores of no project";
+    let strays = match registry.strays().await {
+        Ok(strays) => strays,
+        Err(error) => return Some(failed(what, &error)),
+    };
+    let folders: Vec<String> = strays.iter().map(|row| row.folder.clone()).collect();
+    let first = strays.first()?;
+    // It may be no fault: a merge leaves one behind.
+    let mend = format!(
+        "`tiro projects link {} DIR` gives one to the project in DIR; what a merge left can be removed",
+        first.id.as_str()
+    );
+    Some(Finding { what, ok: true, found: common::some(&folders), mend: Some(mend) })
 }
 
 async fn store(what: &'static str, store: &Store, scope: &Scope) -> Finding {

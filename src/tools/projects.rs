@@ -136,16 +136,17 @@ pub async fn merge(
     })
 }
 
-/// Finds a project by its id, or by its name where only one has it.
+/// Finds a project by its id, or by its name where only one has it; also one whose store alone is left.
 async fn find(engine: &Engine, which: &str) -> Result<ProjectRow> {
     let registry = &engine.installation().await?.registry;
+    let mut rows = registry.all().await?;
+    rows.extend(registry.strays().await?);
     if let Some(id) = ProjectId::parse(which)
-        && let Some(row) = registry.by_id(&id).await?
+        && let Some(row) = rows.iter().find(|row| row.id == id)
     {
-        return Ok(row);
+        return Ok(row.clone());
     }
-    let mut named: Vec<ProjectRow> =
-        registry.all().await?.into_iter().filter(|row| row.name == which).collect();
+    let mut named: Vec<ProjectRow> = rows.into_iter().filter(|row| row.name == which).collect();
     match (named.pop(), named.is_empty()) {
         (Some(row), true) => Ok(row),
         (Some(_), false) => Err(Error::bad_input(format!("several projects are called `{which}`"))
@@ -180,9 +181,9 @@ impl Merged {
     /// Returns the answer in words.
     pub fn text(&self) -> String {
         let Merged { into, from, added, known, left_behind } = self;
-        format!(
         let added = counted(*added, "memory", "memories");
         let known = counted(*known, "was", "were");
+        format!(
             "Project {from} is part of {into} now: {added} added, {known} in both.\n\
              Its old store is no longer used and can be removed: {left_behind}"
         )

@@ -99,6 +99,36 @@ fn a_copied_repository_gets_a_memory_of_its_own_and_a_moved_one_keeps_it() {
     assert_eq!(home.json(&moved, &["projects", "list"])["projects"].as_array().unwrap().len(), 2);
 }
 
+/// Nobody led back to the memories of a directory once the registry was lost.
+#[test]
+fn what_a_lost_registry_leaves_is_told_and_taken_up_again() {
+    let home = Home::new();
+    let (plain, repo) = (home.dir("plain"), home.repo("repo"));
+    plant(&home, &plain, "a pomelo in a directory");
+    plant(&home, &repo.path, "a pomelo in a repository");
+    assert!(!home.run(&plain, &["doctor"]).stdout.contains("no project"));
+    for end in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(home.data().join(format!("owner.db{end}")));
+    }
+    // A repository carries its id, also under another name.
+    let renamed = home.path().join("renamed");
+    std::fs::rename(&repo.path, &renamed).unwrap();
+    assert_eq!(texts_at(&home, &renamed), ["a pomelo in a repository"]);
+
+    assert_eq!(texts_at(&home, &plain), [""; 0]);
+    let told = home.json(&plain, &["doctor"]);
+    let told = told["findings"].as_array().unwrap();
+    let told = told.iter().find(|finding| finding["what"] == "stores of no project").expect("it is told");
+    let folder = told["found"].as_str().unwrap().trim_matches('`');
+    let (name, id) = folder.rsplit_once('-').unwrap();
+    assert_eq!(name, "plain", "{told}");
+    assert!(told["mend"].as_str().unwrap().contains(&format!("`tiro projects link {id} DIR`")), "{told}");
+    home.json(&plain, &["projects", "link", id, plain.to_str().unwrap()]);
+    assert_eq!(texts_at(&home, &plain), ["a pomelo in a directory"]);
+    // The store that was begun in between is known and empty.
+    assert!(!home.run(&plain, &["doctor"]).stdout.contains("no project"));
+}
+
 #[test]
 fn worktrees_and_folders_of_a_repository_share_its_memory() {
     let home = Home::new();
