@@ -1,5 +1,7 @@
 //! Checks the installation and says how to mend what is wrong.
 
+use std::io::Write;
+
 use serde::Serialize;
 
 use super::common::{self, counted};
@@ -34,6 +36,9 @@ pub struct Finding {
     pub mend: Option<String>,
 }
 
+/// Bytes written and taken back to see whether the disk has room. Arbitrary: more than a small write needs.
+const PROBE_BYTES: usize = 64 << 10;
+
 /// Looks at everything; changes nothing. Reads the whole store.
 pub async fn run(engine: &Engine) -> Result<Output> {
     let mut findings = vec![data_directory(engine)];
@@ -63,8 +68,14 @@ fn data_directory(engine: &Engine) -> Finding {
     let folder = &engine.config().data_dir;
     let what = "data directory";
     let found = folder.display().to_string();
-    let probe = std::fs::create_dir_all(folder).and_then(|()| tempfile::tempfile_in(folder).map(drop));
-    match probe {
+    let probe = || {
+        std::fs::create_dir_all(folder)?;
+        let mut file = tempfile::tempfile_in(folder)?;
+        // A full disk has room for the name of a file, and may promise room that it doesn't have.
+        file.write_all(&[0x5a; PROBE_BYTES])?;
+        file.sync_all()
+    };
+    match probe() {
         Ok(()) => Finding { what, ok: true, found, mend: None },
         Err(error) => Finding {
             what,

@@ -388,6 +388,26 @@ fn a_file_that_is_no_backup_is_refused_by_name() {
     assert_eq!(restored["added"], 1);
 }
 
+/// The probe wrote an empty file, for which a full disk has room.
+#[test]
+fn a_disk_without_room_is_noticed_by_doctor() {
+    let home = Home::new();
+    let project = home.dir("project");
+    home.serve(&project).save("s", "1", "something");
+    assert!(home.run(&project, &["doctor"]).is_ok);
+    let mut limited = std::process::Command::new("sh");
+    let tiro = home.tiro(&project, &[]);
+    limited
+        .args(["-c", "trap '' XFSZ; ulimit -f 16; exec \"$0\" doctor"])
+        .arg(tiro.get_program())
+        .current_dir(&project)
+        .env_clear()
+        .envs(tiro.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = limited.output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(told.contains("FAIL data directory"), "{output:?}");
+}
+
 #[test]
 fn a_model_that_is_truncated_or_another_means_search_by_words_and_a_notice() {
     let home = Home::new();
