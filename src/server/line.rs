@@ -60,6 +60,12 @@ pub(super) fn too_long(limit: usize, id: Option<RequestId>) -> Line {
     refused(ErrorCode::INVALID_REQUEST, message, id)
 }
 
+/// Returns the refusal of a request whose id another has that is not answered yet.
+pub(super) fn taken(id: RequestId) -> Box<TxJsonRpcMessage<RoleServer>> {
+    let message = "Invalid request: a request with this `id` is not answered yet; give each its own";
+    Box::new(ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::INVALID_REQUEST, message, None), Some(id)))
+}
+
 /// The members that tell what a message is; everything else is skipped over.
 #[derive(Deserialize)]
 struct Head {

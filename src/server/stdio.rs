@@ -4,10 +4,11 @@
 //! Here every line is read by [`line`], and one task does all the writing, so that a line is never cut in two by
 //! the cancellation of whoever wanted it written.
 
+use std::collections::HashSet;
 use std::io;
 
 use rmcp::RoleServer;
-use rmcp::model::RequestId;
+use rmcp::model::{ClientNotification, JsonRpcMessage, JsonRpcNotification, RequestId};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
@@ -29,6 +30,8 @@ const WAITING_LINES: usize = 16;
 /// The transport over a pair of streams.
 pub(super) struct Lines<R> {
     input: LineReader<R>,
+    /// The requests that are being answered: a second one of the same id would take the first one's answer away.
+    in_flight: HashSet<RequestId>,
     /// The answer to a bad line, until the writer has room for it.
     refusal: Option<Box<TxJsonRpcMessage<RoleServer>>>,
     output: Option<mpsc::Sender<Outgoing>>,
@@ -53,6 +56,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         let writer = tokio::spawn(write_all(output, receiver, ended.clone()));
         Lines {
             input: LineReader::new(input, LONGEST_LINE),
+            in_flight: HashSet::new(),
             refusal: None,
             output: Some(sender),
             writer: Some(writer),
@@ -76,10 +80,33 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
                 Read::End => return None,
             };
             match line {
-                Line::Message(message) => return Some(*message),
+                Line::Message(message) => match self.admit(&message) {
+                    Some(refusal) => self.refusal = Some(refusal),
+                    None => return Some(*message),
+                },
                 Line::Refused(refusal) => self.refusal = Some(refusal),
                 Line::Nothing => {}
             }
+        }
+    }
+
+    /// Notes a request that is to be answered; returns the refusal of one whose id is taken.
+    fn admit(&mut self, message: &RxJsonRpcMessage<RoleServer>) -> Option<Box<TxJsonRpcMessage<RoleServer>>> {
+        match message {
+            JsonRpcMessage::Request(request) if !self.in_flight.insert(request.id.clone()) => {
+                Some(line::taken(request.id.clone()))
+            }
+            JsonRpcMessage::Notification(JsonRpcNotification {
+                notification: ClientNotification::CancelledNotification(cancelled),
+                ..
+            }) => {
+                // What is cancelled is not answered.
+                if let Some(id) = &cancelled.params.request_id {
+                    self.in_flight.remove(id);
+                }
+                None
+            }
+            _ => None,
         }
     }
 }
@@ -91,6 +118,13 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        match &message {
+            JsonRpcMessage::Response(response) => drop(self.in_flight.remove(&response.id)),
+            JsonRpcMessage::Error(error) => {
+                error.id.as_ref().map(|id| self.in_flight.remove(id));
+            }
+            _ => {}
+        }
         let output = self.output.clone();
         async move {
             let closed = || io::Error::from(io::ErrorKind::NotConnected);

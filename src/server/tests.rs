@@ -324,6 +324,36 @@ async fn a_cancelled_call_is_dropped_and_not_answered() {
     client.send(r#"{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":99}}"#).await;
     dropped.notified().await;
     client.is_served().await;
+    // Its id is free again.
+    client.send(WAITING.replace('\n', "")).await;
+    begun.notified().await;
+}
+
+/// The library forgot the first of two requests with one id, and the answer that came last was lost.
+#[tokio::test]
+async fn an_id_that_is_taken_is_refused_until_its_request_is_answered() {
+    let (begun, release) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (began, released) = (begun.clone(), release.clone());
+    let held = tool("waits", move |_| {
+        let (began, released) = (began.clone(), released.clone());
+        async move {
+            began.notify_one();
+            released.notified().await;
+            Ok("held".to_owned())
+        }
+    });
+    let mut client = Client::of(vec![held]);
+    for _ in 0..2 {
+        client.send(WAITING.replace('\n', "")).await;
+        begun.notified().await;
+        client.send(WAITING.replace('\n', "")).await;
+        let refused = client.receive().await;
+        assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!(99), &json!(-32600)), "{refused}");
+        release.notify_one();
+        let answer = client.receive().await;
+        let text = &answer["result"]["structuredContent"]["text"];
+        assert_eq!((&answer["id"], text), (&json!(99), &json!("held")), "{answer}");
+    }
 }
 
 #[tokio::test]
