@@ -66,9 +66,9 @@ pub async fn find(
     let place = repository.as_ref().map_or_else(|| root.clone(), Repository::common_dir);
     let place_name = place.to_string_lossy().into_owned();
     let fresh_id = fresh.clone();
-    let id = match &repository {
+    let (id, original) = match &repository {
         Some(_) => repository_id(&place, registry, fresh).await?,
-        None => registry.by_place(&place_name).await?.map_or(fresh, |row| row.id),
+        None => (registry.by_place(&place_name).await?.map_or(fresh, |row| row.id), None),
     };
     let (name, folder) = match registry.by_id(&id).await? {
         Some(row) => {
@@ -89,6 +89,9 @@ pub async fn find(
                 return Ok(Project { id: row.id, name: row.name, root, folder: row.folder, repository });
             }
             registry.record(&id, &name, &folder, &place_name, now).await?;
+            if let Some(original) = original {
+                registry.note_copy(&id, &original).await?;
+            }
             (name, folder)
         }
     };
@@ -97,10 +100,16 @@ pub async fn find(
 
 /// Returns the id kept in the repository, giving it one where it has none or only a copy of another's.
 ///
-/// A repository that can't be written is known by its place, like a directory.
-async fn repository_id(common_dir: &Path, registry: &Registry, fresh: ProjectId) -> Result<ProjectId> {
+/// A repository that can't be written is known by its place, like a directory. Beside the id stands the other's, where
+/// the repository is a copy and was taken for one just now.
+async fn repository_id(
+    common_dir: &Path,
+    registry: &Registry,
+    fresh: ProjectId,
+) -> Result<(ProjectId, Option<ProjectId>)> {
     let place = common_dir.to_string_lossy();
     let kept = identity::read(common_dir)?.and_then(|text| ProjectId::parse(&text));
+    let mut copied = None;
     let written = match kept {
         None => identity::write(common_dir, fresh.as_str())?,
         Some(id) => {
@@ -111,18 +120,20 @@ async fn repository_id(common_dir: &Path, registry: &Registry, fresh: ProjectId)
                 holds.is_some_and(|text| ProjectId::parse(&text).as_ref() == Some(&id))
             });
             if !is_copy || registry.by_place(&place).await?.is_some_and(|row| row.id == id) {
-                return Ok(id);
+                return Ok((id, None));
             }
+            copied = Some(id);
             identity::replace(common_dir, fresh.as_str())?
         }
     };
-    match written {
+    let id = match written {
         Written::Id(id) => ProjectId::parse(&id).ok_or_else(|| {
             Error::new(Kind::Git, format!("`{place}` holds a project id that is none"))
                 .hint("remove the file `tiro-project-id` there")
-        }),
-        Written::ReadOnly(_) => Ok(registry.by_place(&place).await?.map_or(fresh, |row| row.id)),
-    }
+        })?,
+        Written::ReadOnly(_) => registry.by_place(&place).await?.map_or(fresh, |row| row.id),
+    };
+    Ok((id, copied))
 }
 
 /// Whether the repository at `place` keeps `id` itself, so that every process reads the same.

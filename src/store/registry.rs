@@ -127,6 +127,34 @@ impl Registry {
         Ok(strays)
     }
 
+    /// Notes that the repository of the project `copy` was copied from that of `original`.
+    pub async fn note_copy(&self, copy: &ProjectId, original: &ProjectId) -> Result<()> {
+        let (key, original) = (copy_key(copy), original.as_str().to_owned());
+        self.store
+            .write(&self.scope, move |connection, _| {
+                connection
+                    .execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)", (key, original))?;
+                Ok(())
+            })
+            .await
+    }
+
+    /// Returns the project whose repository that of `copy` was copied from, or `None`.
+    pub async fn original(&self, copy: &ProjectId) -> Result<Option<ProjectRow>> {
+        let key = copy_key(copy);
+        let id: Option<String> = self
+            .store
+            .read(&self.scope, move |_, connection, _| {
+                let sql = "SELECT value FROM meta WHERE key = ?1";
+                Ok(connection.prepare_cached(sql)?.query_row([key], |row| row.get(0)).optional()?)
+            })
+            .await?;
+        match id.as_deref().and_then(ProjectId::parse) {
+            Some(id) => self.by_id(&id).await,
+            None => Ok(None),
+        }
+    }
+
     /// Records that the project was seen at `place`, registering it under `name` and `folder` where it is new.
     pub async fn record(
         &self,
@@ -219,6 +247,11 @@ impl Registry {
             })
             .await
     }
+}
+
+/// Returns the key in `meta` under which the original of a copied repository stands.
+fn copy_key(copy: &ProjectId) -> String {
+    format!("copy:{}", copy.as_str())
 }
 
 fn project(row: &Row<'_>) -> rusqlite::Result<Option<ProjectRow>> {

@@ -35,6 +35,15 @@ pub struct Stats {
 }
 
 impl Store {
+    /// Returns whether the store holds no living memory of the scope's owner.
+    pub async fn is_empty(&self, scope: &Scope) -> Result<bool> {
+        self.read(scope, |_, connection, scope| {
+            let sql = "SELECT NOT EXISTS (SELECT 1 FROM memories WHERE owner = ?1 AND tombstoned_at IS NULL)";
+            Ok(connection.prepare_cached(sql)?.query_row([scope.owner.as_str()], |row| row.get(0))?)
+        })
+        .await
+    }
+
     /// Returns what the store holds for the scope's owner.
     pub async fn stats(&self, scope: &Scope) -> Result<Stats> {
         self.read(scope, |inner, connection, scope| {

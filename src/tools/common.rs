@@ -5,11 +5,12 @@ use std::fmt::Display;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::engine::OpenProject;
+use crate::engine::{Engine, OpenProject};
 use crate::error::{Error, Result};
 use crate::memory::{Kind, MemoryId};
 use crate::redact::Redactor;
 use crate::scope::SessionId;
+use crate::store::ProjectRow;
 
 /// The longest name, title or id an argument may be, in bytes. Arbitrary.
 const SHORT: usize = 500;
@@ -67,10 +68,41 @@ pub fn short(argument: &str, text: &str) -> Result<String> {
     Ok(text.to_owned())
 }
 
+/// Returns what to say where nothing is remembered of the project yet: what begins its memory.
+pub async fn nothing_yet(engine: &Engine, project: &OpenProject) -> Result<String> {
+    let registry = &engine.installation().await?.registry;
+    if let Some(original) = registry.original(&project.scope.project).await? {
+        let (copied, way_out) = (copied_from(&original), share(&original, project));
+        return Ok(format!("nothing is remembered of this project yet: it is {copied}; {way_out}"));
+    }
+    let import = if project.repository.is_some() { ", `tiro import git` with its commits" } else { "" };
+    Ok(format!(
+        "nothing is remembered of this project yet; save_messages and store_memory begin its memory{import}"
+    ))
+}
+
+/// Returns the words for a repository that was copied from that of `original`.
+pub fn copied_from(original: &ProjectRow) -> String {
+    let place = original.places.first().map(|place| place.strip_suffix("/.git").unwrap_or(place));
+    let place = place.map_or(String::new(), |place| format!(" in {place}"));
+    format!("a copy of {}{place}, with a memory of its own", original.name)
+}
+
+/// Returns the words for letting the copy `project` share the memory of `original`.
+pub fn share(original: &ProjectRow, project: &OpenProject) -> String {
+    let (id, root) = (original.id.as_str(), project.root.display());
+    format!("`tiro projects link {id} {root}` lets it share the other's")
+}
+
 /// Returns the branch and the commit checked out, as far as they can be told.
 pub fn head(project: &OpenProject) -> (Option<String>, Option<String>) {
     let head = project.repository.as_ref().and_then(|repository| repository.head().ok());
     head.map_or((None, None), |head| (head.branch, head.commit.map(|sha| sha.to_string())))
+}
+
+/// Returns how many there are, with the words for one or for another number: `1 memory`, `2 memories`.
+pub fn counted<N: Copy + PartialEq + From<u8> + Display>(count: N, one: &str, several: &str) -> String {
+    format!("{count} {}", if count == N::from(1) { one } else { several })
 }
 
 /// Returns the first few of `items`, and how many more there are.
@@ -101,8 +133,3 @@ pub fn footnotes(redactions: &[Redaction], pending: usize, notices: &[String]) -
     }
     text
 }
-/// Returns how many there are, with the words for one or for another number: `1 memory`, `2 memories`.
-pub fn counted<N: Copy + PartialEq + From<u8> + Display>(count: N, one: &str, several: &str) -> String {
-    format!("{count} {}", if count == N::from(1) { one } else { several })
-}
-

@@ -53,8 +53,7 @@ pub async fn run(engine: &Engine) -> Result<Output> {
     }
     match engine.project().await {
         Ok(project) => {
-            let found = format!("{} in {}", project.name, project.root.display());
-            findings.push(Finding { what: "project", ok: true, found, mend: None });
+            findings.push(place(engine, project).await);
             findings.push(store("store", &project.store, &project.scope).await);
             findings.push(pending(project).await);
         }
@@ -129,6 +128,27 @@ async fn strays(registry: &Registry) -> Option<Finding> {
         first.id.as_str()
     );
     Some(Finding { what, ok: true, found: common::some(&folders), mend: Some(mend) })
+}
+
+/// Returns which project is looked at, and whether it is a copy of another.
+async fn place(engine: &Engine, project: &OpenProject) -> Finding {
+    let what = "project";
+    let found = format!("{} in {}", project.name, project.root.display());
+    let original = match engine.installation().await {
+        Ok(installation) => installation.registry.original(&project.scope.project).await,
+        Err(error) => Err(error),
+    };
+    match original {
+        Ok(None) => Finding { what, ok: true, found, mend: None },
+        // It is no fault: work on a copy may be work of its own.
+        Ok(Some(original)) => Finding {
+            what,
+            ok: true,
+            found: format!("{found}, {}", common::copied_from(&original)),
+            mend: Some(common::share(&original, project)),
+        },
+        Err(error) => failed(what, &error),
+    }
 }
 
 async fn store(what: &'static str, store: &Store, scope: &Scope) -> Finding {

@@ -193,6 +193,9 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     }
     let found = retrieve::search(&places, embedder, query, &filter, &Weights::default()).await?;
     notices.extend(found.notices);
+    if found.ranked.is_empty() && project.store.is_empty(&project.scope).await? {
+        notices.insert(0, common::nothing_yet(engine, project).await?);
+    }
     let page: Vec<&Ranked> = found.ranked.iter().skip(offset).take(k).collect();
     let has_more = found.ranked.len() > offset + page.len();
 

@@ -234,6 +234,25 @@ fn an_id_that_nobody_knows_is_named_beside_those_that_were_forgotten() {
 }
 
 #[test]
+fn an_empty_memory_says_what_begins_it() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mask = &mut Mask::default();
+    let mut server = home.serve(&project);
+    assert_snapshot!(said(mask, &mut server, "search_project_memory", json!({"query": "x"})), @"
+    Nothing found.
+    Note: nothing is remembered of this project yet; save_messages and store_memory begin its memory.
+    Note: lexical …
+    ");
+    let repo = home.repo("repo");
+    let ran = home.run(&repo.path, &["search", "x"]);
+    assert!(ran.stdout.contains("`tiro import git`"), "{ran:?}");
+    server.save("s", "1", "something");
+    let told = server.text("search_project_memory", json!({"query": "albatross"}));
+    assert!(!told.contains("nothing is remembered"), "{told}");
+}
+
+#[test]
 fn sessions_are_listed_latest_first() {
     let (_home, mut server) = told();
     let mask = &mut Mask::default();

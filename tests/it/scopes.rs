@@ -99,6 +99,31 @@ fn a_copied_repository_gets_a_memory_of_its_own_and_a_moved_one_keeps_it() {
     assert_eq!(home.json(&moved, &["projects", "list"])["projects"].as_array().unwrap().len(), 2);
 }
 
+/// A copy's empty memory looked like a loss.
+#[test]
+fn a_copied_repository_says_whose_memory_it_does_not_share() {
+    let home = Home::new();
+    let repo = home.repo("origin");
+    repo.commit("a.txt", "a\n", "Begin");
+    plant(&home, &repo.path, "a pomelo in the original");
+    let copied = home.path().join("copied");
+    copy(&repo.path, &copied);
+    for _ in 0..2 {
+        let told = home.serve(&copied).text("search_project_memory", json!({"query": "pomelo"}));
+        assert!(told.contains("a copy of origin in") && told.contains("tiro projects link"), "{told}");
+    }
+    let told = home.run(&copied, &["doctor"]);
+    assert!(told.is_ok && told.stdout.contains("a copy of origin in"), "{told:?}");
+    let projects = home.json(&repo.path, &["projects", "list"]);
+    let id = projects["projects"].as_array().unwrap().iter().find(|each| each["name"] == "origin").unwrap();
+    let link = format!("`tiro projects link {} {}`", id["id"].as_str().unwrap(), copied.display());
+    assert!(told.stdout.contains(&link), "{link}: {told:?}");
+    home.json(&repo.path, &["projects", "link", id["id"].as_str().unwrap(), copied.to_str().unwrap()]);
+    assert_eq!(texts_at(&home, &copied), ["a pomelo in the original"]);
+    let told = home.run(&copied, &["doctor"]);
+    assert!(!told.stdout.contains("a copy of"), "{told:?}");
+}
+
 /// Nobody led back to the memories of a directory once the registry was lost.
 #[test]
 fn what_a_lost_registry_leaves_is_told_and_taken_up_again() {
