@@ -151,6 +151,10 @@ impl Store {
                 for row in &rows {
                     remove(connection, owner, row)?;
                 }
+                let sessions: BTreeSet<i64> = rows.iter().filter_map(|row| row.session).collect();
+                for session in sessions {
+                    write::index_forgotten(connection, session)?;
+                }
                 connection
                     .prepare_cached(
                         "UPDATE operations SET kind = 'purge', at = ?2 WHERE id = ?1 AND owner = ?3",

@@ -1,8 +1,8 @@
 //! Storing memories: rows, text index and vectors in one transaction.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::Store;
 use super::vectors::encode_f16;
@@ -362,22 +362,48 @@ pub(super) fn index_turns(connection: &Connection, session: i64, from: i64, to: 
                             ORDER BY ordinal LIMIT ?4))
          ORDER BY ordinal",
     )?;
-    let rows = statement.query_map((session, from, to, index_text::NEIGHBOURS), |row| {
-        Ok(Turn {
-            seq: row.get(0)?,
-            ordinal: row.get(1)?,
-            role: row.get::<_, Option<String>>(2)?.and_then(|word| Role::parse(&word)),
-            speaker: row.get(3)?,
-            topic: row.get(4)?,
-            path: row.get(5)?,
-            time: row.get(6)?,
-            text: row.get(7)?,
-        })
-    })?;
+    let rows = statement.query_map((session, from, to, index_text::NEIGHBOURS), turn)?;
     let turns: Vec<Turn> = rows.collect::<Result<_, _>>()?;
+    index_among(connection, &turns, |turn| (from..to).contains(&turn.ordinal))
+}
+
+/// Indexes anew the forgotten messages of the session, with all that is left around them as context: what was purged
+/// is not to stay there.
+pub(super) fn index_forgotten(connection: &Connection, session: i64) -> Result<()> {
+    let mut statement = connection.prepare_cached(
+        "SELECT ordinal FROM memories WHERE session = ?1 AND ordinal IS NOT NULL AND tombstoned_at IS NOT NULL",
+    )?;
+    let forgotten: HashSet<i64> =
+        statement.query_map([session], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    if forgotten.is_empty() {
+        return Ok(());
+    }
+    let mut statement = connection.prepare_cached(
+        "SELECT seq, ordinal, role, speaker, topic, path, time, text FROM memories
+         WHERE session = ?1 AND ordinal IS NOT NULL ORDER BY ordinal",
+    )?;
+    let turns: Vec<Turn> = statement.query_map([session], turn)?.collect::<Result<_, _>>()?;
+    index_among(connection, &turns, |turn| forgotten.contains(&turn.ordinal))
+}
+
+fn turn(row: &Row<'_>) -> rusqlite::Result<Turn> {
+    Ok(Turn {
+        seq: row.get(0)?,
+        ordinal: row.get(1)?,
+        role: row.get::<_, Option<String>>(2)?.and_then(|word| Role::parse(&word)),
+        speaker: row.get(3)?,
+        topic: row.get(4)?,
+        path: row.get(5)?,
+        time: row.get(6)?,
+        text: row.get(7)?,
+    })
+}
+
+/// Indexes those of `turns`, which are in order, that are `wanted`, with the others around them as context.
+fn index_among(connection: &Connection, turns: &[Turn], wanted: impl Fn(&Turn) -> bool) -> Result<()> {
     let reach = index_text::NEIGHBOURS as usize;
     for (at, turn) in turns.iter().enumerate() {
-        if !(from..to).contains(&turn.ordinal) {
+        if !wanted(turn) {
             continue;
         }
         let around = turns[at.saturating_sub(reach)..at].iter().chain(turns[at + 1..].iter().take(reach));

@@ -365,6 +365,21 @@ fn what_is_forgotten_is_gone_until_it_is_undone() {
     server.error("forget_context", json!({"undo": "f00"}));
 }
 
+/// The words of a purged turn stayed on disk as the context of a neighbour that was forgotten before it.
+#[test]
+fn what_is_purged_is_no_longer_the_context_of_what_is_forgotten() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    let neighbour = server.save("s", "1", "the neighbour");
+    let secret = server.save("s", "2", "the qwzxvkplum");
+    server.save("s", "3", "another neighbour");
+    let forgotten = server.data("forget_context", json!({"ids": [neighbour]}));
+    server.data("forget_context", json!({"ids": [secret], "purge": true}));
+    assert_eq!(home.files_with("qwzxvkplum"), Vec::<std::path::PathBuf>::new());
+    server.data("forget_context", json!({"undo": forgotten["operation"]}));
+    assert_eq!(server.search("neighbour").len(), 2);
+}
+
 #[test]
 fn what_is_purged_is_nowhere_on_disk_and_does_not_come_back() {
     let home = Home::new();
