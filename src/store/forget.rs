@@ -4,7 +4,7 @@
 //! index entries, also where it was its neighbours' context, and vectors, overwrites the pages they stood in, and drops the automatic
 //! backups that still hold them; it is the one place that truncates the WAL.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
@@ -89,7 +89,7 @@ impl Store {
                     .execute((&operation, row.seq))?;
                 log_chunks(connection, row.seq, "removed")?;
             }
-            reindex_neighbours(connection, &rows)?;
+            reindex_neighbours(connection, rows.iter())?;
             Ok(forgotten(operation, &rows))
         })
         .await
@@ -128,7 +128,7 @@ impl Store {
             connection
                 .prepare_cached("UPDATE operations SET undone_at = ?2 WHERE id = ?1")?
                 .execute((&id, now))?;
-            reindex_neighbours(connection, &rows)?;
+            reindex_neighbours(connection, rows.iter().filter(is_at_the_edge(&rows)))?;
             Ok(forgotten(id, &rows))
         })
         .await
@@ -313,9 +313,27 @@ fn remove(connection: &Connection, owner: &str, row: &SelectedRow) -> Result<()>
     Ok(())
 }
 
+/// Returns what tells the turns among `rows`, brought back together, that have a neighbour not among them.
+///
+/// The others were forgotten with all their neighbours and come back with the same: their index rows, which
+/// forgetting leaves alone, are still true.
+fn is_at_the_edge(rows: &[SelectedRow]) -> impl Fn(&&SelectedRow) -> bool + use<> {
+    let turns: HashSet<(i64, i64)> = rows.iter().filter_map(|row| row.session.zip(row.ordinal)).collect();
+    let reach = index_text::NEIGHBOURS;
+    move |row| {
+        let Some((session, ordinal)) = row.session.zip(row.ordinal) else { return true };
+        // Nothing stands before the first turn of a session.
+        let mut around = (ordinal - reach).max(0)..=ordinal + reach;
+        around.any(|other| !turns.contains(&(session, other)))
+    }
+}
+
 /// Indexes anew the turns that lost or gained a neighbour.
-fn reindex_neighbours(connection: &Connection, rows: &[SelectedRow]) -> Result<()> {
-    let turns: BTreeSet<(i64, i64)> = rows.iter().filter_map(|row| row.session.zip(row.ordinal)).collect();
+fn reindex_neighbours<'a>(
+    connection: &Connection,
+    rows: impl Iterator<Item = &'a SelectedRow>,
+) -> Result<()> {
+    let turns: BTreeSet<(i64, i64)> = rows.filter_map(|row| row.session.zip(row.ordinal)).collect();
     let mut turns = turns.into_iter().peekable();
     while let Some((session, first)) = turns.next() {
         let mut last = first;

@@ -365,6 +365,30 @@ fn what_is_forgotten_is_gone_until_it_is_undone() {
     server.error("forget_context", json!({"undo": "f00"}));
 }
 
+/// What comes back with all its neighbours is not indexed again, and has to be found by the same words as before.
+#[test]
+fn a_conversation_that_comes_back_is_found_as_before() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    let message = |n: usize| json!({"id": n.to_string(), "role": "user", "text": format!("turn{n} of many")});
+    let messages: Vec<Value> = (0..12).map(message).collect();
+    server.data("save_messages", json!({"session_id": "s", "messages": messages}));
+    let found = |server: &mut crate::harness::Server| {
+        let words = |n: usize| json!({"query": format!("turn{n}"), "k": 50, "max_tokens": 9000});
+        (0..13).map(|n| server.hits(words(n))).collect::<Vec<_>>()
+    };
+    let before = found(&mut server);
+    assert_eq!(before[6].len(), 5, "a turn is found by its neighbours' words");
+    server.data("forget_context", json!({"session_id": "s"}));
+    server.data("forget_context", json!({"undo": "last"}));
+    assert_eq!(found(&mut server), before);
+    // What was said in between is context now, and was not when the others were forgotten.
+    server.data("forget_context", json!({"session_id": "s"}));
+    server.save("s", "12", "turn12 of many");
+    server.data("forget_context", json!({"undo": "last"}));
+    assert_eq!(strings(&found(&mut server)[12], "source_id").len(), 3);
+}
+
 /// The words of a purged turn stayed on disk as the context of a neighbour that was forgotten before it.
 #[test]
 fn what_is_purged_is_no_longer_the_context_of_what_is_forgotten() {
