@@ -5,15 +5,19 @@
 //!
 //! There are two kernels for these products, chosen by the processor. With AVX-512 VNNI activations are rounded to
 //! 13 bits, token by token, and multiplied as integers, at twice the rate of floats. Elsewhere the weights are
-//! widened to floats one panel at a time, right before `gemm` multiplies the panel. Both agree with the reference
+//! widened to floats two panels at a time, right before `gemm` multiplies them. Both agree with the reference
 //! to a cosine above .9999, and each gives a text the same vector to the last bit in any batch.
 
-use super::kernels::{add_and_norm, gelu, layer_norm, pool, round_rows, softmax, stride, widen, widen_panel};
-use super::raw::{self, Before, LARGEST, PANEL, Right, Rows, Shape, product};
+use super::kernels::{
+    add_and_norm, gelu, layer_norm, pool, round_rows, scale_rows, softmax, stride, widen, widen_panel,
+};
+use super::raw::{self, Before, LARGEST_IN_ROWS, PANEL, Right, Rows, Shape, product};
 use super::weights::{INNER, LAYERS, Matrix, Norm, WIDTH, Weights};
 
 const HEADS: usize = 12;
 const HEAD: usize = WIDTH / HEADS;
+/// Columns that are widened at once where products are of floats.
+const WIDE: usize = 2 * PANEL;
 
 /// How the products with weights are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +44,7 @@ pub struct Workspace {
     update: Vec<f32>,
     inner: Vec<f32>,
     scores: Vec<f32>,
+    row_factors: Vec<f32>,
     factors: Factors,
 }
 
@@ -61,6 +66,7 @@ pub fn forward(weights: &Weights, kernel: Kernel, texts: &[&[u32]], room: &mut W
     let update = fit(&mut room.update, tokens * WIDTH);
     let inner = fit(&mut room.inner, tokens * INNER);
     let scores = fit(&mut room.scores, longest * stride(longest));
+    let row_factors = fit(&mut room.row_factors, longest);
     let factors = &mut room.factors;
 
     embed(weights, texts, x);
@@ -74,6 +80,7 @@ pub fn forward(weights: &Weights, kernel: Kernel, texts: &[&[u32]], room: &mut W
                 &qkv[start * 3 * WIDTH..end * 3 * WIDTH],
                 &mut context[start * WIDTH..end * WIDTH],
                 scores,
+                row_factors,
             );
             start = end;
         }
@@ -128,29 +135,36 @@ fn multiply(kernel: Kernel, out: &mut [f32], x: &[f32], matrix: &Matrix, factors
     match kernel {
         Kernel::Integers => {
             let (values, scales) = (fit(&mut factors.values, x.len()), fit(&mut factors.scales, rows));
-            round_rows(x, depth, LARGEST, values, scales);
-            raw::integer_product(out, matrix.bias, &Rows { values, scales, depth }, &matrix.columns);
+            round_rows(x, depth, LARGEST_IN_ROWS, values, scales);
+            let rows = Rows { values, scales };
+            match depth {
+                INNER => raw::integer_product::<INNER>(out, matrix.bias, &rows, &matrix.columns),
+                _ => raw::integer_product::<WIDTH>(out, matrix.bias, &rows, &matrix.columns),
+            }
         }
         Kernel::Floats => {
             for row in out.chunks_exact_mut(columns) {
                 row.copy_from_slice(matrix.bias);
             }
-            let panel = fit(&mut factors.panel, depth * PANEL);
+            let panel = fit(&mut factors.panel, depth * WIDE);
             for (i, (values, scales)) in
-                values.chunks_exact(depth * PANEL).zip(matrix.columns.scales.chunks_exact(PANEL)).enumerate()
+                values.chunks_exact(depth * WIDE).zip(matrix.columns.scales.chunks_exact(WIDE)).enumerate()
             {
-                widen_panel(values, scales, panel);
+                let parts = values.chunks_exact(depth * PANEL).zip(scales.chunks_exact(PANEL)).enumerate();
+                for (part, (values, scales)) in parts {
+                    widen_panel(values, scales, &mut panel[part * PANEL..], WIDE);
+                }
                 // The depth is cut into equal parts here because `gemm` would cut it by the number of rows, and
                 // sums would depend on what else is in the batch.
-                for (part, panel) in panel.chunks_exact(WIDTH * PANEL).enumerate() {
+                for (part, panel) in panel.chunks_exact(WIDTH * WIDE).enumerate() {
                     product(
-                        &mut out[i * PANEL..],
-                        Shape { rows, columns: PANEL, stride: columns },
+                        &mut out[i * WIDE..],
+                        Shape { rows, columns: WIDE, stride: columns },
                         Before::AddTo,
                         &x[part * WIDTH..],
                         Shape { rows, columns: WIDTH, stride: depth },
                         panel,
-                        Shape { rows: WIDTH, columns: PANEL, stride: PANEL },
+                        Shape { rows: WIDTH, columns: WIDE, stride: WIDE },
                         Right::Plain,
                         1.0,
                     );
@@ -161,17 +175,18 @@ fn multiply(kernel: Kernel, out: &mut [f32], x: &[f32], matrix: &Matrix, factors
 }
 
 /// Computes the attention of one text from its queries, keys and values.
-fn attend(qkv: &[f32], context: &mut [f32], scores: &mut [f32]) {
+fn attend(qkv: &[f32], context: &mut [f32], scores: &mut [f32], factors: &mut [f32]) {
     let tokens = context.len() / WIDTH;
     let part = Shape { rows: tokens, columns: HEAD, stride: 3 * WIDTH };
     let square = Shape { rows: tokens, columns: tokens, stride: stride(tokens) };
     let out = Shape { rows: tokens, columns: HEAD, stride: WIDTH };
     let scores = &mut scores[..tokens * square.stride];
-    let scale = 1.0 / (HEAD as f32).sqrt();
+    let factors = &mut factors[..tokens];
+    let scale = std::f32::consts::LOG2_E / (HEAD as f32).sqrt();
     for head in (0..WIDTH).step_by(HEAD) {
         let (queries, keys, values) = (&qkv[head..], &qkv[WIDTH + head..], &qkv[2 * WIDTH + head..]);
         product(scores, square, Before::Overwrite, queries, part, keys, part, Right::Transposed, scale);
-        softmax(scores, tokens, square.stride);
+        softmax(scores, tokens, square.stride, factors);
         product(
             &mut context[head..],
             out,
@@ -183,5 +198,6 @@ fn attend(qkv: &[f32], context: &mut [f32], scores: &mut [f32]) {
             Right::Plain,
             1.0,
         );
+        scale_rows(&mut context[head..], HEAD, WIDTH, factors);
     }
 }

@@ -157,11 +157,10 @@ pub fn has_integer_product() -> bool {
     return false;
 }
 
-/// The left factor of [`integer_product`]: rows of `depth` whole numbers, each row with what to multiply it by.
+/// The left factor of [`integer_product`]: rows of whole numbers, each row with what to multiply it by.
 pub struct Rows<'a> {
     pub values: &'a [i16],
     pub scales: &'a [f32],
-    pub depth: usize,
 }
 
 /// The right factor of [`integer_product`]: columns of whole numbers, each with what to multiply it by.
@@ -172,19 +171,22 @@ pub struct Columns<'a> {
     pub scales: &'a [f32],
 }
 
-/// The columns in a panel.
-pub const PANEL: usize = 64;
+/// The columns in a panel: a block of a panel takes half of the first cache.
+pub const PANEL: usize = 32;
 /// How many products are summed as integers before the sum becomes a float.
-pub const BLOCK: usize = 128;
-/// The largest magnitude a factor may have so that no sum of [`BLOCK`] products overflows.
-pub const LARGEST: i16 = 4095;
-const _: () = assert!(BLOCK as i64 * (LARGEST as i64).pow(2) <= i32::MAX as i64);
+pub const BLOCK: usize = 384;
+/// The largest magnitudes that the values of rows and of columns may have so that no sum of [`BLOCK`] products overflows.
+///
+/// Rounding what flows through the network costs more than rounding its weights, so the former get more bits.
+pub const LARGEST_IN_ROWS: i16 = 4095;
+pub const LARGEST_IN_COLUMNS: i16 = 1365;
+const _: () = assert!(BLOCK as i64 * LARGEST_IN_ROWS as i64 * LARGEST_IN_COLUMNS as i64 <= i32::MAX as i64);
 
 /// Computes `out = left · right + bias`, exactly but for the rounding of scales and of one sum for each block.
 ///
 /// `out` has a row for each row and a column for each column. Panics when the shapes do not fit each other or their
 /// slices, or the processor lacks what [`has_integer_product`] asks for.
-pub fn integer_product(out: &mut [f32], bias: &[f32], left: &Rows, right: &Columns) {
+pub fn integer_product<const DEPTH: usize>(out: &mut [f32], bias: &[f32], left: &Rows, right: &Columns) {
     assert!(has_integer_product(), "the processor has the instructions");
     #[cfg(target_arch = "x86_64")]
     {
@@ -194,7 +196,7 @@ pub fn integer_product(out: &mut [f32], bias: &[f32], left: &Rows, right: &Colum
         )]
         // SAFETY: the assertion above holds that it has them.
         unsafe {
-            vnni::product(out, bias, left, right)
+            vnni::product::<DEPTH>(out, bias, left, right)
         }
     }
     #[cfg(not(target_arch = "x86_64"))]
@@ -211,44 +213,53 @@ mod vnni {
     const LANES: usize = 16;
     const REGISTERS: usize = PANEL / LANES;
     /// Rows that are multiplied together: with their sums, 24 of the 32 registers.
-    const TILE: usize = 6;
+    const TILE: usize = 12;
+    /// Pairs of inputs that are multiplied while one line of the next weights is fetched.
+    const PAIRS_PER_LINE: usize = 8;
+    /// Numbers in a line of the cache.
+    const LINE: usize = 32;
 
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    pub fn product(out: &mut [f32], bias: &[f32], left: &Rows, right: &Columns) {
-        let (rows, depth, columns) = (left.scales.len(), left.depth, right.scales.len());
-        assert!(depth % BLOCK == 0 && columns % PANEL == 0, "blocks and panels are whole");
+    pub fn product<const DEPTH: usize>(out: &mut [f32], bias: &[f32], left: &Rows, right: &Columns) {
+        const { assert!(DEPTH % BLOCK == 0, "blocks are whole") };
+        let (rows, columns) = (left.scales.len(), right.scales.len());
+        assert!(columns % PANEL == 0, "panels are whole");
         assert!(bias.len() == columns && out.len() == rows * columns, "the destination fits");
         assert!(
-            left.values.len() == rows * depth && right.values.len() == depth * columns,
+            left.values.len() == rows * DEPTH && right.values.len() == DEPTH * columns,
             "the factors fit"
         );
-        for (panel, weights) in right.values.chunks_exact(depth * PANEL).enumerate() {
-            let column = panel * PANEL;
+        // A block of a panel stays in the first cache while all rows pass by, and the next one is fetched meanwhile.
+        let mut blocks = right.values.chunks_exact(BLOCK * PANEL).enumerate().peekable();
+        while let Some((i, weights)) = blocks.next() {
+            let (column, block) = (i / (DEPTH / BLOCK) * PANEL, i % (DEPTH / BLOCK));
             let (bias, scales) = (&bias[column..][..PANEL], &right.scales[column..][..PANEL]);
-            // A block of a panel stays in the first cache while all rows pass by.
-            for (block, weights) in weights.chunks_exact(BLOCK * PANEL).enumerate() {
-                let bias = (block == 0).then_some(bias);
-                for row in (0..rows).step_by(TILE) {
-                    let out = &mut out[row * columns + column..];
-                    let values = &left.values[row * depth + block * BLOCK..];
-                    let tile = Tile {
-                        out,
-                        columns,
-                        bias,
-                        values,
-                        depth,
-                        row_scales: &left.scales[row..],
-                        weights,
-                        scales,
-                    };
-                    match rows - row {
-                        1 => multiply::<1>(tile),
-                        2 => multiply::<2>(tile),
-                        3 => multiply::<3>(tile),
-                        4 => multiply::<4>(tile),
-                        5 => multiply::<5>(tile),
-                        _ => multiply::<TILE>(tile),
-                    }
+            let next = blocks.peek().map_or(weights, |(_, next)| next);
+            let parts = next.chunks_exact(BLOCK / 2 / PAIRS_PER_LINE * LINE).cycle();
+            for (row, next) in (0..rows).step_by(TILE).zip(parts) {
+                let tile = Tile {
+                    out: &mut out[row * columns + column..],
+                    columns,
+                    bias: (block == 0).then_some(bias),
+                    values: &left.values[row * DEPTH + block * BLOCK..],
+                    row_scales: &left.scales[row..],
+                    weights,
+                    scales,
+                    next,
+                };
+                match rows - row {
+                    1 => multiply::<1, DEPTH>(tile),
+                    2 => multiply::<2, DEPTH>(tile),
+                    3 => multiply::<3, DEPTH>(tile),
+                    4 => multiply::<4, DEPTH>(tile),
+                    5 => multiply::<5, DEPTH>(tile),
+                    6 => multiply::<6, DEPTH>(tile),
+                    7 => multiply::<7, DEPTH>(tile),
+                    8 => multiply::<8, DEPTH>(tile),
+                    9 => multiply::<9, DEPTH>(tile),
+                    10 => multiply::<10, DEPTH>(tile),
+                    11 => multiply::<11, DEPTH>(tile),
+                    _ => multiply::<TILE, DEPTH>(tile),
                 }
             }
         }
@@ -261,31 +272,37 @@ mod vnni {
         /// What to start from; what is in `out` if there is none.
         bias: Option<&'a [f32]>,
         values: &'a [i16],
-        depth: usize,
         row_scales: &'a [f32],
         weights: &'a [i16],
         scales: &'a [f32],
+        /// What will be multiplied later.
+        next: &'a [i16],
     }
 
     #[inline]
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
-    fn multiply<const ROWS: usize>(tile: Tile) {
-        let Tile { out, columns, bias, values, depth, row_scales, weights, scales } = tile;
-        assert!(out.len() >= (ROWS - 1) * columns + PANEL && values.len() >= (ROWS - 1) * depth + BLOCK);
+    fn multiply<const ROWS: usize, const DEPTH: usize>(tile: Tile) {
+        let Tile { out, columns, bias, values, row_scales, weights, scales, next } = tile;
+        assert!(out.len() >= (ROWS - 1) * columns + PANEL && values.len() >= (ROWS - 1) * DEPTH + BLOCK);
         assert!(weights.len() == BLOCK * PANEL && scales.len() == PANEL && row_scales.len() >= ROWS);
-        assert!(bias.is_none_or(|bias| bias.len() == PANEL));
+        assert!(
+            bias.is_none_or(|bias| bias.len() == PANEL) && next.len() >= BLOCK / 2 / PAIRS_PER_LINE * LINE
+        );
         let mut sums = [[_mm512_setzero_si512(); REGISTERS]; ROWS];
         for pair in 0..BLOCK / 2 {
             #[expect(unsafe_code, reason = "registers are loaded by pointer")]
             // SAFETY: `pair < BLOCK / 2`, so the loads of 2 · PANEL weights end within the BLOCK · PANEL there are,
-            // and those of two values of each row within the BLOCK that the assertion leaves each row. None needs
-            // alignment.
+            // those of two values of each row within the BLOCK that the assertion leaves each row, and the line
+            // fetched lies within `next`. None needs alignment.
             let (weights, values): ([__m512i; REGISTERS], [i32; ROWS]) = unsafe {
+                if pair % PAIRS_PER_LINE == 0 {
+                    _mm_prefetch::<_MM_HINT_T1>(next.as_ptr().add(pair / PAIRS_PER_LINE * LINE).cast());
+                }
                 let weights = weights.as_ptr().add(pair * 2 * PANEL);
                 let values = values.as_ptr().add(pair * 2);
                 (
                     std::array::from_fn(|i| _mm512_loadu_si512(weights.add(i * 2 * LANES).cast())),
-                    std::array::from_fn(|row| values.add(row * depth).cast::<i32>().read_unaligned()),
+                    std::array::from_fn(|row| values.add(row * DEPTH).cast::<i32>().read_unaligned()),
                 )
             };
             for (sums, value) in sums.iter_mut().zip(values) {
@@ -393,25 +410,27 @@ mod tests {
         if !has_integer_product() {
             return eprintln!("skipped: no AVX-512 VNNI");
         }
-        let (depth, columns) = (2 * BLOCK, 2 * PANEL);
-        let largest = i32::from(LARGEST);
-        let number = |i: usize| ((i * 7919 % 8191) as i32 - largest) as i16;
-        let weights: Vec<i16> = (0..depth * columns).map(number).collect();
+        const DEPTH: usize = 2 * BLOCK;
+        let columns = 3 * PANEL;
+        let number = |i: usize, largest: i16| {
+            ((i * 7919 % (2 * largest as usize + 1)) as i32 - i32::from(largest)) as i16
+        };
+        let weights: Vec<i16> = (0..DEPTH * columns).map(|i| number(i, LARGEST_IN_COLUMNS)).collect();
         let scales: Vec<f32> = (0..columns).map(|i| (1 + i % 3) as f32 / 4096.0).collect();
         let bias: Vec<f32> = (0..columns).map(|i| i as f32).collect();
-        for rows in 1..=13 {
-            let values: Vec<i16> = (0..rows * depth).map(|i| number(i * 31)).collect();
+        for rows in 1..=25 {
+            let values: Vec<i16> = (0..rows * DEPTH).map(|i| number(i * 31, LARGEST_IN_ROWS)).collect();
             let row_scales: Vec<f32> = (0..rows).map(|i| (1 + i) as f32 / 4096.0).collect();
             let mut out = vec![f32::NAN; rows * columns];
-            let left = Rows { values: &values, scales: &row_scales, depth };
-            integer_product(&mut out, &bias, &left, &Columns { values: &weights, scales: &scales });
+            let left = Rows { values: &values, scales: &row_scales };
+            integer_product::<DEPTH>(&mut out, &bias, &left, &Columns { values: &weights, scales: &scales });
             for (i, &found) in out.iter().enumerate() {
                 let (row, column) = (i / columns, i % columns);
                 let weight = |k: usize| {
-                    let panel = &weights[column / PANEL * PANEL * depth..];
+                    let panel = &weights[column / PANEL * PANEL * DEPTH..];
                     f64::from(panel[k / 2 * 2 * PANEL + column % PANEL * 2 + k % 2])
                 };
-                let sum: f64 = (0..depth).map(|k| f64::from(values[row * depth + k]) * weight(k)).sum();
+                let sum: f64 = (0..DEPTH).map(|k| f64::from(values[row * DEPTH + k]) * weight(k)).sum();
                 let expected = sum * f64::from(row_scales[row] * scales[column]) + f64::from(bias[column]);
                 assert!(
                     (f64::from(found) - expected).abs() <= 1e-3 + expected.abs() * 1e-6,
@@ -426,10 +445,18 @@ mod tests {
         if !has_integer_product() {
             return eprintln!("skipped: no AVX-512 VNNI");
         }
-        let (values, weights) = ([LARGEST; BLOCK], [-LARGEST; BLOCK * PANEL]);
+        let (values, weights) = ([LARGEST_IN_ROWS; BLOCK], [-LARGEST_IN_COLUMNS; BLOCK * PANEL]);
         let mut out = [0.0; PANEL];
-        let left = Rows { values: &values, scales: &[1.0], depth: BLOCK };
-        integer_product(&mut out, &[0.0; PANEL], &left, &Columns { values: &weights, scales: &[1.0; PANEL] });
-        assert_eq!(out, [-(BLOCK as f32) * f32::from(LARGEST).powi(2); PANEL]);
+        let left = Rows { values: &values, scales: &[1.0] };
+        integer_product::<BLOCK>(
+            &mut out,
+            &[0.0; PANEL],
+            &left,
+            &Columns { values: &weights, scales: &[1.0; PANEL] },
+        );
+        assert_eq!(
+            out,
+            [-(BLOCK as f32) * f32::from(LARGEST_IN_ROWS) * f32::from(LARGEST_IN_COLUMNS); PANEL]
+        );
     }
 }

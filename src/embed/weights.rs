@@ -1,6 +1,6 @@
 //! The model on disk: one file of our own, written once at installation and mapped by every process that embeds.
 //!
-//! Matrices are whole numbers of 13 bits with a scale for each output, half the bytes of floats, in the order in which
+//! Matrices are whole numbers of 11½ bits with a scale for each output, half the bytes of floats, in the order in which
 //! the product wants them, so that nothing is rearranged at load. The embeddings of words are half floats. Rounding
 //! turns vectors by about 2e-6 in cosine. The vocabulary is in the same file: a model is one thing to move.
 //!
@@ -15,7 +15,7 @@ use std::path::Path;
 use half::f16;
 use safetensors::{Dtype, SafeTensors};
 
-use super::raw::{Columns, LARGEST, Map, PANEL};
+use super::raw::{Columns, LARGEST_IN_COLUMNS, Map, PANEL};
 use crate::error::{Context, Error, Kind, Result};
 
 /// Numbers in a vector.
@@ -30,7 +30,7 @@ const WORDS: usize = 30_522;
 
 /// What the file is called within the folder of a model.
 pub const FILE: &str = "weights.tiro";
-const MAGIC: &[u8; 16] = b"tiro encoder v1\n";
+const MAGIC: &[u8; 16] = b"tiro encoder v2\n";
 const ALIGNMENT: usize = 4096;
 const SECTIONS: usize = 4;
 /// Per section: offset, length, digest.
@@ -298,7 +298,7 @@ fn whole_numbers(matrix: &[f32], depth: usize) -> Result<(Vec<i16>, Vec<f32>)> {
     let (mut values, mut scales) = (Vec::with_capacity(matrix.len()), vec![]);
     for row in matrix.chunks_exact(depth) {
         let largest = row.iter().fold(0.0f32, |largest, x| largest.max(x.abs()));
-        let scale = largest / f32::from(LARGEST);
+        let scale = largest / f32::from(LARGEST_IN_COLUMNS);
         if !scale.is_normal() || row.iter().any(|x| x.is_nan()) {
             return Err(Error::new(Kind::Model, "a matrix of the published weights is out of range"));
         }
