@@ -37,22 +37,33 @@ impl Best {
         Best { k, split, heaps: vec![BinaryHeap::new(); lists], thresholds }
     }
 
+    /// Offers the rows of a block that `accepts` takes, having asked `score` of those whose bound is good enough.
     pub(super) fn offer_block(
         &mut self,
         block: &Block,
-        scores: &[f32],
+        bounds: &[f32],
+        score: impl Fn(usize) -> f32,
         accepts: &(dyn Fn(&Entry) -> bool + Sync),
     ) {
-        let lowest = |thresholds: &[f32]| thresholds.iter().copied().fold(f32::INFINITY, f32::min);
+        // A label that no row has must not lower it: its list is never full.
+        let lowest = |thresholds: &[f32]| {
+            let thresholds = block.labels.iter().map(|&label| thresholds[usize::from(label)]);
+            thresholds.fold(f32::INFINITY, f32::min)
+        };
         let mut floor = lowest(&self.thresholds);
-        for (part, scores) in scores.chunks(32).enumerate() {
+        for (part, bounds) in bounds.chunks(32).enumerate() {
             // Most parts hold nothing of interest; this test is one that compiles to vector instructions.
-            if !scores.iter().fold(false, |any, &score| any | (score >= floor)) {
+            if !bounds.iter().fold(false, |any, &bound| any | (bound >= floor)) {
                 continue;
             }
-            for (place, &score) in scores.iter().enumerate() {
+            for (place, &bound) in bounds.iter().enumerate() {
                 let row = part * 32 + place;
-                if score >= self.thresholds[usize::from(block.groups[row])] {
+                let threshold = self.thresholds[usize::from(block.groups[row])];
+                if bound < threshold {
+                    continue;
+                }
+                let score = score(row);
+                if score >= threshold {
                     let entry = block.entry(row);
                     if accepts(&entry) && self.offer(entry, score) {
                         floor = lowest(&self.thresholds);

@@ -1,3 +1,5 @@
+use std::sync::LazyLock;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -60,6 +62,18 @@ fn rescored_hits_are_the_nearest() {
             let query = vector(seed, dimensions);
             let expected = nearest(0..rows, &query, 10);
             assert_eq!(search_and_rescore(&index, &query, 10, Filter::All), expected);
+        }
+    }
+}
+
+#[test]
+fn scores_are_near_the_products() {
+    for dimensions in [1, 3, 24, 383, 384, 400] {
+        let index = index_of(0..100, dimensions);
+        let query = vector(-1, dimensions);
+        for hit in index.search(&query, 100, Filter::All, 1) {
+            let exact = dot(&query, &vector(hit.chunk, dimensions));
+            assert!((hit.score - exact).abs() < 0.01, "{} for {exact}", hit.score);
         }
     }
 }
@@ -158,5 +172,73 @@ proptest! {
         let query = vector(-1, 8);
         let fresh = index_of(rows, 8);
         prop_assert_eq!(index.search(&query, 5000, Filter::All, 1), fresh.search(&query, 5000, Filter::All, 1));
+    }
+
+    /// Bounds spare rows from being scored, never from being found: hits are those of a scan that scores every row.
+    #[test]
+    fn bounds_hide_no_hit(
+        seed in -1000..0i64,
+        k in 1..=100usize,
+        threads in 1..=2usize,
+        groups in 1..=4usize,
+        every in 1..20i64,
+    ) {
+        static INDEXES: LazyLock<Vec<(Kind, VectorIndex)>> = LazyLock::new(|| {
+            let kinds = [
+                (Kind::Random, 384, BLOCK + 1000),
+                (Kind::Clustered, 384, BLOCK + 1000),
+                (Kind::TwoValues, 384, BLOCK + 1000),
+                (Kind::Sparse, 384, BLOCK + 1000),
+                (Kind::Clustered, 30, 2 * ROWS_PER_THREAD + 100),
+            ];
+            let index = |(kind, dimensions, rows): (Kind, usize, usize)| {
+                let mut index = VectorIndex::new(dimensions);
+                (0..rows as i64).for_each(|chunk| index.insert(entry(chunk), &kind.vector(chunk, dimensions)));
+                (kind, index)
+            };
+            kinds.map(index).into()
+        });
+        for (kind, index) in INDEXES.iter() {
+            let query = kind.vector(seed, index.dimensions);
+            let admits = |entry: &Entry| entry.chunk % every == 0;
+            let admitted: Vec<i64> = (0..index.len() as i64).step_by(every as usize).collect();
+            let plain = index.search_groups(&query, k, Filter::Chunks(&admitted), 1, groups);
+            prop_assert_eq!(&index.search_groups(&query, k, Filter::Where(&admits), threads, groups), &plain);
+            let plain = index.search(&query, k, Filter::Chunks(&admitted), 1);
+            prop_assert_eq!(&index.search(&query, k, Filter::Where(&admits), threads), &plain);
+            if every == 1 {
+                prop_assert_eq!(&index.search(&query, k, Filter::All, threads), &plain);
+            }
+        }
+    }
+}
+
+/// Vectors whose remainders differ.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Random,
+    /// Around one of eleven centres.
+    Clustered,
+    /// Around one of eleven centres, of which only the signs are kept.
+    TwoValues,
+    /// Around one of eleven centres, without what is below zero.
+    Sparse,
+}
+
+impl Kind {
+    fn vector(self, seed: i64, dimensions: usize) -> Vec<f32> {
+        let mut vector = vector(seed, dimensions);
+        if !matches!(self, Kind::Random) {
+            let centre = self::vector(seed.rem_euclid(11) + (1 << 40), dimensions);
+            vector.iter_mut().zip(centre).for_each(|(value, centre)| *value += 2.0 * centre);
+        }
+        match self {
+            Kind::Random | Kind::Clustered => {}
+            Kind::TwoValues => vector.iter_mut().for_each(|value| *value = value.signum()),
+            Kind::Sparse => vector.iter_mut().for_each(|value| *value = value.max(0.0)),
+        }
+        let length = dot(&vector, &vector).sqrt();
+        vector.iter_mut().for_each(|value| *value /= length);
+        vector
     }
 }
