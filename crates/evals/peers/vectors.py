@@ -1,10 +1,10 @@
 """Searches vectors with faiss, for `evals vectors` to compare with.
 
-Usage: vectors.py --data FILE --queries FILE [--dimensions 384] [--k 10] [--rounds N]
+Usage: vectors.py --data FILE --queries FILE [--dimensions 384] [--k 10] [--rounds N] [--threads 1]
 
-Both files are raw little-endian f32, a vector after the other. Searches one query at a time in an `IndexFlatIP`, by one
-thread, after a round that isn't timed. Prints one JSON object: `per_query_ms`, the time of each query in each round;
-`top`, for each query the row numbers of its k nearest, the nearest first.
+Both files are raw little-endian f32, a vector after the other. Searches one query at a time in an `IndexFlatIP`, after a
+round that isn't timed. Prints one JSON object: `per_query_ms`, the time of each query in each round; `top`, for each
+query the row numbers of its k nearest, the nearest first.
 """
 
 import argparse
@@ -22,9 +22,10 @@ def main():
     parser.add_argument("--dimensions", type=int, default=384)
     parser.add_argument("--k", type=int, default=10)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
 
-    faiss.omp_set_num_threads(1)
+    faiss.omp_set_num_threads(options.threads)
     vectors = numpy.fromfile(options.data, dtype="<f4").reshape(-1, options.dimensions)
     queries = numpy.fromfile(options.queries, dtype="<f4").reshape(-1, options.dimensions)
     index = faiss.IndexFlatIP(options.dimensions)

@@ -1,4 +1,6 @@
-//! `evals vectors`: the ten nearest of many vectors, against the exact index of faiss, on one core each.
+//! `evals vectors`: the ten nearest of many vectors, against the exact index of faiss.
+//!
+//! Both use one thread, but for a million vectors and more as many as the store does.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -28,6 +30,9 @@ pub struct Args {
 const DIMENSIONS: usize = 384;
 const CLUSTERS: usize = 500;
 
+/// The threads of the store's searches.
+const STORE_THREADS: usize = 2;
+
 /// Measures and returns the report.
 pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     let root = tempfile::tempdir().context("making a temporary directory")?;
@@ -37,13 +42,15 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     let centres: Vec<Vec<f32>> = (0..CLUSTERS).map(|_| unit_vector(None, &mut random)).collect();
     write_vectors(&data, args.n, &centres, &mut random)?;
     write_vectors(&queries, args.queries, &centres, &mut random)?;
-    let files =
-        ["--data", path_text(&data)?, "--queries", path_text(&queries)?, "--k", "10", "--rounds", "2"];
+    let threads = if args.n < 1_000_000 { 1 } else { STORE_THREADS };
+    let threads_text = threads.to_string();
+    let mut files = vec!["--data", path_text(&data)?, "--queries", path_text(&queries)?];
+    files.extend(["--k", "10", "--rounds", "2", "--threads", &threads_text]);
 
     let (mut ours, mut filtered, mut theirs) = (Vec::new(), Vec::new(), Vec::new());
     let (mut our_top, mut their_top) = (Value::Null, Value::Null);
     for _ in 0..args.peer.rounds.max(1) {
-        let arguments: Vec<&str> = std::iter::once("vectors").chain(files).collect();
+        let arguments: Vec<&str> = std::iter::once("vectors").chain(files.iter().copied()).collect();
         let mut answer = peer::bench(tiro, &place, &arguments)?;
         ours.extend(peer::numbers(&answer, "per_query_ms"));
         filtered.extend(peer::numbers(&answer, "filtered_ms"));
@@ -70,7 +77,9 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
         ..=100_000 => report.aim("1% filter, p50", percentile(&filtered, 0.5), "ms", Goal::AtMost(0.6)),
         _ => report.add("1% filter, p50", percentile(&filtered, 0.5), "ms"),
     }
-    report.detail = json!({"n": args.n, "dimensions": DIMENSIONS, "queries": args.queries});
+    report.add("threads", threads as f64, "");
+    report.detail =
+        json!({"n": args.n, "dimensions": DIMENSIONS, "queries": args.queries, "threads": threads});
     Ok(report)
 }
 
