@@ -221,9 +221,9 @@ mod vnni {
 
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
     pub fn product<const DEPTH: usize>(out: &mut [f32], bias: &[f32], left: &Rows, right: &Columns) {
-        const { assert!(DEPTH % BLOCK == 0, "blocks are whole") };
+        const { assert!(DEPTH.is_multiple_of(BLOCK), "blocks are whole") };
         let (rows, columns) = (left.scales.len(), right.scales.len());
-        assert!(columns % PANEL == 0, "panels are whole");
+        assert!(columns.is_multiple_of(PANEL), "panels are whole");
         assert!(bias.len() == columns && out.len() == rows * columns, "the destination fits");
         assert!(
             left.values.len() == rows * DEPTH && right.values.len() == DEPTH * columns,
