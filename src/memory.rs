@@ -226,6 +226,10 @@ pub struct Draft {
     pub source_id: Option<String>,
     /// The file it speaks of, relative to the project.
     pub path: Option<String>,
+    /// The files it touched, relative to the project; a commit's are in its record.
+    pub files: Vec<String>,
+    /// Which occurrence this is of something that is stored once and counted: it has an identity for all of them.
+    pub occurrence: Option<String>,
     /// The branch it was made on.
     pub branch: Option<String>,
     /// The commit that was checked out when it was made.
@@ -258,6 +262,8 @@ impl Draft {
             topic: None,
             source_id: None,
             path: None,
+            files: Vec::new(),
+            occurrence: None,
             branch: None,
             head_sha: None,
             time,

@@ -47,6 +47,7 @@ pub fn prepare(
     if let Identity::Named(key) = &mut draft.identity {
         clean(key);
     }
+    draft.files.iter_mut().for_each(&mut clean);
     if let Some(commit) = &mut draft.commit {
         commit.files.iter_mut().for_each(&mut clean);
     }

@@ -20,6 +20,8 @@ pub struct ForeignMemory {
     pub references: Vec<MemoryId>,
     /// The beginning of the text that is embedded, in bytes, where that isn't all.
     pub lead: Option<usize>,
+    /// The files it touches.
+    pub files: Vec<String>,
     /// What a commit is beside its text.
     pub commit: Option<CommitRecord>,
 }
@@ -138,6 +140,7 @@ fn keep_only(copy: &Path, scope: &Scope) -> Result<()> {
             "DELETE FROM sessions WHERE owner <> ?1",
             "DELETE FROM purged WHERE owner <> ?1",
             "DELETE FROM imports WHERE owner <> ?1",
+            "DELETE FROM measurements WHERE owner <> ?1",
         ] {
             connection.execute(sql, [owner])?;
         }
@@ -178,7 +181,7 @@ fn read_foreign(scope: &Scope, source: &Path) -> Result<Vec<ForeignMemory>> {
         let message = format!("`{}` is no backup but {found}", source.display());
         return Err(Error::bad_input(message).hint("give a file that `tiro backup FILE` wrote"));
     }
-    migrate::migrate(&mut connection, source, Flavour::Project)
+    migrate::migrate_copy(&mut connection, source, Flavour::Project)
         .map_err(|error| Error::new(error.kind(), "the backup can't be used").source(error))?;
     let mut statement = connection.prepare(
         "SELECT m.id, m.seq, m.kind, m.provenance, m.text, s.name, m.ordinal, m.role, m.speaker, m.title, m.topic,
@@ -198,6 +201,7 @@ fn read_foreign(scope: &Scope, source: &Path) -> Result<Vec<ForeignMemory>> {
         };
         let references = strings("SELECT target FROM memory_references WHERE memory = ?1 ORDER BY target")?;
         let references = references.iter().filter_map(|id| MemoryId::parse(id)).collect();
+        let files = strings("SELECT path FROM memory_paths WHERE memory = ?1 ORDER BY path")?;
         let sha: Option<String> = connection
             .prepare_cached("SELECT min(sha) FROM commit_ids WHERE memory = ?1")?
             .query_row([memory.seq], |row| row.get(0))
@@ -213,10 +217,10 @@ fn read_foreign(scope: &Scope, source: &Path) -> Result<Vec<ForeignMemory>> {
                 sha: memory.source_id.clone().unwrap_or(sha),
                 parents: strings("SELECT sha FROM commit_parents WHERE memory = ?1 ORDER BY place")?,
                 patch_id: None,
-                files: strings("SELECT path FROM memory_paths WHERE memory = ?1 ORDER BY path")?,
+                files: files.clone(),
             }),
         };
-        found.push(ForeignMemory { memory, references, lead, commit });
+        found.push(ForeignMemory { memory, references, lead, files, commit });
     }
     Ok(found)
 }

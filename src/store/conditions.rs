@@ -18,12 +18,16 @@ impl Conditions {
         conditions.and("m.owner = ?", [scope.owner.as_str().to_owned().into()]);
         if let Sessions::Only(ids) = &scope.sessions {
             let marks = vec!["?"; ids.len()].join(", ");
-            let owner_and_names = std::iter::once(scope.owner.as_str().to_owned())
+            let owner_and_names: Vec<Value> = std::iter::once(scope.owner.as_str().to_owned())
                 .chain(ids.iter().map(|id| id.as_str().to_owned()))
-                .map(Value::from);
+                .map(Value::from)
+                .collect();
             conditions.and(
-                &format!("m.session IN (SELECT seq FROM sessions WHERE owner = ? AND name IN ({marks}))"),
-                owner_and_names,
+                &format!(
+                    "m.session IN (SELECT seq FROM sessions WHERE owner = ? AND name IN ({marks})
+                         UNION SELECT session FROM session_aliases WHERE owner = ? AND alias IN ({marks}))"
+                ),
+                owner_and_names.iter().cloned().chain(owner_and_names.iter().cloned()),
             );
         }
         conditions

@@ -279,16 +279,23 @@ fn commit_ids(connection: &Connection, scope: &Scope, commit: i64) -> Result<Vec
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Returns the sessions that were at work on a parent of the commit, latest first: document 001's `prev_commit_sha`
-/// is the commit that was checked out when a message was saved.
+/// Returns the sessions behind the commit, the likeliest first: those that were at work before it was made, then those
+/// that had a parent of it checked out (document 001's `prev_commit_sha`).
 fn conversations(connection: &Connection, conditions: &Conditions, commit: i64) -> Result<Vec<SessionId>> {
     let sql = format!(
-        "SELECT s.name, max(m.time) AS latest FROM commit_parents p
-         CROSS JOIN memories m INDEXED BY memories_by_head ON m.head_sha = p.sha JOIN sessions s ON s.seq = m.session WHERE {} AND p.memory = ?
-         GROUP BY s.name ORDER BY latest DESC, s.name LIMIT 5",
+        "WITH linked AS (
+             SELECT l.session, l.place, 0 AS latest FROM commit_sessions l WHERE l.memory = ?
+             UNION ALL
+             SELECT m.session, 1000000, -max(m.time) FROM commit_parents p
+             CROSS JOIN memories m INDEXED BY memories_by_head ON m.head_sha = p.sha
+             WHERE p.memory = ? AND m.session IS NOT NULL GROUP BY m.session)
+         SELECT s.name FROM linked l JOIN sessions s ON s.seq = l.session
+         WHERE EXISTS (SELECT 1 FROM memories m WHERE m.session = l.session AND {})
+         GROUP BY s.name ORDER BY min(l.place), min(l.latest), s.name LIMIT 5",
         conditions.sql
     );
-    let values = conditions.values.iter().cloned().chain([Value::from(commit)]);
+    let commit = [Value::from(commit), Value::from(commit)];
+    let values = commit.into_iter().chain(conditions.values.iter().cloned());
     let mut statement = connection.prepare_cached(&sql)?;
     let rows = statement.query_map(params_from_iter(values), |row| row.get::<_, String>(0))?;
     let names: Vec<String> = rows.collect::<Result<_, _>>()?;

@@ -26,13 +26,17 @@ struct Migration {
 
 const MEMORIES: Migration =
     Migration { sql: include_str!("../../migrations/0001_memories.sql"), min_reader: 1, min_writer: 1 };
+const SESSIONS: Migration =
+    Migration { sql: include_str!("../../migrations/0002_sessions.sql"), min_reader: 1, min_writer: 1 };
+/// The same where the registry came first.
+const OWNER_SESSIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..SESSIONS };
 const REGISTRY: Migration =
     Migration { sql: include_str!("../../migrations/registry_0001.sql"), min_reader: 2, min_writer: 2 };
 
 fn migrations(flavour: Flavour) -> &'static [Migration] {
     match flavour {
-        Flavour::Project => &[MEMORIES],
-        Flavour::Owner => &[MEMORIES, REGISTRY],
+        Flavour::Project => &[MEMORIES, SESSIONS],
+        Flavour::Owner => &[MEMORIES, REGISTRY, OWNER_SESSIONS],
     }
 }
 
@@ -52,10 +56,20 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path, flavour: Flavour
     } else {
         enter_wal(connection)?;
     }
+    upgrade(connection, flavour)
+}
+
+/// Brings a copy in memory up to date, without a backup.
+pub(super) fn migrate_copy(connection: &mut Connection, path: &Path, flavour: Flavour) -> Result<()> {
+    check(connection, path, flavour)?;
+    upgrade(connection, flavour)
+}
+
+fn upgrade(connection: &mut Connection, flavour: Flavour) -> Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have come first.
     let version: i32 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
-    for migration in &migrations(flavour)[version.max(0) as usize..] {
+    for migration in migrations(flavour).iter().skip(version.max(0) as usize) {
         transaction.execute_batch(migration.sql)?;
         for (key, value) in [("min_reader", migration.min_reader), ("min_writer", migration.min_writer)] {
             transaction.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)", (key, value))?;

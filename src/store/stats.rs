@@ -2,6 +2,7 @@
 
 use super::Store;
 use crate::error::Result;
+use crate::memory::{Kind, Millis};
 use crate::scope::Scope;
 
 /// Living memories of one kind.
@@ -32,9 +33,81 @@ pub struct Stats {
     pub tombstoned: i64,
     /// Bytes of the file and its write-ahead log.
     pub file_bytes: u64,
+    /// Living commits made since the first session began.
+    pub commits_since: i64,
+    /// Those of them that have a session behind them.
+    pub commits_linked: i64,
+    /// Outputs that came again and are only counted.
+    pub repeats: i64,
+    /// Living memories stored in the last seven days.
+    pub stored_lately: i64,
+}
+
+/// How often something took about so long.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Measurement {
+    /// What was measured: a tool's name.
+    pub name: String,
+    /// How long it took: a quarter of a doubling, from one microsecond on.
+    pub bucket: u32,
+    /// How often.
+    pub count: u64,
+}
+
+impl Measurement {
+    /// Returns one that took `micros` microseconds.
+    pub fn of(name: &str, micros: u64) -> Measurement {
+        let bucket = ((micros.max(1) as f64).log2() * 4.0) as u32;
+        Measurement { name: name.to_owned(), bucket, count: 1 }
+    }
+
+    /// Returns the middle of the bucket, in milliseconds.
+    pub fn millis(&self) -> f64 {
+        ((f64::from(self.bucket) + 0.5) / 4.0).exp2() / 1000.0
+    }
+}
+
+/// Milliseconds of a week.
+const WEEK: Millis = 7 * 24 * 60 * 60 * 1000;
+
+/// How much a store remembers, as a session is told when it begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Living commits.
+    pub commits: i64,
+    /// Living messages and summaries.
+    pub messages: i64,
+    /// Living memories of other kinds.
+    pub notes: i64,
+    /// Sessions.
+    pub sessions: i64,
 }
 
 impl Store {
+    /// Returns how much the store remembers for the scope's owner.
+    pub async fn sizes(&self, scope: &Scope) -> Result<Sizes> {
+        self.read(scope, |_, connection, scope| {
+            let mut sizes = Sizes::default();
+            let mut statement = connection.prepare_cached(
+                "SELECT kind, count(*) FROM memories WHERE owner = ?1 AND tombstoned_at IS NULL GROUP BY kind",
+            )?;
+            let mut rows = statement.query([scope.owner.as_str()])?;
+            while let Some(row) = rows.next()? {
+                let count: i64 = row.get(1)?;
+                match Kind::parse(&row.get::<_, String>(0)?) {
+                    Some(Kind::Commit) => sizes.commits += count,
+                    Some(Kind::Message | Kind::Summary) => sizes.messages += count,
+                    _ => sizes.notes += count,
+                }
+            }
+            sizes.sessions = connection
+                .prepare_cached("SELECT count(*) FROM sessions WHERE owner = ?1")?
+                .query_row([scope.owner.as_str()], |row| row.get(0))?;
+            Ok(sizes)
+        })
+        .await
+    }
+
     /// Returns whether the store holds no living memory of the scope's owner.
     pub async fn is_empty(&self, scope: &Scope) -> Result<bool> {
         self.read(scope, |_, connection, scope| {
@@ -44,9 +117,43 @@ impl Store {
         .await
     }
 
-    /// Returns what the store holds for the scope's owner.
-    pub async fn stats(&self, scope: &Scope) -> Result<Stats> {
-        self.read(scope, |inner, connection, scope| {
+    /// Adds to what was measured.
+    pub async fn measure(&self, scope: &Scope, measurements: Vec<Measurement>) -> Result<()> {
+        self.write(scope, move |connection, scope| {
+            for each in measurements {
+                connection
+                    .prepare_cached(
+                        "INSERT INTO measurements (owner, name, bucket, count) VALUES (?1, ?2, ?3, ?4)
+                         ON CONFLICT DO UPDATE SET count = count + ?4",
+                    )?
+                    .execute((scope.owner.as_str(), each.name, each.bucket, each.count as i64))?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Returns everything that was measured, by name and bucket.
+    pub async fn measurements(&self, scope: &Scope) -> Result<Vec<Measurement>> {
+        self.read(scope, |_, connection, scope| {
+            let mut statement = connection.prepare_cached(
+                "SELECT name, bucket, count FROM measurements WHERE owner = ?1 ORDER BY name, bucket",
+            )?;
+            let rows = statement.query_map([scope.owner.as_str()], |row| {
+                Ok(Measurement {
+                    name: row.get(0)?,
+                    bucket: row.get(1)?,
+                    count: row.get::<_, i64>(2)? as u64,
+                })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Returns what the store holds for the scope's owner at `now`.
+    pub async fn stats(&self, scope: &Scope, now: Millis) -> Result<Stats> {
+        self.read(scope, move |inner, connection, scope| {
             let owner = scope.owner.as_str();
             let mut statement = connection.prepare_cached(
                 "SELECT kind, count(*), sum(length(CAST(text AS BLOB))), sum(tokens) FROM memories
@@ -63,6 +170,12 @@ impl Store {
             let kinds: Vec<KindCount> = kinds.collect::<Result<_, _>>()?;
             let count = |sql: &str| -> Result<i64> {
                 Ok(connection.prepare_cached(sql)?.query_row([owner], |row| row.get(0))?)
+            };
+            let commits = |and: &str| {
+                format!(
+                    "SELECT count(*) FROM memories WHERE owner = ?1 AND kind = 'commit' AND tombstoned_at IS NULL
+                         AND time >= (SELECT min(time) FROM memories WHERE owner = ?1 AND session IS NOT NULL) {and}"
+                )
             };
             let wal = inner.path.with_extension("db-wal");
             let size = |path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
@@ -81,6 +194,17 @@ impl Store {
                     "SELECT count(*) FROM memories WHERE owner = ?1 AND tombstoned_at IS NOT NULL",
                 )?,
                 file_bytes: size(&inner.path) + size(&wal),
+                commits_since: count(&commits(""))?,
+                commits_linked: count(&commits("AND seq IN (SELECT memory FROM commit_sessions)"))?,
+                repeats: count(
+                    "SELECT count(*) - count(DISTINCT r.memory) FROM repeats r JOIN memories m ON m.seq = r.memory
+                     WHERE m.owner = ?1",
+                )?,
+                stored_lately: connection
+                    .prepare_cached(
+                        "SELECT count(*) FROM memories WHERE owner = ?1 AND stored_at > ?2 AND tombstoned_at IS NULL",
+                    )?
+                    .query_row((owner, now - WEEK), |row| row.get(0))?,
             })
         })
         .await

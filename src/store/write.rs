@@ -56,6 +56,8 @@ pub enum Outcome {
     Conflict,
     /// It was forgotten before and stays so.
     Forgotten,
+    /// Something like it is stored; that it came again is counted.
+    Repeated,
 }
 
 /// What a write did; returned only after it is durable.
@@ -189,7 +191,12 @@ fn save_one(
         if let Some(commit) = &draft.commit {
             record_commit_id(connection, owner, &commit.sha, id)?;
         }
-        return Ok(outcome);
+        return match &draft.occurrence {
+            Some(occurrence) if outcome != Outcome::Forgotten => {
+                record_repeat(connection, owner, id, occurrence)
+            }
+            _ => Ok(outcome),
+        };
     }
     let is_message = draft.kind.group() == Group::Message;
     let ordinal = session.as_ref().filter(|_| is_message).map(|session| session.next_ordinal);
@@ -231,8 +238,11 @@ fn save_one(
             .prepare_cached("INSERT OR IGNORE INTO memory_references (memory, target) VALUES (?1, ?2)")?
             .execute((seq, target.as_str()))?;
     }
+    if let Some(occurrence) = &draft.occurrence {
+        record_repeat(connection, owner, id, occurrence)?;
+    }
     let files = draft.commit.iter().flat_map(|commit| &commit.files);
-    for path in draft.path.iter().chain(files.clone()) {
+    for path in draft.path.iter().chain(&draft.files).chain(files.clone()) {
         connection
             .prepare_cached("INSERT OR IGNORE INTO memory_paths (memory, path) VALUES (?1, ?2)")?
             .execute((seq, path))?;
@@ -295,6 +305,16 @@ fn record_commit_id(connection: &Connection, owner: &str, sha: &str, id: &Memory
         )?
         .execute((owner, sha, id.as_str()))?;
     Ok(())
+}
+
+/// Counts an occurrence of the memory, the first time it is seen.
+fn record_repeat(connection: &Connection, owner: &str, id: &MemoryId, occurrence: &str) -> Result<Outcome> {
+    let is_new = connection
+        .prepare_cached(
+            "INSERT OR IGNORE INTO repeats (memory, key) SELECT seq, ?2 FROM memories WHERE owner = ?1 AND id = ?3",
+        )?
+        .execute((owner, occurrence, id.as_str()))?;
+    Ok(if is_new == 1 { Outcome::Repeated } else { Outcome::AlreadyStored })
 }
 
 fn save_chunk(connection: &Connection, memory: i64, ordinal: usize, chunk: &PreparedChunk) -> Result<i64> {

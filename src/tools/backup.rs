@@ -85,7 +85,7 @@ pub async fn restore(
 }
 
 fn draft(foreign: ForeignMemory) -> Draft {
-    let ForeignMemory { memory, references, lead, commit } = foreign;
+    let ForeignMemory { memory, references, lead, files, commit } = foreign;
     Draft {
         kind: memory.kind,
         provenance: memory.provenance,
@@ -99,6 +99,8 @@ fn draft(foreign: ForeignMemory) -> Draft {
         topic: memory.topic,
         source_id: memory.source_id,
         path: memory.path,
+        files,
+        occurrence: None,
         branch: memory.branch,
         head_sha: memory.head_sha,
         time: memory.time,
