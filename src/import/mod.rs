@@ -3,4 +3,15 @@
 //! A draft is what would be remembered, before redaction and without an id. These modules are pure: values in, values
 //! out. Who reads the source (`git/`) and who stores the drafts (`remember/`) is composed in `tools/`.
 
+mod claude_code;
+mod clean;
+mod codex;
+pub mod correlate;
+mod fields;
+mod fingerprint;
+mod gemini;
+mod gist;
 pub mod git;
+#[cfg(test)]
+mod tests;
+pub mod transcript;

@@ -1,0 +1,265 @@
+//! The transcripts of Claude Code.
+//!
+//! A line is a message or a note of the client's. An assistant's message has one line a block, a tool's result is a user
+//! message, and a line's `uuid` stays the same when a session is forked or resumed into another file. Only `user`,
+//! `assistant`, titles and prompts typed while the assistant worked are taken; everything a user message holds that the
+//! user didn't write is removed.
+
+use std::borrow::Cow;
+
+use super::clean::{within, without};
+use super::fields::{Fields, items, string};
+use super::gist::{self, Arguments};
+use super::transcript::{About, Line, Outcome, Part, Transcript, time};
+use crate::memory::Role;
+
+/// Types of lines that are known and hold nothing to remember; `api-request…` holds whole prompts.
+const NOTES: [&str; 34] = [
+    "agent-color",
+    "agent-name",
+    "agent-setting",
+    "atis-latch",
+    "attribution-snapshot",
+    "bridge-session",
+    "content-replacement",
+    "cost-state",
+    "file-history-delta",
+    "file-history-snapshot",
+    "fork-context-ref",
+    "frame-link",
+    "last-prompt",
+    "marble-origami-commit",
+    "marble-origami-snapshot",
+    "mode",
+    "permission-mode",
+    "pr-link",
+    "progress",
+    "queue-operation",
+    "relocated",
+    "result",
+    "saved_hook_context",
+    "session-link",
+    "session-meta",
+    "speculation-accept",
+    "started",
+    "system",
+    "tag",
+    "task-summary",
+    "tools-used",
+    "turn-duration",
+    "worktree-session",
+    "worktree-state",
+];
+
+/// Blocks that the client puts into a user's message.
+const PUT_IN: [&str; 14] = [
+    "system-reminder",
+    "local-command-caveat",
+    "local-command-stdout",
+    "local-command-stderr",
+    "bash-stdout",
+    "bash-stderr",
+    "command-message",
+    "ide_opened_file",
+    "ide_selection",
+    "ide_diagnostics",
+    "task-notification",
+    "user-prompt-submit-hook",
+    "session-start-hook",
+    "command-contents",
+];
+
+/// Reads a line.
+pub(super) fn line(transcript: &mut Transcript, fields: &Fields<'_>) {
+    let kind = fields.text("type");
+    match kind.as_deref() {
+        Some("user" | "assistant") => {
+            note_place(transcript.about_mut(), fields);
+            message(transcript, fields);
+        }
+        Some("attachment") => attachment(transcript, fields),
+        Some("summary") => title(transcript, fields.filled("summary")),
+        Some("ai-title") if transcript.about().title.is_none() => title(transcript, fields.filled("aiTitle")),
+        Some("custom-title") => title(transcript, fields.filled("customTitle")),
+        Some("ai-title") => transcript.skip("ai-title"),
+        Some(kind) if kind.starts_with("api-request") || NOTES.contains(&kind) => transcript.skip(kind),
+        other => transcript.unknown(other),
+    }
+}
+
+fn title(transcript: &mut Transcript, title: Option<Cow<'_, str>>) {
+    transcript.skip("title");
+    if let Some(title) = title {
+        transcript.about_mut().title = Some(title.into_owned());
+    }
+}
+
+/// Notes session, folder and branch, which stand on each line.
+fn note_place(about: &mut About, fields: &Fields<'_>) {
+    // A sub-agent's lines bear the name of the session that called it.
+    if let Some(session) = fields.filled("sessionId") {
+        match &about.session {
+            Some(known) if *known != session => alias(about, &session),
+            Some(_) => {}
+            None => about.session = Some(session.into_owned()),
+        }
+    }
+    let forked = fields.object("forkedFrom").filled("sessionId");
+    for id in [fields.filled("requestSessionId"), forked].into_iter().flatten() {
+        alias(about, &id);
+    }
+    if let Some(cwd) = fields.filled("cwd")
+        && about.worktree.as_deref() != Some(cwd.as_ref())
+    {
+        about.worktree = Some(cwd.into_owned());
+    }
+    // `HEAD` is no branch: nothing, or no repository, is checked out.
+    if let Some(branch) = fields.text("gitBranch") {
+        let branch = Some(branch).filter(|branch| !branch.is_empty() && branch != "HEAD");
+        if about.branch.as_deref() != branch.as_deref() {
+            about.branch = branch.map(Cow::into_owned);
+        }
+    }
+}
+
+/// Notes another session that this one goes on from.
+pub(super) fn alias(about: &mut About, id: &str) {
+    if about.session.as_deref() != Some(id) && about.aliases.iter().all(|known| known != id) {
+        about.aliases.push(id.to_owned());
+    }
+}
+
+fn message(transcript: &mut Transcript, fields: &Fields<'_>) {
+    let message = fields.object("message");
+    let is_summary = fields.is_true("isCompactSummary");
+    let why_not = if fields.is_true("isMeta") {
+        Some("meta")
+    } else if fields.is_true("isApiErrorMessage") || message.text("model").as_deref() == Some("<synthetic>") {
+        Some("error of the client")
+    } else if fields.is_true("isVisibleInTranscriptOnly") && !is_summary {
+        Some("shown only")
+    } else {
+        None
+    };
+    if let Some(why_not) = why_not {
+        return transcript.skip(why_not);
+    }
+    let role = match message.text("role").or_else(|| fields.text("type")).as_deref() {
+        Some("assistant") => Role::Assistant,
+        _ => Role::User,
+    };
+    let (mut parts, mut texts) = (Vec::new(), Vec::new());
+    let Some(content) = message.raw("content") else { return transcript.skip("empty") };
+    if let Some(text) = string(content) {
+        texts.push(text);
+    }
+    for block in items(content) {
+        let block = Fields::of(block);
+        match block.text("type").as_deref() {
+            Some("text") => texts.extend(block.text("text")),
+            Some("tool_use" | "server_tool_use" | "mcp_tool_use") => parts.extend(call(&block)),
+            Some("tool_result" | "mcp_tool_result" | "web_search_tool_result") => {
+                parts.extend(result(&block, fields));
+            }
+            Some("thinking" | "redacted_thinking") => transcript.skip("thinking"),
+            kind => match gist::attached(&block) {
+                Some(file) => texts.push(Cow::Owned(file)),
+                None => transcript.unknown(kind.map(|kind| format!("block {kind}")).as_deref()),
+            },
+        }
+    }
+    if !texts.is_empty() {
+        let text = if texts.len() == 1 { texts.swap_remove(0) } else { Cow::Owned(texts.join("\n\n")) };
+        let text = match role {
+            Role::User => written(text),
+            _ => text,
+        };
+        let is_summary = is_summary || (role == Role::User && text.starts_with(CONTINUED));
+        let text = if is_summary { Cow::Owned(summary(&text)) } else { text };
+        parts.insert(0, Part::Text { role, text, is_summary });
+    }
+    let speaker = fields.filled("attributionAgent").filter(|_| role == Role::Assistant);
+    transcript.hear(Line {
+        key: fields.filled("uuid"),
+        time: time(fields.text("timestamp")),
+        is_subagent: fields.is_true("isSidechain"),
+        speaker,
+        parts,
+    });
+}
+
+fn call<'a>(block: &Fields<'a>) -> Option<Part<'a>> {
+    let arguments = match block.raw("input") {
+        Some(raw) => Arguments::Json(raw),
+        None => Arguments::Text(Cow::Borrowed("")),
+    };
+    Some(Part::Call { id: block.filled("id")?, tool: block.filled("name")?, arguments })
+}
+
+fn result<'a>(block: &Fields<'a>, line: &Fields<'a>) -> Option<Part<'a>> {
+    let id = block.filled("tool_use_id")?;
+    let outcome = if block.is_true("is_error") { Outcome::Failed } else { Outcome::Ok };
+    let output = block.raw("content").map(gist::content).unwrap_or_default();
+    let output = without(output, &["system-reminder"]);
+    // A sub-agent's report stands behind a warning, indented.
+    let output = match output
+        .strip_prefix("[Subagent hand-back]")
+        .and_then(|it| it.split_once("The report follows:\n"))
+    {
+        Some((_, report)) => Cow::Owned(report.to_owned()),
+        None => output,
+    };
+    let changed = line.object("toolUseResult").object("bashEditDiff").items("changedFiles");
+    let changed = changed.into_iter().filter_map(string).take(64).map(Cow::into_owned).collect();
+    Some(Part::Result { id, outcome, output, changed })
+}
+
+/// Takes a prompt that was typed while the assistant worked; it is nowhere else.
+fn attachment(transcript: &mut Transcript, fields: &Fields<'_>) {
+    let attachment = fields.object("attachment");
+    let origin = attachment.object("origin").text("kind");
+    let is_prompt = attachment.text("type").as_deref() == Some("queued_command")
+        && attachment.text("commandMode").is_none_or(|mode| mode == "prompt")
+        && origin.is_none_or(|kind| kind == "human");
+    let Some(prompt) = attachment.raw("prompt").filter(|_| is_prompt && !fields.is_true("isMeta")) else {
+        return transcript.skip("attachment");
+    };
+    note_place(transcript.about_mut(), fields);
+    let text = written(gist::content(prompt));
+    transcript.hear(Line {
+        key: fields.filled("uuid"),
+        time: time(fields.text("timestamp")),
+        is_subagent: fields.is_true("isSidechain"),
+        parts: vec![Part::Text { role: Role::User, text, is_summary: false }],
+        ..Line::default()
+    });
+}
+
+/// How a summary begins that takes the place of the conversation.
+const CONTINUED: &str = "This session is being continued from a previous conversation";
+
+/// Returns what the user wrote of a user's message: without what the client put in, and a command as it was typed.
+fn written(text: Cow<'_, str>) -> Cow<'_, str> {
+    if let Some(name) = within(&text, "command-name").filter(|name| !name.is_empty()) {
+        let arguments = within(&text, "command-args").unwrap_or_default();
+        return Cow::Owned(format!("/{} {arguments}", name.trim_start_matches('/')).trim_end().to_owned());
+    }
+    if let Some(command) = within(&text, "bash-input").filter(|command| !command.is_empty()) {
+        return Cow::Owned(format!("! {command}"));
+    }
+    let text = without(text, &PUT_IN);
+    if text.trim_start().starts_with("[Request interrupted by user") { Cow::Borrowed("") } else { text }
+}
+
+/// Returns a summary without the sentences around it, which tell the model how to go on.
+fn summary(text: &str) -> String {
+    let text = if text.starts_with(CONTINUED) {
+        text.split_once("Summary:\n").map_or(text, |it| it.1)
+    } else {
+        text
+    };
+    let ends =
+        ["\n\nIf you need specific details from before compaction", "\nContinue the conversation from where"];
+    let text = ends.iter().fold(text, |text, end| text.split_once(end).map_or(text, |it| it.0));
+    text.trim().to_owned()
+}

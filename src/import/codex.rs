@@ -1,0 +1,320 @@
+//! The rollouts of Codex.
+//!
+//! A line is `{timestamp, ordinal, type, payload}`. What the model saw and said are `response_item`s; the events beside
+//! them tell the same for screens. Messages are taken from the items, which every version has. A call is taken from
+//! both: the event of its end has the same id, knows the exit code, and in code mode, where the model writes a script
+//! that calls the tools, is the only place where the calls stand. Session, folder and branch are told once, so they are
+//! kept in what is known of the session.
+
+use std::borrow::Cow;
+
+use super::claude_code::alias;
+use super::clean::{within, without};
+use super::fields::{Fields, items};
+use super::gist::{self, Arguments};
+use super::transcript::{Line, Outcome, Part, Transcript, time};
+use crate::memory::Role;
+
+/// Response items that are known and hold nothing to remember.
+const UNSPOKEN: [&str; 9] = [
+    "reasoning",
+    "ghost_snapshot",
+    "compaction",
+    "compaction_summary",
+    "compaction_trigger",
+    "context_compaction",
+    "tool_search_call",
+    "tool_search_output",
+    "additional_tools",
+];
+
+/// Lines that are known and hold nothing to remember.
+const NOTES: [&str; 5] = [
+    "world_state",
+    "token_usage_record",
+    "session_state",
+    "inter_agent_communication",
+    "inter_agent_communication_metadata",
+];
+
+/// Blocks that the client puts into the user's place.
+const PUT_IN: [&str; 14] = [
+    "environment_context",
+    "user_instructions",
+    "INSTRUCTIONS",
+    "permissions",
+    "skills_instructions",
+    "plugins_instructions",
+    "apps_instructions",
+    "collaboration_mode",
+    "turn_aborted",
+    "subagent_notification",
+    "skill",
+    "model_switch",
+    "recommended_plugins",
+    "codex_internal_context",
+];
+
+/// How a compaction's message introduces the summary.
+const SUMMARY_FOLLOWS: &str = "use the information in this summary to assist with your own analysis:\n";
+
+/// Reads a line.
+pub(super) fn line(transcript: &mut Transcript, fields: &Fields<'_>) {
+    let payload = fields.object("payload");
+    match fields.text("type").as_deref() {
+        Some("session_meta") => session(transcript, &payload),
+        Some("turn_context") => {
+            transcript.skip("turn_context");
+            if let Some(cwd) = payload.filled("cwd") {
+                transcript.about_mut().worktree = Some(cwd.into_owned());
+            }
+        }
+        Some("event_msg") => event(transcript, fields, &payload),
+        Some("compacted") => {
+            let text = payload.text("message").unwrap_or_default();
+            let text = text.split_once(SUMMARY_FOLLOWS).map_or(text.as_ref(), |(_, summary)| summary);
+            let part = Part::Text { role: Role::User, text: text.into(), is_summary: true };
+            hear(transcript, fields, &payload, vec![part]);
+        }
+        // The summary stands in the line of the compaction too.
+        Some("response_item") if fields.object("metadata").is_true("compaction_output") => {
+            transcript.skip("compaction output");
+        }
+        Some("response_item") => item(transcript, fields, &payload),
+        Some(kind) if NOTES.contains(&kind) => transcript.skip(kind),
+        other => transcript.unknown(other),
+    }
+}
+
+/// Notes whose session it is; a fork begins with a copy of what it goes on from, its first line included.
+fn session(transcript: &mut Transcript, meta: &Fields<'_>) {
+    transcript.skip("session_meta");
+    let about = transcript.about_mut();
+    let id = meta.filled("id").or_else(|| meta.filled("session_id"));
+    match (&about.session, id) {
+        (None, Some(id)) => about.session = Some(id.into_owned()),
+        (Some(known), Some(id)) if *known != id => return alias(about, &id),
+        _ => {}
+    }
+    let source = meta.object("source");
+    let parent = source.object("subagent").object("thread_spawn").filled("parent_thread_id");
+    let kind = meta.text("thread_source");
+    about.is_subagent |= source.raw("subagent").is_some() || kind.as_deref() == Some("subagent");
+    let named = ["forked_from_id", "parent_thread_id", "session_id"].map(|name| meta.filled(name));
+    for id in named.into_iter().chain([parent]).flatten() {
+        alias(about, &id);
+    }
+    about.worktree = meta.filled("cwd").map(Cow::into_owned).or(about.worktree.take());
+    let branch = meta.object("git").filled("branch").map(Cow::into_owned);
+    about.branch = branch.or(about.branch.take());
+}
+
+/// Takes a thread's name and what calls came to; the rest of the events repeats the items.
+fn event(transcript: &mut Transcript, line: &Fields<'_>, event: &Fields<'_>) {
+    let item = event.object("item");
+    let kind = event.text("type");
+    let (Some("item_completed"), Some(id)) = (kind.as_deref(), item.filled("id")) else {
+        transcript.skip("event_msg");
+        if kind.as_deref() == Some("thread_name_updated") {
+            let name = event.filled("thread_name").or_else(|| event.filled("name"));
+            transcript.about_mut().title = name.map(Cow::into_owned);
+        }
+        return;
+    };
+    let (tool, arguments, output) = match item.text("type").as_deref() {
+        Some("McpToolCall") => {
+            let (server, tool) = (item.text("server"), item.text("tool"));
+            let name = format!("mcp__{}__{}", server.unwrap_or_default(), tool.unwrap_or_default());
+            let arguments = item.raw("arguments").map(Arguments::Json);
+            (name, arguments, item.raw("result").or_else(|| item.raw("error")))
+        }
+        Some("CommandExecution") => {
+            let arguments = item.raw("command").map(Arguments::Json);
+            ("exec_command".to_owned(), arguments, item.raw("aggregated_output"))
+        }
+        Some("FileChange") => {
+            let arguments = Arguments::Text(Cow::Owned(patch(&item.object("changes"))));
+            ("apply_patch".to_owned(), Some(arguments), item.raw("stderr"))
+        }
+        _ => return transcript.skip("event_msg"),
+    };
+    let outcome = match (item.number("exit_code"), item.text("status").as_deref()) {
+        (Some(code), _) => exit(code),
+        (None, Some("failed" | "declined")) => Outcome::Failed,
+        (None, Some("completed")) if item.object("result").is_true("isError") => Outcome::Failed,
+        (None, Some("completed")) => Outcome::Ok,
+        _ => Outcome::Unknown,
+    };
+    let arguments = arguments.unwrap_or(Arguments::Text("".into()));
+    let call = Part::Call { id: id.clone(), tool: tool.into(), arguments };
+    let output = output.map(gist::content).unwrap_or_default();
+    hear(transcript, line, event, vec![call, Part::Result { id, outcome, output, changed: Vec::new() }]);
+}
+
+/// Returns changes of files as the patch that makes them.
+fn patch(changes: &Fields<'_>) -> String {
+    let mut patch = "*** Begin Patch".to_owned();
+    for (path, change) in changes.iter().take(64) {
+        let change = Fields::of(change);
+        let diff = change.text("unified_diff").or_else(|| change.text("content")).unwrap_or_default();
+        patch += &format!("\n*** Update File: {path}\n{}", &diff[..diff.floor_char_boundary(4096)]);
+    }
+    patch
+}
+
+fn item(transcript: &mut Transcript, line: &Fields<'_>, item: &Fields<'_>) {
+    let kind = item.text("type");
+    let id = item.filled("call_id").or_else(|| item.filled("id"));
+    match (kind.as_deref(), id) {
+        (Some("message"), _) => message(transcript, line, item),
+        // A script of code mode: the calls it makes are told one by one.
+        (Some("custom_tool_call"), _)
+            if item.text("input").is_some_and(|script| script.contains("tools.")) =>
+        {
+            transcript.skip("script");
+        }
+        (Some("function_call" | "custom_tool_call"), Some(id)) => {
+            let text = item.text("arguments").or_else(|| item.text("input"));
+            let raw = item.raw("arguments").or_else(|| item.raw("input"));
+            let arguments = match (text, raw) {
+                (None, Some(raw)) => Arguments::Json(raw),
+                (text, _) => Arguments::Text(text.unwrap_or_default()),
+            };
+            let name = item.filled("name").unwrap_or(Cow::Borrowed("tool"));
+            let tool = match item.filled("namespace") {
+                Some(server) => Cow::Owned(format!("{}__{name}", server.trim_end_matches('_'))),
+                None => name,
+            };
+            hear(transcript, line, item, vec![Part::Call { id, tool, arguments }]);
+        }
+        (Some("local_shell_call"), Some(id)) => {
+            let arguments = item.raw("action").map_or(Arguments::Text("".into()), Arguments::Json);
+            hear(transcript, line, item, vec![Part::Call { id, tool: "shell".into(), arguments }]);
+        }
+        (Some("function_call_output" | "custom_tool_call_output" | "local_shell_call_output"), Some(id)) => {
+            let (outcome, output) = item.raw("output").map(ended).unwrap_or((Outcome::Unknown, "".into()));
+            hear(transcript, line, item, vec![Part::Result { id, outcome, output, changed: Vec::new() }]);
+        }
+        // These come with how they ended.
+        (Some("web_search_call" | "image_generation_call"), id) => {
+            let tool = kind.as_deref().unwrap_or_default().trim_end_matches("_call").to_owned();
+            let id = id.unwrap_or_else(|| Cow::Owned(ordinal(line).unwrap_or_else(|| tool.clone())));
+            let raw = item.raw("action").or_else(|| item.raw("revised_prompt"));
+            let arguments = raw.map_or(Arguments::Text("".into()), Arguments::Json);
+            let outcome = match item.text("status").as_deref() {
+                Some("failed") => Outcome::Failed,
+                Some("completed") => Outcome::Ok,
+                _ => Outcome::Unknown,
+            };
+            let call = Part::Call { id: id.clone(), tool: tool.into(), arguments };
+            let result = Part::Result { id, outcome, output: "".into(), changed: Vec::new() };
+            hear(transcript, line, item, vec![call, result]);
+        }
+        (Some(kind), _) if UNSPOKEN.contains(&kind) => transcript.skip(kind),
+        (kind, _) => transcript.unknown(kind.map(|kind| format!("item {kind}")).as_deref()),
+    }
+}
+
+fn message(transcript: &mut Transcript, line: &Fields<'_>, item: &Fields<'_>) {
+    let role = match item.text("role").as_deref() {
+        Some("user") => Role::User,
+        Some("assistant") => Role::Assistant,
+        role => return transcript.skip(role.unwrap_or("message without a role")),
+    };
+    let passed = item.object("internal_chat_message_metadata_passthrough");
+    let provenances = passed.items("content_item_metadata");
+    let mut texts = Vec::new();
+    let content = item.raw("content").map(items).unwrap_or_default();
+    for (place, block) in content.into_iter().enumerate() {
+        // Newer versions say which items they put in themselves.
+        let provenance = provenances.get(place).map(|raw| Fields::of(raw).object("provenance"));
+        let is_put_in = provenance.is_some_and(|it| it.text("type").is_some_and(|by| by != "user"));
+        if role == Role::User && is_put_in {
+            transcript.skip("put in by the client");
+        } else {
+            texts.push(gist::content(block));
+        }
+    }
+    let text = Cow::Owned(texts.join("\n\n"));
+    let text = if role == Role::User { written(text) } else { text };
+    hear(transcript, line, item, vec![Part::Text { role, text, is_summary: false }]);
+}
+
+fn hear(transcript: &mut Transcript, line: &Fields<'_>, item: &Fields<'_>, parts: Vec<Part<'_>>) {
+    let key = item.filled("id").or_else(|| ordinal(line).map(Cow::Owned));
+    transcript.hear(Line { key, time: time(line.text("timestamp")), parts, ..Line::default() });
+}
+
+/// Returns a line's number where the client wrote it.
+fn ordinal(line: &Fields<'_>) -> Option<String> {
+    line.number("ordinal").map(|ordinal| format!("ordinal:{ordinal}"))
+}
+
+/// Returns what the user wrote of a user's message.
+fn written(text: Cow<'_, str>) -> Cow<'_, str> {
+    let begins = text.trim_start();
+    if begins.starts_with("# AGENTS.md instructions") || begins.starts_with("<permissions instructions>") {
+        return Cow::Borrowed("");
+    }
+    if let Some(command) = within(&text, "user_shell_command").and_then(|run| within(run, "command")) {
+        return Cow::Owned(format!("! {command}"));
+    }
+    // An editor puts what is open before the request.
+    if begins.starts_with("# Context from my IDE setup") {
+        let request = begins.split_once("## My request for Codex:").map_or("", |(_, request)| request);
+        return Cow::Owned(request.to_owned());
+    }
+    without(text, &PUT_IN)
+}
+
+/// Returns how a call ended, and its output without the client's own lines above it.
+fn ended(raw: &serde_json::value::RawValue) -> (Outcome, Cow<'_, str>) {
+    let fields = Fields::of(raw);
+    let said = match fields.raw("success").map(|raw| raw.get()) {
+        Some("true") => Outcome::Ok,
+        Some("false") => Outcome::Failed,
+        _ => Outcome::Unknown,
+    };
+    let output = gist::content(raw);
+    // Old versions: `{"output": "…", "metadata": {"exit_code": 0}}` in a string.
+    if output.starts_with('{')
+        && let Ok(inner) = Fields::parse(&output)
+        && let (Some(text), Some(code)) = (inner.text("output"), inner.object("metadata").number("exit_code"))
+    {
+        return (exit(code), Cow::Owned(text.into_owned()));
+    }
+    let (mut outcome, mut body, mut has_head) = (said, output.as_ref(), false);
+    for _ in 0..8 {
+        let (line, rest) = body.split_once('\n').unwrap_or((body, ""));
+        let code =
+            ["Exit code: ", "Process exited with code "].iter().find_map(|head| line.strip_prefix(head));
+        if let Some(code) = code.and_then(|code| code.trim().parse().ok()) {
+            outcome = exit(code);
+        } else if line.trim() == "Output:" && has_head {
+            body = rest;
+            break;
+        } else if ![
+            "Wall time: ",
+            "Chunk ID: ",
+            "Original token count: ",
+            "Total output lines: ",
+            "Process running",
+        ]
+        .iter()
+        .any(|head| line.starts_with(head))
+        {
+            break;
+        }
+        has_head = true;
+        body = rest;
+    }
+    let body = match serde_json::from_str::<&serde_json::value::RawValue>(body) {
+        Ok(blocks) if body.starts_with("[{\"") => Some(gist::content(blocks).into_owned()),
+        _ => (body.len() < output.len()).then(|| body.to_owned()),
+    };
+    (outcome, body.map_or(output, Cow::Owned))
+}
+
+fn exit(code: i64) -> Outcome {
+    if code == 0 { Outcome::Ok } else { Outcome::Failed }
+}

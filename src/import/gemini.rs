@@ -1,0 +1,118 @@
+//! The chats of Gemini CLI.
+//!
+//! The first line says whose session it is; each further line is a message, which is written again, whole, whenever it
+//! grows, or a change of what is known (`$set`, sometimes of all messages). A tool call is part of the message that made
+//! it and bears its own result. An older version kept one JSON object with all messages, which is read as one line.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use super::clean::without;
+use super::fields::{Fields, items, string};
+use super::gist::{self, Arguments};
+use super::transcript::{Line, Outcome, Part, Transcript, time};
+use crate::memory::Role;
+
+/// Where the client appends the files that a prompt names.
+const FILES_FOLLOW: &str = "\n--- Content from referenced files ---";
+
+/// Reads a line.
+pub(super) fn line(transcript: &mut Transcript, fields: &Fields<'_>) {
+    if fields.raw("$rewindTo").is_some() {
+        // What was taken back was said all the same.
+        transcript.skip("$rewindTo");
+    } else if let Some(set) = fields.raw("$set") {
+        session(transcript, &Fields::of(set), "$set");
+    } else if fields.raw("sessionId").is_some() {
+        session(transcript, fields, "session");
+    } else if fields.raw("id").is_some() {
+        message(transcript, fields);
+    } else {
+        transcript.unknown(fields.iter().next().map(|(name, _)| name));
+    }
+}
+
+fn session(transcript: &mut Transcript, set: &Fields<'_>, kind: &str) {
+    let about = transcript.about_mut();
+    about.session = set.filled("sessionId").map(Cow::into_owned).or(about.session.take());
+    about.title = set.filled("summary").map(Cow::into_owned).or(about.title.take());
+    about.is_subagent |= set.text("kind").as_deref() == Some("subagent");
+    if let Some(folder) = set.items("directories").first().and_then(|raw| string(raw)) {
+        about.worktree = Some(folder.into_owned());
+    }
+    let messages = set.items("messages");
+    if messages.is_empty() {
+        transcript.skip(kind);
+    }
+    for each in messages {
+        message(transcript, &Fields::of(each));
+    }
+}
+
+fn message(transcript: &mut Transcript, fields: &Fields<'_>) {
+    let role = match fields.text("type").as_deref() {
+        Some("user") => Role::User,
+        Some("gemini") => Role::Assistant,
+        Some(kind @ ("info" | "error" | "warning")) => return transcript.skip(kind),
+        other => return transcript.unknown(other),
+    };
+    if !fields.items("thoughts").is_empty() {
+        transcript.skip("thoughts");
+    }
+    let content = fields.raw("displayContent").or_else(|| fields.raw("content"));
+    let text = content.map(spoken).unwrap_or_default();
+    let is_summary = role == Role::User && text.trim_start().starts_with("<state_snapshot>");
+    let text = match role {
+        Role::User => written(text),
+        _ => text,
+    };
+    let mut parts = Vec::new();
+    if !text.trim().is_empty() {
+        parts.push(Part::Text { role, text, is_summary });
+    }
+    for call in fields.items("toolCalls") {
+        tool_call(&Fields::of(call), &mut parts);
+    }
+    if parts.is_empty() {
+        transcript.skip("empty");
+    }
+    let (key, time) = (fields.filled("id"), time(fields.text("timestamp")));
+    transcript.hear(Line { key, time, parts, ..Line::default() });
+}
+
+/// Takes in a call and, once it has ended, its result.
+fn tool_call<'a>(call: &Fields<'a>, into: &mut Vec<Part<'a>>) {
+    let (Some(id), Some(tool)) = (call.filled("id"), call.filled("name")) else { return };
+    let arguments = call.raw("args").map_or(Arguments::Text("".into()), Arguments::Json);
+    into.push(Part::Call { id: id.clone(), tool, arguments });
+    let outcome = match call.text("status").as_deref() {
+        Some("success") => Outcome::Ok,
+        Some("error" | "cancelled") => Outcome::Failed,
+        _ => return,
+    };
+    let shown = call.raw("result").or_else(|| call.raw("resultDisplay"));
+    let output = shown.map(gist::content).unwrap_or_default();
+    into.push(Part::Result { id, outcome, output, changed: Vec::new() });
+}
+
+/// Returns the texts of a message, without the calls, results and thoughts that stand among them.
+fn spoken(raw: &RawValue) -> Cow<'_, str> {
+    let is_unspoken = |part: &Fields<'_>| {
+        part.is_true("thought") || part.raw("functionCall").or_else(|| part.raw("functionResponse")).is_some()
+    };
+    if !raw.get().starts_with('[') {
+        return if is_unspoken(&Fields::of(raw)) { Cow::Borrowed("") } else { gist::content(raw) };
+    }
+    let parts = items(raw).into_iter().filter(|part| !is_unspoken(&Fields::of(part)));
+    Cow::Owned(parts.map(gist::content).collect::<Vec<_>>().join("\n"))
+}
+
+/// Returns what the user wrote of a user's message.
+fn written(text: Cow<'_, str>) -> Cow<'_, str> {
+    let text = match text.find(FILES_FOLLOW) {
+        Some(end) => Cow::Owned(text[..end].to_owned()),
+        None => text,
+    };
+    without(text, &["session_context", "hook_context", "system-reminder"])
+}

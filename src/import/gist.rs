@@ -1,0 +1,379 @@
+//! Condenses a tool call: what was asked in a line, how it ended in a piece of the output.
+//!
+//! Tools are recognised by the arguments they take rather than by name, because clients name them differently and users
+//! add their own; what is left is the first few words among the arguments.
+
+use std::borrow::Cow;
+
+use serde_json::value::RawValue;
+
+use super::clean::{self, Private};
+use super::fields::{Fields, items, string};
+
+/// Characters of the arguments that are kept, at most.
+const ASKED: usize = 300;
+
+/// Characters of each side of an edit.
+const CHANGE: usize = 80;
+
+/// Characters of an output that are kept, at most.
+pub(super) const EXCERPT: usize = 1200;
+
+/// Characters of a file that was read: the file itself is elsewhere.
+pub(super) const EXCERPT_OF_FILE: usize = 300;
+
+/// Arguments that name a file.
+const PATHS: [&str; 5] = ["file_path", "notebook_path", "absolute_path", "filePath", "path"];
+
+/// Arguments that say what a call is about, the most telling first.
+const TELLING: [&str; 21] = [
+    "command",
+    "cmd",
+    "query",
+    "pattern",
+    "url",
+    "file_path",
+    "notebook_path",
+    "absolute_path",
+    "filePath",
+    "path",
+    "dir_path",
+    "glob",
+    "skill",
+    "subagent_type",
+    "description",
+    "prompt",
+    "instruction",
+    "question",
+    "message",
+    "fact",
+    "name",
+];
+
+/// Tiro's own tools that no other server is likely to have.
+const OWN: [&str; 4] =
+    ["search_project_memory", "save_messages", "retrieve_stashed_context", "expand_detail"];
+
+/// What a tool was called with.
+pub(super) enum Arguments<'a> {
+    /// JSON, usually an object.
+    Json(&'a RawValue),
+    /// JSON in a string, or a text of the tool's own.
+    Text(Cow<'a, str>),
+}
+
+/// What a call is, as far as it decides what of its output is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// Changes files.
+    Edit,
+    /// Reads a file.
+    Read,
+    /// Asks this very memory.
+    Own,
+    /// Anything else.
+    Other,
+}
+
+/// A call in short.
+pub(super) struct Gist {
+    /// The tool and what it was asked, one line.
+    pub(super) text: String,
+    /// The files it names.
+    pub(super) files: Vec<String>,
+    /// What it is.
+    pub(super) shape: Shape,
+}
+
+/// Returns a call of `tool` in short, without what is private.
+pub(super) fn gist(tool: &str, arguments: &Arguments<'_>, private: &mut Private) -> Gist {
+    let fields = match arguments {
+        Arguments::Json(raw) => Fields::of(raw),
+        Arguments::Text(text) => Fields::parse(text).unwrap_or_default(),
+    };
+    let mut files: Vec<String> = PATHS
+        .iter()
+        .filter(|name| **name != "path" || is_of_file(tool))
+        .filter_map(|name| Some(private.strip(fields.filled(name)?).into_owned()))
+        .collect();
+    let (asked, shape) = if let Some(patch) = patch(arguments, &fields) {
+        let patch = private.strip(patch);
+        files = patched(&patch);
+        (Some(format!("{}: {}", files.join(" "), patch_change(&patch))), Shape::Edit)
+    } else if let Some(change) = change(&fields, private).filter(|_| !files.is_empty()) {
+        (Some(format!("{}: {change}", files[0])), Shape::Edit)
+    } else {
+        let asked = asked(arguments, &fields, private);
+        let lines = ["command", "cmd"].iter().filter_map(|name| fields.raw(name));
+        let mut lines = lines.filter_map(|raw| command(raw).or_else(|| string(raw)));
+        let shape = if lines.any(|line| runs_tiro(&line)) || asked.as_deref().is_some_and(runs_tiro) {
+            Shape::Own
+        } else if !files.is_empty() {
+            Shape::Read
+        } else {
+            Shape::Other
+        };
+        (asked, shape)
+    };
+    let asked = clean::readable(Cow::Owned(asked.unwrap_or_default()));
+    let text = clip(&format!("{tool}: {asked}"), ASKED);
+    Gist { text: text.trim_end_matches([':', ' ']).to_owned(), files, shape }
+}
+
+/// Returns whether a tool's `path` is a file's rather than a folder to search.
+fn is_of_file(tool: &str) -> bool {
+    let tool = tool.to_ascii_lowercase();
+    ["read", "view", "edit", "write", "create", "replace"].iter().any(|verb| tool.contains(verb))
+}
+
+/// Returns whether a tool is this program's: by its server's name, or by a name of its own.
+pub(super) fn is_own(tool: &str) -> bool {
+    let rest = tool.strip_prefix("mcp_").map(|rest| rest.trim_start_matches('_'));
+    let (server, name) = rest.unwrap_or(tool).rsplit_once("__").unwrap_or((rest.unwrap_or_default(), tool));
+    let is_named = |part: &str| part.eq_ignore_ascii_case("tiro");
+    server.split(|c: char| !c.is_ascii_alphanumeric()).any(is_named)
+        || OWN.iter().any(|own| name.ends_with(own))
+}
+
+/// Returns whether a command line asks this program, in any of its commands.
+fn runs_tiro(line: &str) -> bool {
+    let commands = line.split([';', '&', '|', '\n', '(', '`']);
+    // What stands before a command's name sets variables.
+    let mut names = commands.filter_map(|each| each.split_whitespace().find(|word| !word.contains('=')));
+    names.any(|name| name.rsplit('/').next() == Some("tiro"))
+}
+
+/// Returns what a call is about: its most telling arguments, else the first strings in them.
+fn asked(arguments: &Arguments<'_>, fields: &Fields<'_>, private: &mut Private) -> Option<String> {
+    let mut told: Vec<String> = Vec::new();
+    let mut tell = |text: Cow<'_, str>, private: &mut Private| {
+        let text = clip(&private.strip(text), ASKED);
+        if !text.is_empty() && !told.contains(&text) {
+            told.push(text);
+        }
+        told.len() < 3
+    };
+    if let Arguments::Json(raw) = arguments
+        && let Some(command) = command(raw)
+    {
+        tell(command, private);
+    }
+    for name in TELLING {
+        let Some(raw) = fields.raw(name) else { continue };
+        let Some(text) = command(raw).or_else(|| string(raw)) else { continue };
+        let is_command = matches!(name, "command" | "cmd");
+        if !tell(text, private) || is_command {
+            break;
+        }
+    }
+    if told.is_empty() {
+        let mut leaves = Vec::new();
+        match arguments {
+            Arguments::Text(text) if fields.iter().next().is_none() => leaves.push(text.clone()),
+            Arguments::Text(_) => fields.iter().for_each(|(_, raw)| collect(raw, 3, &mut leaves)),
+            Arguments::Json(raw) => collect(raw, 4, &mut leaves),
+        }
+        for leaf in leaves {
+            let text = clip(&private.strip(leaf), ASKED);
+            if !text.is_empty() && !told.contains(&text) {
+                told.push(text);
+            }
+        }
+    }
+    (!told.is_empty()).then(|| told.join(" · "))
+}
+
+/// Returns the command line that a list of words is: the last of `bash -lc`, else all.
+fn command(raw: &RawValue) -> Option<Cow<'_, str>> {
+    let words: Option<Vec<Cow<'_, str>>> = items(raw).into_iter().take(64).map(string).collect();
+    let mut words = words.filter(|words| !words.is_empty())?;
+    let is_shell = words.len() == 3 && words[1].starts_with('-') && words[1].ends_with('c');
+    Some(if is_shell { words.swap_remove(2) } else { Cow::Owned(words.join(" ")) })
+}
+
+/// Collects the first strings in `raw`, at most `depth` deep.
+fn collect<'a>(raw: &'a RawValue, depth: usize, into: &mut Vec<Cow<'a, str>>) {
+    if into.len() >= 8 {
+        return;
+    }
+    if let Some(text) = string(raw) {
+        into.push(text);
+    } else if depth > 0 {
+        items(raw).into_iter().take(16).for_each(|item| collect(item, depth - 1, into));
+        Fields::of(raw).iter().take(16).for_each(|(_, item)| collect(item, depth - 1, into));
+    }
+}
+
+/// Returns what an edit changes, in a few words: the first lines of old and new.
+fn change(fields: &Fields<'_>, private: &mut Private) -> Option<String> {
+    let mut side = |fields: &Fields<'_>, name: &str| {
+        fields.text(name).map(|text| clip(first_line(&private.strip(text)), CHANGE))
+    };
+    let edits = fields.items("edits");
+    let edit = edits.first().map(|raw| Fields::of(raw));
+    let edit = edit.as_ref().unwrap_or(fields);
+    let more = if edits.len() > 1 { format!(" and {} more", edits.len() - 1) } else { String::new() };
+    let old = side(edit, "old_string").or_else(|| side(edit, "old_str"));
+    let new = side(edit, "new_string").or_else(|| side(edit, "new_str")).or_else(|| side(edit, "new_source"));
+    if let Some(old) = old {
+        return Some(format!("`{old}` → `{}`{more}", new.unwrap_or_default()));
+    }
+    if let Some(new) = new {
+        return Some(format!("`{new}`{more}"));
+    }
+    let content = fields.text("content").or_else(|| fields.text("file_text"))?;
+    let content = private.strip(content);
+    Some(format!("{} lines, `{}`", content.lines().count(), clip(first_line(&content), CHANGE)))
+}
+
+fn first_line(text: &str) -> &str {
+    text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default()
+}
+
+/// Returns the patch among the arguments, if there is one.
+fn patch<'a>(arguments: &Arguments<'a>, fields: &Fields<'a>) -> Option<Cow<'a, str>> {
+    const BEGINS: &str = "*** Begin Patch";
+    if let Arguments::Text(text) = arguments
+        && fields.iter().next().is_none()
+    {
+        return text.contains(BEGINS).then(|| text.clone());
+    }
+    let mut leaves = Vec::new();
+    for name in ["input", "patch", "command", "cmd"] {
+        if let Some(raw) = fields.raw(name).filter(|raw| raw.get().contains(BEGINS)) {
+            collect(raw, 1, &mut leaves);
+        }
+    }
+    leaves.into_iter().find(|leaf| leaf.contains(BEGINS))
+}
+
+/// Returns the files that a patch names.
+fn patched(patch: &str) -> Vec<String> {
+    let mut files: Vec<String> = Vec::new();
+    for line in patch.lines() {
+        let heads = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "];
+        if let Some(path) = heads.iter().find_map(|head| line.strip_prefix(head)) {
+            let path = path.trim().to_owned();
+            if files.len() < 64 && !files.contains(&path) {
+                files.push(path);
+            }
+        }
+    }
+    files
+}
+
+/// Returns the first line that a patch takes out and the first it puts in.
+fn patch_change(patch: &str) -> String {
+    let first = |sign: char| {
+        let changed = patch.lines().filter_map(|line| line.strip_prefix(sign)).map(str::trim);
+        clip(changed.into_iter().find(|line| !line.is_empty()).unwrap_or_default(), CHANGE)
+    };
+    match (first('-'), first('+')) {
+        (old, new) if !old.is_empty() => format!("`{old}` → `{new}`"),
+        (_, new) => format!("`{new}`"),
+    }
+}
+
+/// Returns `text` in one line of at most `most` characters.
+fn clip(text: &str, most: usize) -> String {
+    let mut line = String::new();
+    let mut left = most;
+    for word in text.split_whitespace() {
+        let gap = usize::from(!line.is_empty());
+        let letters = word.chars().take(left + 1).count();
+        if letters + gap > left {
+            let room = left.saturating_sub(gap + 1);
+            line.extend((gap == 1 && room > 0).then_some(' '));
+            line.extend(word.chars().take(room));
+            line.push('…');
+            break;
+        }
+        line.extend((gap == 1).then_some(' '));
+        line += word;
+        left -= letters + gap;
+    }
+    line
+}
+
+/// Returns the head and the tail of an output, about `most` characters, and between them how much is left out.
+pub(super) fn excerpt(output: &str, most: usize) -> String {
+    let output = output.trim_matches(['\n', '\r', ' ', '\0']);
+    // Bytes that hold more than `most` characters in any script.
+    if output.len() <= 4 * most {
+        let whole = clean::readable(Cow::Borrowed(output));
+        if whole.chars().count() <= most {
+            return whole.into_owned();
+        }
+    }
+    let (head, tail) = (most * 2 / 3, most / 3);
+    let head = output.char_indices().nth(head).map_or(output.len(), |(end, _)| end);
+    let tail = output.char_indices().rev().nth(tail.max(1) - 1).map_or(0, |(start, _)| start).max(head);
+    // Whole lines where that costs little.
+    let head = output[..head].rfind('\n').filter(|end| end * 4 > head * 3).unwrap_or(head);
+    let line = output[tail..].find('\n').map(|end| tail + end + 1);
+    let tail = line.filter(|start| (start - tail) * 4 < output.len() - tail).unwrap_or(tail);
+    let shown = |text: &str| clean::readable(Cow::Owned(text.to_owned())).trim_end().to_owned();
+    format!("{}\n[… {} bytes]\n{}", shown(&output[..head]), tail - head, shown(&output[tail..]))
+}
+
+/// Returns the texts in a message's content or a tool's output: a string, blocks, or an object that holds them.
+/// Images and other files are named.
+pub(super) fn content(raw: &RawValue) -> Cow<'_, str> {
+    let mut pieces = Vec::new();
+    pieces_of(raw, 4, &mut pieces);
+    match pieces.len() {
+        1 => pieces.swap_remove(0),
+        _ => Cow::Owned(pieces.join("\n")),
+    }
+}
+
+fn pieces_of<'a>(raw: &'a RawValue, depth: usize, into: &mut Vec<Cow<'a, str>>) {
+    if let Some(text) = string(raw) {
+        into.push(text);
+        return;
+    }
+    if depth == 0 {
+        return;
+    }
+    for item in items(raw) {
+        pieces_of(item, depth - 1, into);
+    }
+    let fields = Fields::of(raw);
+    if let Some(file) = attached(&fields) {
+        into.push(Cow::Owned(file));
+    } else if let Some(text) = fields.text("text") {
+        into.push(text);
+    } else if let Some(raw) = ["content", "output", "error", "stdout", "functionResponse", "response"]
+        .iter()
+        .find_map(|name| fields.raw(name))
+    {
+        pieces_of(raw, depth - 1, into);
+    }
+}
+
+/// Returns the name of an attached image or file: `[image/png, 48213 bytes]`.
+pub(super) fn attached(block: &Fields<'_>) -> Option<String> {
+    let place = ["source", "inlineData", "fileData", "file"].iter().find_map(|name| block.raw(name));
+    let inner = place.map(Fields::of).unwrap_or_default();
+    let either = |name: &str| inner.text(name).or_else(|| block.text(name));
+    let kind = block.text("type").unwrap_or_default();
+    let url = block.raw("image_url").map(|raw| string(raw).or_else(|| Fields::of(raw).text("url")));
+    let is_file = url.is_some()
+        || inner.raw("data").or_else(|| inner.raw("fileUri")).is_some()
+        || matches!(
+            kind.as_ref(),
+            "image" | "document" | "audio" | "input_image" | "input_file" | "resource_link"
+        );
+    if !is_file {
+        return None;
+    }
+    let data = inner.raw("data").or_else(|| block.raw("data")).map_or(0, |raw| raw.get().len());
+    let url = url.flatten().unwrap_or_default();
+    let (mime, data) = match url.strip_prefix("data:").and_then(|url| url.split_once(";base64,")) {
+        Some((mime, data)) => (Some(Cow::Owned(mime.to_owned())), data.len()),
+        None => (either("media_type").or_else(|| either("mimeType")).or_else(|| either("mime_type")), data),
+    };
+    let what =
+        mime.filter(|mime| mime.len() < 64).unwrap_or(if kind.is_empty() { "file".into() } else { kind });
+    Some(if data > 0 { format!("[{what}, {} bytes]", data / 4 * 3) } else { format!("[{what}]") })
+}

@@ -1,0 +1,33 @@
+//! Tests of the readers, by client and by promise.
+
+mod claude_code;
+mod codex;
+mod gemini;
+mod generate;
+mod robust;
+
+use super::transcript::{About, Format, Said, Transcript};
+use serde_json::Value;
+
+/// Returns a file of these lines.
+fn file(lines: &[Value]) -> Vec<u8> {
+    lines.iter().flat_map(|line| format!("{line}\n").into_bytes()).collect()
+}
+
+/// Reads a whole file; returns what was said, calls without a result included, and the reader's knowledge before them.
+fn read(client: Format, bytes: &[u8]) -> (Vec<Said>, About, super::transcript::Counts) {
+    let mut transcript = Transcript::new(client, About::default());
+    let (mut said, mut at) = (Vec::new(), 0);
+    for line in bytes.split_inclusive(|byte| *byte == b'\n') {
+        said.extend(transcript.line(at, line));
+        at += line.len() as u64;
+    }
+    let (about, counts) = (transcript.about().clone(), transcript.counts().clone());
+    said.extend(transcript.finish());
+    (said, about, counts)
+}
+
+/// Returns who said what, a line each.
+fn told(said: &[Said]) -> Vec<String> {
+    said.iter().map(|said| format!("{:?}: {}", said.role, said.text)).collect()
+}
