@@ -20,8 +20,10 @@ mod details;
 mod diff;
 mod digest;
 mod guard;
+mod hooks;
 pub mod identity;
 mod names;
+mod reflog;
 mod walk;
 
 #[cfg(test)]
@@ -41,6 +43,8 @@ pub use changes::{ChangeKind, Changes, FileChange, Lines, PatchId};
 pub use commit::{CommitDetail, Message, Moment};
 pub use details::{Outcome, Reader};
 pub use digest::Digest;
+pub use hooks::Hooks;
+pub use reflog::Reflog;
 pub use walk::{History, Known, Listed, Tip, Unreadable};
 
 /// The name of a git object: its SHA-1.

@@ -1,0 +1,74 @@
+//! Where git looks for a repository's hooks.
+
+use std::path::{Path, PathBuf};
+
+use gix::bstr::ByteSlice;
+
+use super::Repository;
+
+/// Where a repository's hooks are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hooks {
+    /// The directory: `core.hooksPath`, else `hooks` in the common directory.
+    pub directory: PathBuf,
+    /// Whether a hook of that name there is part of the commit checked out.
+    pub is_tracked: bool,
+}
+
+impl Repository {
+    /// Returns where git looks for the hook `name`, `home` being where the user's own configuration is.
+    ///
+    /// The user's configuration is read for this one value; files that it includes are not.
+    pub fn hooks(&self, name: &str, home: Option<&Path>) -> Hooks {
+        let local = self.local();
+        let own =
+            local.config_snapshot().string("core.hooksPath").map(|value| value.to_str_lossy().into_owned());
+        let files =
+            home.into_iter().flat_map(|home| [home.join(".gitconfig"), home.join(".config/git/config")]);
+        let configured = own.or_else(|| files.filter_map(|file| hooks_path(&file)).next());
+        let root = self.work_dir();
+        let base = root.clone().unwrap_or_else(|| self.common_dir());
+        let directory = match (&configured, home) {
+            (None, _) => self.common_dir().join("hooks"),
+            (Some(path), Some(home)) if path.starts_with("~/") => home.join(&path[2..]),
+            (Some(path), _) => base.join(path),
+        };
+        let within =
+            root.and_then(|root| directory.join(name).strip_prefix(root).ok()?.to_str().map(str::to_owned));
+        let is_tracked = within.is_some_and(|path| self.blob_at_head(&path).is_ok_and(|blob| blob.is_some()));
+        Hooks { directory, is_tracked }
+    }
+}
+
+fn hooks_path(file: &Path) -> Option<String> {
+    // A pipe in its place would never answer.
+    if !std::fs::metadata(file).ok()?.is_file() {
+        return None;
+    }
+    let config = gix::config::File::from_path_no_includes(file.to_owned(), gix::config::Source::User).ok()?;
+    config.string("core.hooksPath").map(|value| value.to_str_lossy().into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::tests::Fixture;
+
+    #[test]
+    fn hooks_are_where_the_nearest_configuration_says() {
+        let fixture = Fixture::new();
+        fixture.commit("a.txt", "a\n", "first");
+        let home = tempfile::tempdir().unwrap();
+        let hooks = |home: &Path| fixture.repository().hooks("post-commit", Some(home));
+        let common = fixture.repository().common_dir();
+        assert_eq!(hooks(home.path()), Hooks { directory: common.join("hooks"), is_tracked: false });
+
+        std::fs::write(home.path().join(".gitconfig"), "[core]\n\thooksPath = ~/hooks\n").unwrap();
+        assert_eq!(hooks(home.path()).directory, home.path().join("hooks"));
+
+        fixture.git(&["config", "core.hooksPath", ".husky"]);
+        fixture.commit(".husky/post-commit", "#!/bin/sh\n", "hooks for all");
+        let root = fixture.repository().work_dir().unwrap();
+        assert_eq!(hooks(home.path()), Hooks { directory: root.join(".husky"), is_tracked: true });
+    }
+}

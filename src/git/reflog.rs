@@ -1,0 +1,163 @@
+//! Where `HEAD` has been: which commit was checked out when, and in which work tree a commit was made.
+//!
+//! Reflogs are read as text, from their end and only so far: a line is written for every commit, checkout, rebase step
+//! and pull. They expire and can be switched off, so what they don't tell is simply not known.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use super::{Repository, Sha};
+use crate::memory::Millis;
+
+/// Bytes read from the end of a reflog: some thousand lines.
+const TAIL: u64 = 512 * 1024;
+
+/// Where the `HEAD` of one work tree has been.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Reflog {
+    /// What was checked out from when on, oldest first.
+    moves: Vec<(Millis, Sha)>,
+}
+
+impl Reflog {
+    /// Reads the lines of a reflog; those that are none are passed over.
+    pub fn parse(text: &str) -> Reflog {
+        let moved = |line: &str| {
+            let (who_and_when, _) = line.split_once('\t').unwrap_or((line, ""));
+            let (_, new, _) = three(who_and_when)?;
+            let mut words = who_and_when.rsplit(' ');
+            let (_zone, seconds) = (words.next()?, words.next()?);
+            Some((seconds.parse::<i64>().ok()?.checked_mul(1000)?, new.parse().ok()?))
+        };
+        Reflog { moves: text.lines().filter_map(moved).collect() }
+    }
+
+    /// Returns the commit that was checked out at `time`, or `None` where the reflog doesn't reach back so far.
+    pub fn at(&self, time: Millis) -> Option<Sha> {
+        // A clock that was set back leaves times out of order; the last line that fits is the one that counts.
+        self.moves.iter().rev().find(|(since, _)| *since <= time).map(|(_, sha)| *sha)
+    }
+
+    /// Returns the commits that were checked out, oldest first.
+    pub fn commits(&self) -> impl Iterator<Item = Sha> {
+        self.moves.iter().map(|(_, sha)| *sha)
+    }
+}
+
+fn three(line: &str) -> Option<(&str, &str, &str)> {
+    let mut parts = line.splitn(3, ' ');
+    Some((parts.next()?, parts.next()?, parts.next()?))
+}
+
+impl Repository {
+    /// Returns the reflog of every work tree, by the canonical root of the work tree.
+    pub fn reflogs(&self) -> HashMap<PathBuf, Reflog> {
+        let common = self.common_dir();
+        let mut found = HashMap::new();
+        // The main work tree is where its git directory lies, unless the repository is bare.
+        if let Some(root) = common.parent().filter(|_| common.file_name().is_some_and(|name| name == ".git"))
+        {
+            found.insert(root.to_path_buf(), read(&common));
+        }
+        if let Some(root) = self.work_dir() {
+            found.entry(root).or_insert_with(|| read(&self.git_dir()));
+        }
+        let Ok(worktrees) = std::fs::read_dir(common.join("worktrees")) else { return found };
+        for git_dir in worktrees.filter_map(|entry| Some(entry.ok()?.path())) {
+            let root = text(&git_dir.join("gitdir"), 4096)
+                .and_then(|link| PathBuf::from(link.trim()).parent()?.canonicalize().ok());
+            if let Some(root) = root {
+                found.insert(root, read(&git_dir));
+            }
+        }
+        found
+    }
+
+    /// Returns something that changes whenever what is checked out in a work tree moves, in this one or in another; a
+    /// few calls to the file system for each.
+    pub fn heads_stamp(&self) -> String {
+        let common = self.common_dir();
+        let worktrees = std::fs::read_dir(common.join("worktrees")).into_iter().flatten();
+        let mut git_dirs: Vec<PathBuf> = worktrees.filter_map(|entry| Some(entry.ok()?.path())).collect();
+        git_dirs.extend([self.git_dir(), common.clone()]);
+        git_dirs.sort();
+        git_dirs.dedup();
+        let size_and_time = |path: &Path| {
+            let metadata = std::fs::symlink_metadata(path).ok()?;
+            Some((metadata.len(), metadata.modified().ok()))
+        };
+        let mut stamp = format!("{:?}", size_and_time(&common.join("packed-refs")));
+        for git_dir in git_dirs {
+            let head = text(&git_dir.join("HEAD"), 4096).unwrap_or_default();
+            // Where no reflog is kept, the branch tells.
+            let branch = head.strip_prefix("ref: ").and_then(|name| text(&common.join(name.trim()), 128));
+            let log = size_and_time(&git_dir.join("logs/HEAD"));
+            stamp += &format!("\n{} {} {log:?}", head.trim(), branch.unwrap_or_default().trim());
+        }
+        stamp
+    }
+
+    fn git_dir(&self) -> PathBuf {
+        self.local().git_dir().to_path_buf()
+    }
+}
+
+fn read(git_dir: &Path) -> Reflog {
+    text(&git_dir.join("logs/HEAD"), TAIL).map(|text| Reflog::parse(&text)).unwrap_or_default()
+}
+
+/// Returns the last `limit` bytes of a regular file as text.
+fn text(path: &Path, limit: u64) -> Option<String> {
+    // A pipe in its place would never answer.
+    let length = std::fs::symlink_metadata(path).ok().filter(std::fs::Metadata::is_file)?.len();
+    let mut file = File::open(path).ok()?;
+    file.seek(SeekFrom::Start(length.saturating_sub(limit))).ok()?;
+    let mut bytes = Vec::new();
+    file.take(limit).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::tests::Fixture;
+
+    const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+    const B: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+
+    #[test]
+    fn the_commit_checked_out_is_that_of_the_last_line_before() {
+        let log = Reflog::parse(&format!(
+            "{B} {A} Ann Example <a@example.org> 100 +0200\tcommit: x\nno line\n{A} {B} Ann <a@b> 200 -0100\tcheckout: y\n"
+        ));
+        assert_eq!(log.at(99_999), None);
+        assert_eq!(log.at(100_000), Some(A.parse().unwrap()));
+        assert_eq!(log.at(5_000_000), Some(B.parse().unwrap()));
+    }
+
+    #[test]
+    fn every_work_tree_has_its_own() {
+        let fixture = Fixture::new();
+        fixture.commit("a.txt", "a\n", "first");
+        let elsewhere = tempfile::tempdir().unwrap();
+        let tree = elsewhere.path().canonicalize().unwrap().join("tree");
+        fixture.git(&["worktree", "add", "-q", "-b", "wip", tree.to_str().unwrap()]);
+        let logs = fixture.repository().reflogs();
+        let root = fixture.repository().work_dir().unwrap();
+        assert_eq!(logs.len(), 2, "{logs:?}");
+        assert_eq!(logs[&root].commits().last(), Some(fixture.head()));
+        assert!(logs.contains_key(&tree));
+    }
+
+    #[test]
+    fn a_commit_changes_the_stamp() {
+        let fixture = Fixture::new();
+        fixture.commit("a.txt", "a\n", "first");
+        let before = fixture.repository().heads_stamp();
+        assert_eq!(before, fixture.repository().heads_stamp());
+        fixture.commit("a.txt", "b\n", "second");
+        assert_ne!(before, fixture.repository().heads_stamp());
+    }
+}
