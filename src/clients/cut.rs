@@ -1,0 +1,142 @@
+//! Taking our entries out of settings in JSON.
+//!
+//! A member is cut with one comma and the whitespace before it, by its place in the text. The tree that
+//! [`edit`](super::edit) inserts with would take comments beside the member along, and they are not ours.
+
+use std::ops::Range;
+
+use jsonc_parser::ast::{Object, Value};
+use jsonc_parser::common::Ranged;
+use jsonc_parser::tokens::Token;
+use jsonc_parser::{CollectOptions, Scanner, ScannerOptions, parse_to_ast};
+
+use super::edit::{Ours, STRICT, is_ours, split_mark, value};
+use crate::error::{Context, Kind, Result};
+
+/// Returns `text` without what is ours. What `before` had in its place comes back; objects and arrays that become
+/// empty go, unless `before` had them.
+///
+/// # Errors
+///
+/// [`Kind::BadInput`] if `text` is not valid JSON.
+pub fn remove(text: &str, before: Option<&str>, ours: &Ours) -> Result<String> {
+    let (mark, body) = split_mark(text);
+    let before = before.map_or("", |text| split_mark(text).1);
+    let mut text = body.to_owned();
+    value(&text)?;
+    for path in ours.members {
+        let Some(member) = find(&text, path) else { continue };
+        match find(before, path) {
+            Some(former) => text.replace_range(member.value, &before[former.value]),
+            None => {
+                text = cut(&text, member.whole)?;
+                text = prune(text, &path[..path.len() - 1], before)?;
+            }
+        }
+    }
+    while let Some((event, hook)) = first_hook(&text, ours) {
+        text = cut(&text, hook)?;
+        text = prune(text, &["hooks", &event], before)?;
+    }
+    value(&text)?;
+    Ok(format!("{mark}{text}"))
+}
+
+/// Where a member is in the text.
+struct Place {
+    whole: Range<usize>,
+    value: Range<usize>,
+}
+
+fn object<T>(text: &str, look: impl FnOnce(&Object<'_>) -> Option<T>) -> Option<T> {
+    let parsed = parse_to_ast(text, &CollectOptions::default(), &STRICT).ok()?;
+    look(parsed.value.as_ref()?.as_object()?)
+}
+
+fn find(text: &str, path: &[&str]) -> Option<Place> {
+    object(text, |object| {
+        let (key, parents) = path.split_last()?;
+        let member = parents.iter().try_fold(object, |object, key| object.get_object(key))?.get(key)?;
+        Some(Place { whole: range(member), value: range(&member.value) })
+    })
+}
+
+/// Returns the event of the first hook of ours and where it is: its group, if that has no other.
+fn first_hook(text: &str, ours: &Ours) -> Option<(String, Range<usize>)> {
+    let command = |hook: &Value<'_>| Some(hook.as_object()?.get_string("command")?.value.to_string());
+    object(text, |object| {
+        for event in &object.get_object("hooks")?.properties {
+            for group in event.value.as_array().iter().flat_map(|groups| &groups.elements) {
+                let Some(hooks) = group.as_object().and_then(|group| group.get_array("hooks")) else {
+                    continue;
+                };
+                let is_ours =
+                    |hook: &&Value<'_>| command(hook).is_some_and(|command| is_ours(&command, ours));
+                if let Some(hook) = hooks.elements.iter().find(is_ours) {
+                    let place = if hooks.elements.len() == 1 { range(group) } else { range(hook) };
+                    return Some((event.name.as_str().to_owned(), place));
+                }
+            }
+        }
+        None
+    })
+}
+
+fn range(node: &impl Ranged) -> Range<usize> {
+    node.start()..node.end()
+}
+
+/// Cuts the member at `path` and then those above it, while they are empty and `before` did not have them.
+fn prune(mut text: String, path: &[&str], before: &str) -> Result<String> {
+    for end in (1..=path.len()).rev() {
+        let Some(member) = find(&text, &path[..end]) else { continue };
+        if !matches!(&text[member.value], "{}" | "[]") || find(before, &path[..end]).is_some() {
+            break;
+        }
+        text = cut(&text, member.whole)?;
+    }
+    Ok(text)
+}
+
+/// Returns `text` without the member or element in `range` and without the comma that it leaves over.
+fn cut(text: &str, range: Range<usize>) -> Result<String> {
+    let (mut before, mut after) = (None, None);
+    let mut ends_in_comment = None;
+    let mut scanner = Scanner::new(text, &ScannerOptions::default());
+    while let Some(token) =
+        scanner.scan().context(Kind::BadInput, || "the settings are not valid JSON".to_owned())?
+    {
+        let place = scanner.token_start()..scanner.token_end();
+        match token {
+            Token::CommentLine(_) if place.end <= range.start => ends_in_comment = Some(place.end),
+            Token::CommentLine(_) | Token::CommentBlock(_) => {}
+            _ if place.end <= range.start => before = Some((matches!(token, Token::Comma), place)),
+            _ if place.start >= range.end => {
+                after = Some((matches!(token, Token::Comma), place));
+                break;
+            }
+            _ => {}
+        }
+    }
+    let mut start = text[..range.start].trim_end().len();
+    if ends_in_comment == Some(start)
+        && !text[range.end..].trim_start_matches([' ', '\t', ',']).starts_with(['\r', '\n'])
+    {
+        // What follows must not become part of the comment.
+        start = range.start;
+    }
+    let (head, between, tail) = match (before, after) {
+        (_, Some((true, comma))) => {
+            (text[..start].to_owned(), &text[range.end..comma.start], &text[comma.end..])
+        }
+        (Some((true, comma)), _) => {
+            (format!("{}{}", &text[..comma.start], &text[comma.end..start]), "", &text[range.end..])
+        }
+        _ => (text[..start].to_owned(), "", &text[range.end..]),
+    };
+    let between = if between.trim().is_empty() { "" } else { between };
+    let is_empty =
+        head.ends_with(['{', '[']) && between.is_empty() && tail.trim_start().starts_with(['}', ']']);
+    let tail = if is_empty { tail.trim_start() } else { tail };
+    Ok(format!("{head}{between}{tail}"))
+}

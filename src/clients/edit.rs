@@ -1,0 +1,237 @@
+//! Settings in JSON as people keep them: with comments, trailing commas and a layout of their own.
+//!
+//! An edit touches our entries alone; `jsonc-parser` keeps the text as a tree that prints byte for byte. What
+//! came of an edit is read back and compared with the values and comments that must be there: an edit that would
+//! lose something is refused, and a file is never written anew from its values.
+
+use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstRootNode};
+use jsonc_parser::tokens::Token;
+use jsonc_parser::{ParseOptions, Scanner, ScannerOptions, parse_to_serde_value};
+use serde_json::{Map, Value};
+
+use crate::error::{Context, Error, Kind, Result};
+
+pub use jsonc_parser::json;
+
+/// What is ours in a settings file.
+#[derive(Default)]
+pub struct Entries {
+    /// Members of objects, parents first.
+    pub members: Vec<Member>,
+    /// Elements of `hooks`.
+    pub hooks: Vec<Hook>,
+}
+
+/// A member of an object.
+pub struct Member {
+    /// The keys that lead to it.
+    pub path: Vec<String>,
+    pub value: CstInputValue,
+    pub when: When,
+}
+
+/// When a member gets our value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum When {
+    /// It always has it.
+    Always,
+    /// It is a proposal: what the user chose stays.
+    Absent,
+}
+
+/// A group of the array `hooks.<event>`, as Claude Code and Gemini CLI have them.
+pub struct Hook {
+    pub event: &'static str,
+    /// The command of the only hook in `group`.
+    pub command: String,
+    pub group: CstInputValue,
+}
+
+/// How what is ours is found again, whatever became of it.
+pub struct Ours {
+    /// Members, by their keys.
+    pub members: &'static [&'static [&'static str]],
+    /// How the command of a hook of ours ends, whichever binary it names.
+    pub command: &'static str,
+}
+
+impl Member {
+    /// Returns a member at `path`.
+    pub fn new(path: &[&str], value: CstInputValue, when: When) -> Member {
+        Member { path: path.iter().map(|key| (*key).to_owned()).collect(), value, when }
+    }
+}
+
+/// Returns `text` with `entries` in it; the same bytes where they are already there.
+///
+/// # Errors
+///
+/// [`Kind::BadInput`] if `text` is no JSON object, or has something else where our entries belong.
+pub fn insert(text: &str, entries: &Entries, ours: &Ours) -> Result<String> {
+    let (mark, body) = split_mark(text);
+    let body = if body.trim().is_empty() { "{}\n" } else { body };
+    let root = parse(body)?;
+    let object = root.object_value().ok_or_else(|| Error::bad_input("the settings are no JSON object"))?;
+    let mut expected = value(body)?;
+    for Member { path, value: new, when } in &entries.members {
+        let (key, parents) = path.split_last().expect("a member has a key");
+        let plain = plain(new);
+        match lookup(&expected, path) {
+            Some(now) if *when == When::Absent || *now == plain => continue,
+            _ => {}
+        }
+        let parent = descend(&object, parents)?;
+        match parent.get(key) {
+            Some(member) => member.set_value(new.clone()),
+            None => drop(parent.append(key, new.clone())),
+        }
+        objects(&mut expected, parents).insert(key.clone(), plain);
+    }
+    for hook in &entries.hooks {
+        let parent = descend(&object, &["hooks".to_owned()])?;
+        let groups = parent
+            .array_value_or_create(hook.event)
+            .ok_or_else(|| Error::bad_input(format!("`hooks.{}` is no array", hook.event)))?;
+        let commands = commands(&groups.elements(), ours);
+        let expected = objects(&mut expected, &["hooks".to_owned()]);
+        let expected = expected.entry(hook.event).or_insert_with(|| Value::Array(Vec::new()));
+        if commands.is_empty() {
+            groups.append(hook.group.clone());
+            expected.as_array_mut().expect("the text has an array there").push(plain(&hook.group));
+        }
+        for command in commands {
+            command.set_value(CstInputValue::String(hook.command.clone()));
+        }
+        for command in expected.as_array_mut().into_iter().flatten().flat_map(commands_of) {
+            if command.as_str().is_some_and(|command| is_ours(command, ours)) {
+                *command = Value::String(hook.command.clone());
+            }
+        }
+    }
+    let edited = root.to_string();
+    if value(&edited)? != expected || comments(&edited)? != comments(body)? {
+        return Err(Error::bad_input("the settings can't be edited without losing something"));
+    }
+    Ok(format!("{mark}{edited}"))
+}
+
+/// Returns `value` as a file of its own.
+pub fn pretty(value: CstInputValue) -> String {
+    let root = CstRootNode::parse("{}\n", &STRICT).expect("this is JSON");
+    root.set_value(value);
+    root.to_string()
+}
+
+/// Returns an object of `members`, in their order.
+pub fn object<'a>(members: impl IntoIterator<Item = (&'a str, CstInputValue)>) -> CstInputValue {
+    CstInputValue::Object(members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
+}
+
+/// Returns the values of a text, of two members with one key the last.
+pub fn value(text: &str) -> Result<Value> {
+    parse_to_serde_value(text, &STRICT)
+        .context(Kind::BadInput, || "the settings are not valid JSON".to_owned())
+}
+
+/// JSON with comments and trailing commas, which the clients read, and nothing more.
+pub const STRICT: ParseOptions = ParseOptions {
+    allow_comments: true,
+    allow_loose_object_property_names: false,
+    allow_trailing_commas: true,
+    allow_missing_commas: false,
+    allow_single_quoted_strings: false,
+    allow_hexadecimal_numbers: false,
+    allow_unary_plus_numbers: false,
+    allow_bare_decimal_point_numbers: false,
+    allow_non_finite_numbers: false,
+    allow_extended_string_escapes: false,
+};
+
+fn parse(text: &str) -> Result<CstRootNode> {
+    CstRootNode::parse(text, &STRICT).context(Kind::BadInput, || "the settings are not valid JSON".to_owned())
+}
+
+/// Splits off the byte order mark, which some editors on Windows write.
+pub fn split_mark(text: &str) -> (&str, &str) {
+    text.split_at(if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 })
+}
+
+/// Returns the comments of `text`, in order.
+fn comments(text: &str) -> Result<Vec<String>> {
+    let mut scanner = Scanner::new(text, &ScannerOptions::default());
+    let mut comments = Vec::new();
+    while let Some(token) =
+        scanner.scan().context(Kind::BadInput, || "the settings are not valid JSON".to_owned())?
+    {
+        if let Token::CommentLine(text) | Token::CommentBlock(text) = token {
+            comments.push(text.to_owned());
+        }
+    }
+    Ok(comments)
+}
+
+fn descend(object: &CstObject, path: &[String]) -> Result<CstObject> {
+    let mut object = object.clone();
+    for key in path {
+        object = object
+            .object_value_or_create(key)
+            .ok_or_else(|| Error::bad_input(format!("`{key}` is no object")))?;
+    }
+    Ok(object)
+}
+
+/// Returns the object at `path`, with its parents made where they are missing.
+fn objects<'a>(value: &'a mut Value, path: &[String]) -> &'a mut Map<String, Value> {
+    let mut object = value.as_object_mut().expect("the text is an object");
+    for key in path {
+        let next = object.entry(key).or_insert_with(|| Value::Object(Map::new()));
+        if !next.is_object() {
+            // Of two members with one key the text's first was an object; the comparison refuses the edit.
+            *next = Value::Object(Map::new());
+        }
+        object = next.as_object_mut().expect("just made sure");
+    }
+    object
+}
+
+fn lookup<'a>(value: &'a Value, path: &[impl AsRef<str>]) -> Option<&'a Value> {
+    path.iter().try_fold(value, |value, key| value.get(key.as_ref()))
+}
+
+/// Returns the `command` members of our hooks in `groups`.
+fn commands(groups: &[CstNode], ours: &Ours) -> Vec<jsonc_parser::cst::CstObjectProp> {
+    groups
+        .iter()
+        .filter_map(|group| group.as_object()?.array_value("hooks"))
+        .flat_map(|hooks| hooks.elements())
+        .filter(|hook| command(hook).is_some_and(|command| is_ours(&command, ours)))
+        .filter_map(|hook| hook.as_object()?.get("command"))
+        .collect()
+}
+
+fn command(hook: &CstNode) -> Option<String> {
+    hook.as_object()?.get("command")?.value()?.as_string_lit()?.decoded_value().ok()
+}
+
+fn commands_of(group: &mut Value) -> impl Iterator<Item = &mut Value> {
+    let hooks = group.get_mut("hooks").and_then(Value::as_array_mut);
+    hooks.into_iter().flatten().filter_map(|hook| hook.get_mut("command"))
+}
+
+/// Returns whether the command of a hook is one of ours.
+pub fn is_ours(command: &str, ours: &Ours) -> bool {
+    command.trim_end().ends_with(ours.command)
+}
+
+fn plain(value: &CstInputValue) -> Value {
+    match value {
+        CstInputValue::Null => Value::Null,
+        CstInputValue::Bool(value) => Value::Bool(*value),
+        CstInputValue::Number(value) => serde_json::from_str(value).expect("our numbers are JSON"),
+        CstInputValue::String(value) => Value::String(value.clone()),
+        CstInputValue::Array(values) => Value::Array(values.iter().map(plain).collect()),
+        CstInputValue::Object(members) => {
+            Value::Object(members.iter().map(|(key, value)| (key.clone(), plain(value))).collect())
+        }
+    }
+}

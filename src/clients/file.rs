@@ -1,0 +1,208 @@
+//! One configuration file: what stands there, and replacing it whole.
+//!
+//! A file is replaced by renaming a finished one over it, so a client that reads meanwhile sees the old bytes or the
+//! new. A link stays a link: what it leads to is replaced, in its own directory. Mode and owner stay.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Write};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Context, Error, Kind, Result};
+
+/// The largest file that is edited, in bytes. Arbitrary; settings have a few thousand.
+const LIMIT: u64 = 4 << 20;
+
+/// A file as it stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct State {
+    pub bytes: Bytes,
+    /// The permission bits; 0 where the platform has none.
+    pub mode: u32,
+}
+
+/// Bytes that are written down as text where they are text.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Written", into = "Written")]
+pub struct Bytes(pub Vec<u8>);
+
+/// Where a path leads, and what is there.
+#[derive(Debug)]
+pub struct Place {
+    /// The path itself, or what it links to.
+    pub target: PathBuf,
+    /// `None` if there is no file.
+    pub now: Option<State>,
+}
+
+/// Looks at `path`, through links.
+///
+/// # Errors
+///
+/// [`Kind::BadInput`] if there is something that is not to be replaced: a link to nowhere, a directory, a file of
+/// more than 4 MiB. [`Kind::Io`] if it cannot be read.
+pub fn look(path: &Path) -> Result<Place> {
+    let metadata = match path.symlink_metadata() {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Ok(Place { target: path.to_owned(), now: None });
+        }
+        Err(error) => return Err(error).context(Kind::Io, || "it can't be read".to_owned()),
+    };
+    let target = match metadata.is_symlink() {
+        true => fs::canonicalize(path).map_err(|error| {
+            Error::bad_input("it is a link that leads nowhere")
+                .hint("remove the link, or bring back what it leads to")
+                .source(error)
+        })?,
+        false => path.to_owned(),
+    };
+    let metadata = fs::metadata(&target).context(Kind::Io, || "it can't be read".to_owned())?;
+    if !metadata.is_file() {
+        return Err(Error::bad_input("it is no file"));
+    }
+    if metadata.len() > LIMIT {
+        return Err(Error::bad_input(format!("it has {} bytes, more than settings have", metadata.len())));
+    }
+    let bytes = fs::read(&target).context(Kind::Io, || "it can't be read".to_owned())?;
+    Ok(Place { now: Some(State { bytes: Bytes(bytes), mode: mode(&metadata) }), target })
+}
+
+/// Checks that `place`, reached by `path`, may be changed: it is not read-only, and no link leads out of `home` and
+/// of the directory that `path` is in.
+///
+/// # Errors
+///
+/// [`Kind::BadInput`], with what was found.
+pub fn check(path: &Path, place: &Place, home: &Path) -> Result<()> {
+    if place.target != path {
+        let is_beneath = |dir: &Path| fs::canonicalize(dir).is_ok_and(|dir| place.target.starts_with(dir));
+        if !is_beneath(home) && !path.parent().is_some_and(is_beneath) {
+            let elsewhere = format!("it is a link to `{}`, outside your home", place.target.display());
+            return Err(Error::bad_input(elsewhere).hint("replace the link with a copy, then run this again"));
+        }
+    }
+    let is_read_only = |path: &Path| fs::metadata(path).is_ok_and(|found| found.permissions().readonly());
+    let directory = place.target.ancestors().skip(1).find(|directory| directory.exists());
+    if is_read_only(&place.target) || directory.is_some_and(is_read_only) {
+        return Err(Error::bad_input("it is read-only")
+            .hint(format!("make `{}` and its directory writable", place.target.display())));
+    }
+    Ok(())
+}
+
+/// Puts `state` in the place of what is at `target`: the whole of it or nothing.
+///
+/// # Errors
+///
+/// [`Kind::Io`] if it cannot be written.
+pub fn replace(target: &Path, state: &State) -> Result<()> {
+    let parent = target.parent().unwrap_or(Path::new("."));
+    let write = || -> std::io::Result<()> {
+        let mut file = tempfile::Builder::new().prefix(".tiro-").tempfile_in(parent)?;
+        file.write_all(&state.bytes.0)?;
+        keep_owner(file.as_file(), target)?;
+        set_mode(file.as_file(), state.mode)?;
+        file.as_file().sync_all()?;
+        file.persist(target).map_err(|error| error.error)?;
+        sync(parent)
+    };
+    write().context(Kind::Io, || format!("cannot write `{}`", target.display()))
+}
+
+/// Removes the file at `target`, if there is one.
+///
+/// # Errors
+///
+/// [`Kind::Io`] if it cannot be removed.
+pub fn delete(target: &Path) -> Result<()> {
+    match fs::remove_file(target) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).context(Kind::Io, || format!("cannot remove `{}`", target.display()))
+        }
+        _ => sync(target.parent().unwrap_or(Path::new("."))).or(Ok(())),
+    }
+}
+
+#[cfg(unix)]
+fn mode(metadata: &fs::Metadata) -> u32 {
+    use std::os::unix::fs::PermissionsExt;
+    metadata.permissions().mode() & 0o7777
+}
+
+#[cfg(not(unix))]
+fn mode(_: &fs::Metadata) -> u32 {
+    0
+}
+
+#[cfg(unix)]
+fn set_mode(file: &File, mode: u32) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(fs::Permissions::from_mode(mode))
+}
+
+#[cfg(not(unix))]
+fn set_mode(_: &File, _: u32) -> std::io::Result<()> {
+    Ok(())
+}
+
+/// Gives `file` the owner of what is at `target`, so that nobody loses their settings to root.
+#[cfg(unix)]
+fn keep_owner(file: &File, target: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    let (Ok(old), new) = (fs::metadata(target), file.metadata()?) else {
+        return Ok(());
+    };
+    match (old.uid(), old.gid()) == (new.uid(), new.gid()) {
+        true => Ok(()),
+        false => std::os::unix::fs::fchown(file, Some(old.uid()), Some(old.gid())),
+    }
+}
+
+#[cfg(not(unix))]
+fn keep_owner(_: &File, _: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
+#[cfg(unix)]
+fn sync(dir: &Path) -> std::io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync(_: &Path) -> std::io::Result<()> {
+    Ok(())
+}
+
+/// How [`Bytes`] are written down.
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Text(String),
+    Raw(Vec<u8>),
+}
+
+impl From<Written> for Bytes {
+    fn from(written: Written) -> Bytes {
+        match written {
+            Written::Text(text) => Bytes(text.into_bytes()),
+            Written::Raw(bytes) => Bytes(bytes),
+        }
+    }
+}
+
+impl From<Bytes> for Written {
+    fn from(Bytes(bytes): Bytes) -> Written {
+        match String::from_utf8(bytes) {
+            Ok(text) => Written::Text(text),
+            Err(error) => Written::Raw(error.into_bytes()),
+        }
+    }
+}
+
+impl std::fmt::Debug for Bytes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", String::from_utf8_lossy(&self.0))
+    }
+}

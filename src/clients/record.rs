@@ -1,0 +1,249 @@
+//! Applying a plan and taking it back.
+//!
+//! Before anything is written, `changes.json` says what was there and what will be. So a process that dies between
+//! the two leaves a record of something that never happened, which [`remove`] sees by the bytes, and never a change
+//! without a record. A file that still has the bytes we wrote gets its former bytes back; from one that was changed
+//! since, only our entries are taken.
+
+use std::fs::{self, File, TryLockError};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::file::{self, Bytes, State};
+use super::{Change, Client, Finding, git_hook, without};
+use crate::error::{Context, Error, Kind, Result};
+
+const FILE: &str = "changes.json";
+const LOCK: &str = "changes.lock";
+
+/// How long to wait for another process that is at work.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What came of applying a plan.
+#[derive(Debug, Default, Serialize)]
+pub struct Applied {
+    /// The files that are now as planned.
+    pub written: Vec<PathBuf>,
+    /// What could not be written.
+    pub findings: Vec<Finding>,
+}
+
+/// What came of taking back.
+#[derive(Debug, Default, Serialize)]
+pub struct Removed {
+    /// Files that are as they were before us, or gone as they were.
+    pub restored: Vec<PathBuf>,
+    /// Files that somebody changed since: only our entries are gone.
+    pub edited: Vec<PathBuf>,
+    /// Files that were left as they are; what they need is still recorded.
+    pub findings: Vec<Finding>,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+struct Record {
+    files: Vec<Recorded>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Recorded {
+    client: Client,
+    path: PathBuf,
+    before: Option<State>,
+    /// What may stand there from us, oldest first; more than one only while something is being written.
+    wrote: Vec<State>,
+    /// Directories that were made for it, outermost first.
+    made: Vec<PathBuf>,
+}
+
+/// Writes `changes`, after recording in `dir` what is there. A file that cannot be written does not keep the others
+/// from it.
+///
+/// # Errors
+///
+/// [`Kind::Io`] if the record cannot be kept; then nothing was written. [`Kind::Busy`] if somebody else is at it.
+pub fn apply(changes: &[Change], dir: &Path) -> Result<Applied> {
+    let mut applied = Applied::default();
+    if changes.is_empty() {
+        return Ok(applied);
+    }
+    fs::create_dir_all(dir).context(Kind::Io, || format!("cannot make `{}`", dir.display()))?;
+    let _lock = lock(dir)?;
+    let mut record = load(dir)?;
+    for change in changes {
+        note(&mut record, change);
+    }
+    keep(dir, &record)?;
+    for change in changes {
+        match write(change) {
+            Ok(()) => {
+                let file = record.files.iter_mut().find(|file| file.path == change.path);
+                file.expect("noted above").wrote = vec![change.after.clone()];
+                applied.written.push(change.path.clone());
+            }
+            Err(error) => applied.findings.push(Finding::new(change.client, &change.path, &error)),
+        }
+    }
+    keep(dir, &record)?;
+    Ok(applied)
+}
+
+/// Takes back everything that is recorded in `dir`, the last first. Doing it again, also after a crash, is harmless.
+///
+/// # Errors
+///
+/// [`Kind::Io`] if the record cannot be read or kept. [`Kind::Busy`] if somebody else is at it.
+pub fn remove(dir: &Path) -> Result<Removed> {
+    let mut removed = Removed::default();
+    if !dir.join(FILE).exists() {
+        return Ok(removed);
+    }
+    let _lock = lock(dir)?;
+    let mut record = load(dir)?;
+    let mut left = Vec::new();
+    while let Some(file) = record.files.pop() {
+        match take_back(&file) {
+            Ok(TakenBack::Whole) => removed.restored.push(file.path),
+            Ok(TakenBack::OurEntries) => removed.edited.push(file.path),
+            Ok(TakenBack::Nothing) => {}
+            Err(error) => {
+                removed.findings.push(Finding::new(file.client, &file.path, &error));
+                left.push(file);
+                continue;
+            }
+        }
+        for made in file.made.iter().rev() {
+            // One that somebody put something into stays.
+            let _ = fs::remove_dir(made);
+        }
+    }
+    left.reverse();
+    match left.is_empty() {
+        false => keep(dir, &Record { files: left })?,
+        true => {
+            file::delete(&dir.join(FILE))?;
+            file::delete(&dir.join(LOCK))?;
+            let _ = fs::remove_dir(dir);
+        }
+    }
+    Ok(removed)
+}
+
+/// Adds `change` to what is recorded about its file.
+fn note(record: &mut Record, change: &Change) {
+    let made = missing_directories(&change.path);
+    let Some(file) = record.files.iter_mut().find(|file| file.path == change.path) else {
+        let Change { client, path, before, after, .. } = change.clone();
+        record.files.push(Recorded { client, path, before, wrote: vec![after], made });
+        return;
+    };
+    file.made.extend(made.into_iter().filter(|dir| !file.made.contains(dir)).collect::<Vec<_>>());
+    let is_as_we_left_it = change.before.as_ref().is_some_and(|before| file.wrote.contains(before));
+    if !is_as_we_left_it {
+        // Somebody changed the file since. What comes back is theirs, without our entries from the time before.
+        let former = file.before.take();
+        file.before = change.before.as_ref().and_then(|now| ours_removed(change, now, former.as_ref()));
+        file.wrote.clear();
+    }
+    file.wrote.push(change.after.clone());
+}
+
+fn ours_removed(change: &Change, now: &State, former: Option<&State>) -> Option<State> {
+    let text = std::str::from_utf8(&now.bytes.0).ok();
+    match text.map(|text| without(change.client, &change.path, text, former.and_then(text_of))) {
+        Some(Ok(left)) => left.map(|left| State { bytes: Bytes(left.into_bytes()), mode: now.mode }),
+        _ => Some(now.clone()),
+    }
+}
+
+fn write(change: &Change) -> Result<()> {
+    let place = file::look(&change.path)?;
+    if place.now != change.before {
+        return Err(Error::new(Kind::Busy, "it changed while this was decided").hint("run `tiro init` again"));
+    }
+    if let Some(parent) = place.target.parent() {
+        fs::create_dir_all(parent).context(Kind::Io, || format!("cannot make `{}`", parent.display()))?;
+    }
+    file::replace(&place.target, &change.after)
+}
+
+enum TakenBack {
+    Whole,
+    OurEntries,
+    Nothing,
+}
+
+fn take_back(file: &Recorded) -> Result<TakenBack> {
+    let place = file::look(&file.path)?;
+    // Deleted by somebody, or never written.
+    let Some(now) = &place.now else { return Ok(TakenBack::Nothing) };
+    if file.before.as_ref() == Some(now) || git_hook::is_needed(&file.path, now) {
+        return Ok(TakenBack::Nothing);
+    }
+    let wrote = file.wrote.iter().find(|wrote| wrote.bytes == now.bytes);
+    if let Some(wrote) = wrote {
+        match git_hook::kept(&file.path, now).or_else(|| file.before.clone()) {
+            // Only the mode may have been changed since, and then it stays.
+            Some(before) if now.mode == wrote.mode => file::replace(&place.target, &before)?,
+            Some(before) => file::replace(&place.target, &State { mode: now.mode, ..before })?,
+            None => file::delete(&place.target)?,
+        }
+        return Ok(TakenBack::Whole);
+    }
+    let before = file.before.as_ref().and_then(text_of);
+    let text = text_of(now).ok_or_else(|| Error::bad_input("it is not UTF-8 any more"))?;
+    match without(file.client, &file.path, text, before)? {
+        Some(left) if left == text => return Ok(TakenBack::Nothing),
+        Some(left) => {
+            file::replace(&place.target, &State { bytes: Bytes(left.into_bytes()), mode: now.mode })?;
+        }
+        None => file::delete(&place.target)?,
+    }
+    Ok(TakenBack::OurEntries)
+}
+
+fn text_of(state: &State) -> Option<&str> {
+    std::str::from_utf8(&state.bytes.0).ok()
+}
+
+/// Returns the directories above `path` that are not there yet, outermost first.
+fn missing_directories(path: &Path) -> Vec<PathBuf> {
+    let above = path.ancestors().skip(1);
+    let mut missing: Vec<PathBuf> = above.take_while(|dir| !dir.exists()).map(Path::to_owned).collect();
+    missing.reverse();
+    missing
+}
+
+fn load(dir: &Path) -> Result<Record> {
+    let path = dir.join(FILE);
+    match fs::read(&path) {
+        Ok(bytes) => serde_json::from_slice(&bytes).context(Kind::Io, || {
+            format!("`{}`, the record of what `tiro init` wrote, is damaged", path.display())
+        }),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Record::default()),
+        Err(error) => Err(error).context(Kind::Io, || format!("cannot read `{}`", path.display())),
+    }
+}
+
+fn keep(dir: &Path, record: &Record) -> Result<()> {
+    let bytes = serde_json::to_vec(record).context(Kind::Io, || "cannot record".to_owned())?;
+    file::replace(&dir.join(FILE), &State { bytes: Bytes(bytes), mode: 0o600 })
+}
+
+/// Held while the record and the files are changed; the system lets go of it when the process ends. A file system
+/// without locks is trusted to have one user.
+fn lock(dir: &Path) -> Result<File> {
+    let path = dir.join(LOCK);
+    let file = File::create(&path).context(Kind::Io, || format!("cannot write `{}`", path.display()))?;
+    let began = Instant::now();
+    while let Err(TryLockError::WouldBlock) = file.try_lock() {
+        // A program that is being started has our files open for a moment.
+        if began.elapsed() > PATIENCE {
+            return Err(Error::new(Kind::Busy, "another `tiro init` is at work")
+                .hint("run this again when it has ended"));
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(file)
+}

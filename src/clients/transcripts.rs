@@ -1,0 +1,311 @@
+//! Where clients keep their transcripts, and reading one line by line.
+//!
+//! A transcript grows while it is read, may end in half a line, may be replaced, and may be gigabytes: only whole lines
+//! are handed out, one at a time, and of a line that is too long only its beginning.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+use super::{Client, Places};
+use crate::error::{Context, Error, Kind, Result};
+
+/// Bytes of a line that are read whole; a longer one is an image or a file that somebody pasted.
+const LONGEST_LINE: u64 = 32 * 1024 * 1024;
+
+/// Bytes kept of a line that is longer.
+const START: usize = 64 * 1024;
+
+/// Bytes looked at for the directory that a session was held in: first lines can be whole prompts.
+const SEARCHED: u64 = 4 * 1024 * 1024;
+
+/// Folders deep that transcripts lie, at most.
+const DEPTH: usize = 5;
+
+/// A transcript of a session held in the project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Found {
+    /// Where it is.
+    pub path: PathBuf,
+    /// How long it is now.
+    pub bytes: u64,
+}
+
+/// Returns the transcripts of the sessions that `client` held within `roots`, by path.
+///
+/// Roots are canonical: those of the project's work trees. What can't be read is passed over.
+pub fn of_project(places: &Places, client: Client, roots: &[PathBuf]) -> Vec<Found> {
+    let mut files = Vec::new();
+    match client {
+        Client::ClaudeCode => {
+            // A folder is named after the directory, every character that isn't plain a dash.
+            let prefixes: Vec<String> = roots.iter().map(|root| dashed(root)).collect();
+            for folder in folders(&places.claude_code.join("projects")) {
+                let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+                if prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+                    collect(&folder, DEPTH, &mut files);
+                }
+            }
+        }
+        Client::Codex => {
+            collect(&places.codex.join("sessions"), DEPTH, &mut files);
+            collect(&places.codex.join("archived_sessions"), DEPTH, &mut files);
+        }
+        Client::Gemini => {
+            for folder in folders(&places.gemini.join("tmp")) {
+                let root = fs::read_to_string(folder.join(".project_root")).ok();
+                let is_ours = root.is_none_or(|root| is_within(Path::new(root.trim()), roots));
+                if is_ours && (folder.join(".project_root").exists() || is_hash_of(&folder, roots)) {
+                    collect(&folder.join("chats"), DEPTH, &mut files);
+                }
+            }
+        }
+        Client::Git => {}
+    }
+    files.sort();
+    let is_here =
+        |path: &PathBuf| client == Client::Gemini || held_in(path).is_some_and(|at| is_within(&at, roots));
+    files
+        .into_iter()
+        .filter(is_here)
+        .filter_map(|path| Some(Found { bytes: fs::metadata(&path).ok()?.len(), path }))
+        .collect()
+}
+
+/// Returns the directory a transcript says its session was held in first.
+fn held_in(path: &Path) -> Option<PathBuf> {
+    let lines = BufReader::new(open(path).ok()?.take(SEARCHED)).lines();
+    for line in lines.map_while(Result::ok) {
+        // Most lines have none, and parsing is what takes time.
+        if !line.contains("\"cwd\"") {
+            continue;
+        }
+        let Ok(value) = serde_json::from_str::<serde_json::Value>(&line) else { continue };
+        let cwd = value["cwd"].as_str().or_else(|| value["payload"]["cwd"].as_str());
+        if let Some(cwd) = cwd {
+            return Some(PathBuf::from(cwd));
+        }
+    }
+    None
+}
+
+fn is_within(directory: &Path, roots: &[PathBuf]) -> bool {
+    let canonical = directory.canonicalize();
+    let directory = canonical.as_deref().unwrap_or(directory);
+    roots.iter().any(|root| directory.starts_with(root))
+}
+
+/// Whether an older Gemini CLI named the folder by the digest of one of the roots.
+fn is_hash_of(folder: &Path, roots: &[PathBuf]) -> bool {
+    use sha2::{Digest, Sha256};
+    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let hex = |root: &PathBuf| -> String {
+        Sha256::digest(root.as_os_str().as_encoded_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
+    };
+    roots.iter().any(|root| hex(root) == name)
+}
+
+fn dashed(path: &Path) -> String {
+    path.to_string_lossy().chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect()
+}
+
+fn folders(path: &Path) -> Vec<PathBuf> {
+    let Ok(entries) = fs::read_dir(path) else { return Vec::new() };
+    entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_dir()).collect()
+}
+
+fn collect(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.filter_map(Result::ok) {
+        let path = entry.path();
+        match entry.file_type() {
+            Ok(kind) if kind.is_dir() && depth > 0 => collect(&path, depth - 1, found),
+            Ok(kind) if kind.is_file() => {
+                let is_transcript =
+                    path.extension().is_some_and(|extension| extension == "jsonl" || extension == "json");
+                found.extend(is_transcript.then_some(path));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A line of a transcript.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Line<'a> {
+    /// All of it, without its end.
+    Whole(&'a [u8]),
+    /// The beginning of one that is too long, and how long it is.
+    Cut(&'a [u8], u64),
+}
+
+/// The lines of a transcript from some place on.
+pub struct Lines {
+    reader: BufReader<File>,
+    at: u64,
+    buffer: Vec<u8>,
+}
+
+impl Lines {
+    /// Opens the transcript at `path`; reading begins `at` bytes into it.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Io`] if it can't be read, [`Kind::BadInput`] if it is no regular file.
+    pub fn open(path: &Path, at: u64) -> Result<Lines> {
+        let failed = || format!("cannot read the transcript `{}`", path.display());
+        let mut file = open(path)?;
+        file.seek(SeekFrom::Start(at)).context(Kind::Io, failed)?;
+        Ok(Lines { reader: BufReader::with_capacity(256 * 1024, file), at, buffer: Vec::new() })
+    }
+
+    /// Returns the next whole line and where it begins, or `None` where only part of one, or nothing, is left.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Io`] if reading fails.
+    pub fn next_line(&mut self) -> Result<Option<(u64, Line<'_>)>> {
+        let failed = || "cannot read the transcript".to_owned();
+        self.buffer.clear();
+        let mut bytes = 0;
+        loop {
+            let part = self.reader.fill_buf().context(Kind::Io, failed)?;
+            if part.is_empty() {
+                return Ok(None);
+            }
+            let end = part.iter().position(|byte| *byte == b'\n');
+            let taken = end.map_or(part.len(), |end| end + 1);
+            let room = if bytes + taken as u64 > LONGEST_LINE { START } else { LONGEST_LINE as usize };
+            let kept = taken.min(room.saturating_sub(self.buffer.len()));
+            self.buffer.extend_from_slice(&part[..kept]);
+            self.reader.consume(taken);
+            bytes += taken as u64;
+            if end.is_some() {
+                break;
+            }
+        }
+        let begins = self.at;
+        self.at += bytes;
+        if bytes > LONGEST_LINE {
+            self.buffer.truncate(START);
+            self.buffer.shrink_to(START);
+            return Ok(Some((begins, Line::Cut(&self.buffer, bytes))));
+        }
+        Ok(Some((begins, Line::Whole(self.buffer.trim_ascii_end()))))
+    }
+
+    /// Returns where the next line begins.
+    pub fn at(&self) -> u64 {
+        self.at
+    }
+}
+
+/// Opens a regular file: a pipe would never answer.
+fn open(path: &Path) -> Result<File> {
+    let failed = || format!("cannot read the transcript `{}`", path.display());
+    if !fs::metadata(path).context(Kind::Io, failed)?.is_file() {
+        return Err(
+            Error::bad_input(format!("`{}` is no regular file", path.display())).hint("name a transcript")
+        );
+    }
+    File::open(path).context(Kind::Io, failed)
+}
+
+/// Returns the first `length` bytes of the file and its length, by which a file that was replaced is known.
+///
+/// # Errors
+///
+/// As [`Lines::open`].
+pub fn beginning(path: &Path, length: u64) -> Result<(Vec<u8>, u64)> {
+    let failed = || format!("cannot read the transcript `{}`", path.display());
+    let file = open(path)?;
+    let all = file.metadata().context(Kind::Io, failed)?.len();
+    let mut start = Vec::new();
+    file.take(length).read_to_end(&mut start).context(Kind::Io, failed)?;
+    Ok((start, all))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(path: &Path, at: u64) -> (Vec<(u64, String)>, u64) {
+        let mut lines = Lines::open(path, at).unwrap();
+        let mut found = Vec::new();
+        while let Some((at, line)) = lines.next_line().unwrap() {
+            let shown = match line {
+                Line::Whole(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+                Line::Cut(start, bytes) => format!("{} of {bytes}", start.len()),
+            };
+            found.push((at, shown));
+        }
+        (found, lines.at())
+    }
+
+    #[test]
+    fn only_whole_lines_are_handed_out_and_reading_goes_on_after_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.jsonl");
+        fs::write(&path, "one\r\ntwo\nhal").unwrap();
+        let (lines, at) = read(&path, 0);
+        assert_eq!(lines, [(0, "one".to_owned()), (5, "two".to_owned())]);
+        fs::write(&path, "one\r\ntwo\nhalf\n").unwrap();
+        assert_eq!(read(&path, at), (vec![(9, "half".to_owned())], 14));
+    }
+
+    #[test]
+    fn of_a_line_that_is_too_long_only_the_beginning_is_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.jsonl");
+        let long = "x".repeat(LONGEST_LINE as usize + 10);
+        fs::write(&path, format!("{long}\nnext\n")).unwrap();
+        let (lines, _) = read(&path, 0);
+        assert_eq!(lines[0].1, format!("{START} of {}", LONGEST_LINE + 11));
+        assert_eq!(lines[1].1, "next");
+    }
+
+    #[test]
+    fn sessions_of_other_directories_are_left_alone() {
+        let home = tempfile::tempdir().unwrap();
+        let home = home.path().canonicalize().unwrap();
+        let root = home.join("work/my.app");
+        fs::create_dir_all(root.join("src")).unwrap();
+        let places = Places {
+            home: home.clone(),
+            claude_code: home.join(".claude"),
+            codex: home.join(".codex"),
+            gemini: home.join(".gemini"),
+        };
+        let put = |path: PathBuf, text: String| {
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        let line = |cwd: &Path| format!("{{\"type\":\"x\"}}\n{{\"cwd\":{:?}}}\n", cwd.to_str().unwrap());
+        let folder = home.join(".claude/projects").join(dashed(&root));
+        put(folder.join("a.jsonl"), line(&root.join("src")));
+        put(folder.join("a/subagents/agent-1.jsonl"), line(&root));
+        put(
+            home.join(".claude/projects").join(dashed(&root) + "-2").join("b.jsonl"),
+            line(&home.join("work/my.app-2")),
+        );
+        put(
+            home.join(".codex/sessions/2026/01/02/rollout-1.jsonl"),
+            format!("{{\"payload\":{{\"cwd\":{root:?}}}}}\n"),
+        );
+        put(
+            home.join(".codex/sessions/2026/01/02/rollout-2.jsonl"),
+            "{\"payload\":{\"cwd\":\"/other\"}}\n".into(),
+        );
+        put(home.join(".gemini/tmp/my-app/.project_root"), root.to_str().unwrap().into());
+        put(home.join(".gemini/tmp/my-app/chats/session-1.jsonl"), "{}\n".into());
+        put(home.join(".gemini/tmp/other/.project_root"), "/other".into());
+        put(home.join(".gemini/tmp/other/chats/session-2.jsonl"), "{}\n".into());
+        let found = |client| -> Vec<String> {
+            let found = of_project(&places, client, std::slice::from_ref(&root));
+            found.iter().map(|each| each.path.file_name().unwrap().to_string_lossy().into_owned()).collect()
+        };
+        assert_eq!(found(Client::ClaudeCode), ["agent-1.jsonl", "a.jsonl"]);
+        assert_eq!(found(Client::Codex), ["rollout-1.jsonl"]);
+        assert_eq!(found(Client::Gemini), ["session-1.jsonl"]);
+    }
+}
