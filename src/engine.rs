@@ -4,7 +4,7 @@
 //! until the first search. What fails to open is tried again by the next call.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::sync::{Notify, OnceCell};
@@ -17,7 +17,8 @@ use crate::memory::Millis;
 use crate::project;
 use crate::redact::Redactor;
 use crate::scope::{ProjectId, Scope};
-use crate::store::{Flavour, Registry, Store};
+use crate::spool::Spool;
+use crate::store::{Flavour, Measurement, Registry, Store};
 
 /// The settings and whatever has been opened so far. Several calls may use it at once.
 pub struct Engine {
@@ -27,6 +28,8 @@ pub struct Engine {
     project: OnceCell<OpenProject>,
     embedder: OnceCell<Arc<dyn Embedder>>,
     written: Notify,
+    refs: Mutex<Option<String>>,
+    measured: Mutex<Vec<Measurement>>,
 }
 
 /// What all projects of an owner share.
@@ -72,6 +75,8 @@ impl Engine {
             project: OnceCell::new(),
             embedder: OnceCell::new(),
             written: Notify::new(),
+            refs: Mutex::default(),
+            measured: Mutex::default(),
         }
     }
 
@@ -138,6 +143,23 @@ impl Engine {
         self.project.get()
     }
 
+    /// Returns what hooks left for the project.
+    pub fn spool(&self, project: &OpenProject) -> Spool {
+        let place =
+            project.repository.as_ref().map_or_else(|| project.root.clone(), |each| each.common_dir());
+        Spool::of(&self.config.data_dir, &place)
+    }
+
+    /// Returns whether the project's refs are as they were when all that they lead to was stored.
+    pub fn has_seen_refs(&self, stamp: &str) -> bool {
+        self.refs.lock().unwrap_or_else(PoisonError::into_inner).as_deref() == Some(stamp)
+    }
+
+    /// Notes that all that the project's refs lead to is stored.
+    pub fn saw_refs(&self, stamp: String) {
+        *self.refs.lock().unwrap_or_else(PoisonError::into_inner) = Some(stamp);
+    }
+
     /// Returns where the store of the project in `folder` lies.
     pub fn store_path(&self, folder: &str) -> PathBuf {
         self.config.data_dir.join("projects").join(folder).join("tiro.db")
@@ -170,6 +192,26 @@ impl Engine {
     /// Returns the embedder where it is loaded already: a write is never held up by loading one.
     pub fn loaded_embedder(&self) -> Option<Arc<dyn Embedder>> {
         self.embedder.get().cloned()
+    }
+
+    /// Notes that `name` took `micros` microseconds; [`Engine::keep_measurements`] stores it.
+    pub fn measured(&self, name: &str, micros: u64) {
+        let new = Measurement::of(name, micros);
+        let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
+        match measured.iter_mut().find(|each| each.name == new.name && each.bucket == new.bucket) {
+            Some(each) => each.count += 1,
+            None => measured.push(new),
+        }
+    }
+
+    /// Stores what was measured since the last time, where a call has opened the project.
+    pub async fn keep_measurements(&self) -> Result<()> {
+        let Some(project) = self.opened_project() else { return Ok(()) };
+        let measured = std::mem::take(&mut *self.measured.lock().unwrap_or_else(PoisonError::into_inner));
+        match measured.is_empty() {
+            true => Ok(()),
+            false => project.store.measure(&project.scope, measured).await,
+        }
     }
 
     /// Tells whoever waits for it that something was written that may be pending.

@@ -6,13 +6,14 @@
 //! - operations: [`tools`], one file each, the only composer
 //! - the opened parts: [`engine`], [`config`], [`project`]
 //! - what is done: [`remember`] (the write path), [`retrieve`] (the read path), [`import`] (histories to drafts)
-//! - effects: [`store`], [`embed`], [`git`]
+//! - effects: [`store`], [`embed`], [`git`], [`clients`], [`spool`]
 //! - text: [`redact`], [`chunk`], [`tokens`]
 //! - words and values: [`memory`], [`scope`], [`filter`], [`budget`], [`envelope`], [`error`]
 
 pub mod budget;
 pub mod chunk;
 pub mod cli;
+pub mod clients;
 pub mod config;
 pub mod embed;
 pub mod engine;
@@ -28,6 +29,7 @@ pub mod remember;
 pub mod retrieve;
 pub mod scope;
 pub mod server;
+pub mod spool;
 pub mod store;
 pub mod tokens;
 pub mod tools;

@@ -46,6 +46,19 @@ pub fn directory(config: &Config) -> Result<PathBuf> {
     Ok(directory)
 }
 
+/// Returns the canonical path that the project of `directory` is known by, or `None` for `/` and the home directory.
+///
+/// That is the git common directory, or the directory where it lies in no repository. Nothing is registered.
+pub fn place(directory: &Path, home: Option<&Path>) -> Result<Option<PathBuf>> {
+    let directory = directory
+        .canonicalize()
+        .context(Kind::NoProject, || format!("cannot open `{}`", directory.display()))?;
+    let repository = Repository::discover(&directory)?;
+    let root = repository.as_ref().and_then(Repository::work_dir).unwrap_or_else(|| directory.clone());
+    let is_project = refuse_everything(&root, home).is_ok();
+    Ok(is_project.then(|| repository.map_or(directory, |repository| repository.common_dir())))
+}
+
 /// Finds the project of `directory` and registers it, `fresh` being the id it gets where it has none.
 ///
 /// Errors with [`Kind::NoProject`] for `/` and the home directory.
