@@ -29,7 +29,8 @@ pub async fn back_up(engine: &Engine, args: BackupArgs, out: Out) -> Result<Exit
 /// Merges a backup.
 pub async fn restore(engine: &Engine, args: RestoreArgs, out: Out) -> Result<ExitCode> {
     let bar = progress::bar("memories");
-    let output = backup::restore(engine, args.file, |done, all| progress::show(&bar, done, all)).await;
+    let output =
+        backup::restore(engine, args.file, |done, all| progress::show(&bar, done as u64, all as u64)).await;
     bar.finish_and_clear();
     let output = output?;
     out.answer(&output, &output.text())

@@ -1,13 +1,15 @@
 //! `tiro import`: histories into memory.
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Subcommand;
 
 use super::{Out, progress};
+use crate::clients::Client;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::tools::import_git;
+use crate::tools::{import_git, import_sessions};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -26,13 +28,52 @@ enum Source {
         #[arg(long, value_name = "N", default_value_t = 2)]
         threads: usize,
     },
+    /// The sessions held with Claude Code in this project.
+    ClaudeCode(Transcripts),
+    /// The sessions held with Codex in this project.
+    Codex(Transcripts),
+    /// The sessions held with Gemini CLI in this project.
+    Gemini(Transcripts),
+}
+
+#[derive(clap::Args)]
+struct Transcripts {
+    /// Only these transcripts; all of the project's if left out
+    #[arg(value_name = "FILE")]
+    transcripts: Vec<PathBuf>,
 }
 
 /// Imports and says what came in.
 pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
-    let Source::Git { limit, threads } = args.source;
-    let bar = progress::bar("commits");
+    let (client, Transcripts { transcripts }) = match args.source {
+        Source::Git { limit, threads } => return git(engine, limit, threads, out).await,
+        Source::ClaudeCode(transcripts) => (Client::ClaudeCode, transcripts),
+        Source::Codex(transcripts) => (Client::Codex, transcripts),
+        Source::Gemini(transcripts) => (Client::Gemini, transcripts),
+    };
+    sessions(engine, client, transcripts, out).await
+}
+
+/// Imports what a client keeps.
+pub async fn sessions(
+    engine: &Engine,
+    client: Client,
+    transcripts: Vec<PathBuf>,
+    out: Out,
+) -> Result<ExitCode> {
+    let bar = progress::bytes("transcripts");
     let show = |done, all| progress::show(&bar, done, all);
+    let args = import_sessions::Args { client, transcripts, patience: None };
+    let output = import_sessions::run(engine, args, show).await;
+    bar.finish_and_clear();
+    let output = output?;
+    out.answer(&output, &output.text())
+}
+
+/// Imports the repository's commits.
+pub async fn git(engine: &Engine, limit: Option<usize>, threads: usize, out: Out) -> Result<ExitCode> {
+    let bar = progress::bar("commits");
+    let show = |done, all| progress::show(&bar, done as u64, all as u64);
     let output = import_git::run(engine, import_git::Args { threads, limit }, show).await;
     bar.finish_and_clear();
     let output = output?;

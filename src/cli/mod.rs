@@ -10,9 +10,12 @@ mod demo;
 mod doctor;
 mod export;
 mod forget;
+mod hook;
 mod import;
 mod index;
+mod init;
 mod model;
+mod pause;
 mod progress;
 mod projects;
 mod search;
@@ -60,6 +63,8 @@ enum Command {
     Demo(demo::Args),
     /// Serve the tools over MCP on stdin and stdout; clients start this.
     Serve(serve::Args),
+    /// Live beside the clients that are here: their configuration, hooks, and what they remember already.
+    Init(init::Args),
     /// Import a history into the project's memory.
     Import(import::Args),
     /// Search the project's memory.
@@ -76,6 +81,10 @@ enum Command {
     Forget(forget::ForgetArgs),
     /// Bring back what was forgotten last, or by the operation named.
     Undo(forget::UndoArgs),
+    /// Remember nothing of sessions until `tiro resume`.
+    Pause(pause::Args),
+    /// Let sessions be remembered again.
+    Resume(pause::Args),
     /// Copy the project's memory to a file.
     Backup(backup::BackupArgs),
     /// Merge such a file into the project's memory.
@@ -86,6 +95,9 @@ enum Command {
     Doctor,
     /// Install or list embedding models.
     Model(model::Args),
+    /// What the hooks of clients and of git run.
+    #[command(hide = true)]
+    Hook(hook::Args),
     /// Print shell completions.
     Completions(completions::Args),
     /// Time parts of the program on given data; for the evals.
@@ -124,8 +136,10 @@ fn without_hidden(mut error: clap::Error) -> clap::Error {
 
 fn run(cli: Cli) -> Result<ExitCode> {
     let Cli { command, common } = cli;
-    if let Command::Completions(args) = command {
-        return completions::run(args);
+    match command {
+        Command::Completions(args) => return completions::run(args),
+        Command::Hook(args) => return Ok(hook::run(args, common.project.as_deref())),
+        _ => {}
     }
     let config = Config::from_environment(common.project.as_deref())?;
     log_to_stderr(&config.log);
@@ -145,6 +159,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
     runtime.block_on(async {
         match command {
             Command::Demo(args) => demo::run(&engine, args, out).await,
+            Command::Init(args) => init::run(&engine, args, out).await,
             Command::Import(args) => import::run(&engine, args, out).await,
             Command::Search(args) => search::run(&engine, args, out).await,
             Command::Sessions(args) => sessions::run(&engine, args, out).await,
@@ -153,12 +168,16 @@ fn run(cli: Cli) -> Result<ExitCode> {
             Command::Index(args) => index::run(&engine, args, out).await,
             Command::Forget(args) => forget::forget(&engine, args, out).await,
             Command::Undo(args) => forget::undo(&engine, args, out).await,
+            Command::Pause(args) => pause::run(&engine, args, true, out).await,
+            Command::Resume(args) => pause::run(&engine, args, false, out).await,
             Command::Backup(args) => backup::back_up(&engine, args, out).await,
             Command::Restore(args) => backup::restore(&engine, args, out).await,
             Command::Export(args) => export::run(&engine, args).await,
             Command::Doctor => doctor::run(&engine, out).await,
             Command::Model(args) => model::run(&engine, args, out).await,
-            Command::Serve(_) | Command::Bench(_) | Command::Completions(_) => unreachable!("handled above"),
+            Command::Serve(_) | Command::Bench(_) | Command::Completions(_) | Command::Hook(_) => {
+                unreachable!("handled above")
+            }
         }
     })
 }

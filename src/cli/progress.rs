@@ -11,10 +11,16 @@ pub fn bar(what: &'static str) -> ProgressBar {
     ProgressBar::new(0).with_style(style).with_message(what)
 }
 
+/// Returns a bar that counts bytes of `what`.
+pub fn bytes(what: &'static str) -> ProgressBar {
+    let style = ProgressStyle::with_template("{msg} {wide_bar} {bytes}/{total_bytes} {eta}");
+    ProgressBar::new(0).with_style(style.expect("the template is sound")).with_message(what)
+}
+
 /// Shows that `done` of `all` are done.
-pub fn show(bar: &ProgressBar, done: usize, all: usize) {
-    bar.set_length(all as u64);
-    bar.set_position(done as u64);
+pub fn show(bar: &ProgressBar, done: u64, all: u64) {
+    bar.set_length(all);
+    bar.set_position(done);
 }
 
 /// Returns what shows the progress of an installation on `bar`.

@@ -60,7 +60,7 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
         }
         Action::Merge { from, into } => {
             let bar = progress::bar("memories");
-            let show = |done, all| progress::show(&bar, done, all);
+            let show = |done, all| progress::show(&bar, done as u64, all as u64);
             let output = projects::merge(engine, &from, &into, show).await;
             bar.finish_and_clear();
             let output = output?;

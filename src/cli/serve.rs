@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::engine::Engine;
 use crate::error::Result;
@@ -24,6 +25,18 @@ pub fn run(engine: Arc<Engine>, args: Args) -> Result<ExitCode> {
             runtime.block_on(index::keep_up(&working));
         }
     });
-    server::run_stdio(engine, args.toolsets.unwrap_or_default())?;
-    Ok(ExitCode::SUCCESS)
+    let served = server::run_stdio(Arc::clone(&engine), args.toolsets.unwrap_or_default());
+    keep_measurements(&engine);
+    served.map(|()| ExitCode::SUCCESS)
+}
+
+/// Stores what was measured since the last time, unless somebody holds the store: a server that ends has little time.
+fn keep_measurements(engine: &Engine) {
+    const PATIENCE: Duration = Duration::from_millis(200);
+    let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
+    let kept = runtime.block_on(async { tokio::time::timeout(PATIENCE, engine.keep_measurements()).await });
+    if !matches!(kept, Ok(Ok(()))) {
+        tracing::debug!("measurements not stored");
+    }
+    runtime.shutdown_background();
 }

@@ -29,6 +29,14 @@ pub fn redactions(found: Vec<(String, usize)>) -> Vec<Redaction> {
     found.into_iter().map(|(rule, count)| Redaction { rule, count }).collect()
 }
 
+/// Adds `count` of `rule` to `counts`.
+pub fn add(counts: &mut Vec<Redaction>, rule: &str, count: usize) {
+    match counts.iter_mut().find(|each| each.rule == rule) {
+        Some(each) => each.count += count,
+        None => counts.push(Redaction { rule: rule.to_owned(), count }),
+    }
+}
+
 /// Reads the name of a session, in `argument`. A secret in it is replaced, the same way each time: the name that was
 /// given finds what was saved under it, and is not stored.
 pub fn session(redactor: &Redactor, argument: &str, name: &str) -> Result<SessionId> {

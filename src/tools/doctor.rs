@@ -5,6 +5,7 @@ use std::io::Write;
 use serde::Serialize;
 
 use super::common::{self, counted};
+use super::surroundings;
 use crate::embed::install;
 use crate::engine::{Engine, OpenProject};
 use crate::error::{Error, Result};
@@ -41,7 +42,7 @@ const PROBE_BYTES: usize = 64 << 10;
 
 /// Looks at everything; changes nothing. Reads the whole store.
 pub async fn run(engine: &Engine) -> Result<Output> {
-    let mut findings = vec![data_directory(engine)];
+    let mut findings = vec![data_directory(engine), surroundings::disk(engine)];
     findings.push(model(engine));
     match engine.installation().await {
         Ok(installation) => {
@@ -56,9 +57,11 @@ pub async fn run(engine: &Engine) -> Result<Output> {
             findings.push(place(engine, project).await);
             findings.push(store("store", &project.store, &project.scope).await);
             findings.push(pending(project).await);
+            findings.extend(surroundings::spool(engine, project));
         }
         Err(error) => findings.push(failed("project", &error)),
     }
+    findings.extend(surroundings::clients(engine).await);
     let ok = findings.iter().all(|finding| finding.ok);
     Ok(Output { version: env!("CARGO_PKG_VERSION"), findings, ok })
 }
@@ -194,7 +197,8 @@ async fn pending(project: &OpenProject) -> Finding {
     }
 }
 
-fn failed(what: &'static str, error: &Error) -> Finding {
+/// Returns the finding that looking failed.
+pub fn failed(what: &'static str, error: &Error) -> Finding {
     Finding { what, ok: false, found: error.to_string(), mend: error.way_out().map(str::to_owned) }
 }
 

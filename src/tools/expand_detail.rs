@@ -54,6 +54,8 @@ pub struct Args {
 /// What the call answers.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
+    /// How to take what is quoted.
+    pub caution: &'static str,
     /// The memory's id.
     pub id: String,
     /// The client's own id of it.
@@ -246,6 +248,7 @@ fn fit(page: Page) -> Output {
     let next_cursor = (end < memory.text.len()).then(|| end.to_string());
     let own_id = memory.id.clone();
     Output {
+        caution: envelope::CAUTION,
         id: memory.id.to_string(),
         source_id: memory.source_id.map(|id| envelope::escape(&id).into_owned()),
         kind: memory.kind.to_string(),

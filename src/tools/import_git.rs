@@ -7,7 +7,8 @@ use std::sync::Arc;
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-use super::common;
+use super::link::{self, Place, Span};
+use super::{catch_up, common};
 use crate::engine::{Engine, OpenProject};
 use crate::error::{Error, Kind, Result};
 use crate::git::{History, Known, Listed, Outcome as Read, Repository, Sha};
@@ -20,7 +21,7 @@ use crate::store::Outcome;
 const BATCH: usize = 256;
 
 /// The import's name in the store.
-const SOURCE: &str = "git";
+pub(super) const SOURCE: &str = "git";
 
 /// What `tiro import git` takes.
 #[derive(Debug, Default)]
@@ -40,6 +41,10 @@ pub struct Output {
     pub already_stored: usize,
     /// Commits that were forgotten before and stay forgotten.
     pub forgotten: usize,
+    /// Older commits that `limit` left out.
+    pub left_out: usize,
+    /// Commits of these that have a session behind them.
+    pub linked: usize,
     /// Commits that could not be read, with the reason.
     pub unreadable: Vec<String>,
     /// What is incomplete about imported commits, by word, with how many.
@@ -87,6 +92,7 @@ pub async fn run(
     let skipped = args.limit.map_or(0, |limit| history.commits.len().saturating_sub(limit));
     if skipped > 0 {
         history.commits.drain(..skipped);
+        output.left_out = skipped;
         output.notices.push(format!("{skipped} older commits were left out by `limit`"));
     }
     if history.commits.is_empty() {
@@ -99,6 +105,7 @@ pub async fn run(
     let all = history.commits.len();
     let mut reading = read(Arc::clone(repository), history, args.threads.max(1));
     let mut done = 0;
+    let mut span = Span::default();
     while let Some(batch) = reading.recv().await {
         let mut drafts = Vec::with_capacity(batch.len());
         done += batch.len();
@@ -106,7 +113,9 @@ pub async fn run(
             match commit {
                 Ok(commit) => {
                     note(&mut output.flags, &commit);
-                    drafts.push(draft(commit));
+                    let draft = draft(commit);
+                    span.widen(draft.time);
+                    drafts.push(draft);
                 }
                 Err(reason) => output.unreadable.push(reason),
             }
@@ -134,7 +143,9 @@ pub async fn run(
     if skipped == 0 && !repository.is_shallow() && output.unreadable.is_empty() {
         project.store.set_import_cursor(&project.scope, SOURCE, "complete", engine.now()).await?;
     }
+    output.linked = link::link_span(project, &Place::of(project), &span).await?;
     engine.wrote();
+    catch_up::point(engine, project).await?;
     Ok(output)
 }
 

@@ -4,11 +4,14 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use super::catch_up;
 use super::common::counted;
 use crate::engine::{Embedding, Engine};
 use crate::error::{Error, Kind, Result};
+use crate::project;
 use crate::remember;
 use crate::scope::Scope;
+use crate::spool::Spool;
 use crate::store::Store;
 
 /// Chunks embedded between two writes by a thread: about half a second of work. Arbitrary.
@@ -95,14 +98,39 @@ pub async fn keep_up(engine: &Engine) {
             () = engine.wait_for_writes() => {}
             () = tokio::time::sleep(Duration::from_secs(LOOK)) => {}
         }
-        // A server that nobody asked anything leaves no trace where it was started.
-        if engine.opened_project().is_none() {
+        // A server that nobody asked anything leaves no trace where it was started, unless hooks were set up there.
+        if engine.opened_project().is_none() && !has_references(engine) {
             continue;
         }
+        catch_up_idle(engine).await;
         let Ok(places) = places(engine).await else { continue };
         for (store, scope) in places {
             while matches!(step(engine, store, scope, 1).await, Ok(done) if done > 0) {}
         }
+    }
+}
+
+/// Whether hooks left something for the project that the process was started for.
+fn has_references(engine: &Engine) -> bool {
+    let config = engine.config();
+    let place =
+        project::directory(config).and_then(|directory| project::place(&directory, config.home.as_deref()));
+    matches!(place, Ok(Some(place)) if !Spool::of(&config.data_dir, &place).is_empty())
+}
+
+/// Follows what hooks left and which commits are new, and leaves the pointer for the next session.
+async fn catch_up_idle(engine: &Engine) {
+    /// How long at a time: calls come between.
+    const STEP: Duration = Duration::from_secs(2);
+    let Ok(project) = engine.project().await else { return };
+    if let Err(error) = catch_up::follow(engine, project, STEP, None).await {
+        tracing::debug!(%error, "not caught up");
+    }
+    if let Err(error) = engine.keep_measurements().await {
+        tracing::debug!(%error, "measurements not stored");
+    }
+    if let Err(error) = catch_up::point(engine, project).await {
+        tracing::debug!(%error, "no pointer left");
     }
 }
 

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::common::counted;
-use super::times;
+use super::{catch_up, common, times};
 use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Error, Result};
@@ -39,6 +39,9 @@ pub struct Output {
     pub next_cursor: Option<String>,
     /// The project's name.
     pub project: String,
+    /// What else there is to know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
     #[serde(skip)]
     secret: [u8; 32],
 }
@@ -74,13 +77,23 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
                 .hint("leave it out to start anew")
         })? as usize,
     };
+    let mut notices = Vec::new();
+    if offset == 0 {
+        notices = catch_up::before_a_call(engine).await;
+    }
     let project = engine.project().await?;
     let secret = engine.installation().await?.secret;
     let mut rows = project.store.sessions(&project.scope, offset, limit + 1).await?;
     let next_cursor = (rows.len() > limit).then(|| (offset + limit).to_string());
     rows.truncate(limit);
     let name = envelope::escape(&project.name).into_owned();
-    Ok(Output { sessions: rows.into_iter().map(session).collect(), next_cursor, project: name, secret })
+    Ok(Output {
+        sessions: rows.into_iter().map(session).collect(),
+        next_cursor,
+        project: name,
+        notices,
+        secret,
+    })
 }
 
 fn session(row: SessionRow) -> Session {
@@ -112,6 +125,6 @@ impl Output {
         if let Some(cursor) = &self.next_cursor {
             text += &format!("\nMore with cursor `{cursor}`.");
         }
-        text
+        text + &common::footnotes(&[], 0, &self.notices)
     }
 }

@@ -10,14 +10,18 @@
 
 mod arguments;
 pub mod backup;
-mod common;
+pub mod catch_up;
+pub(crate) mod common;
 pub mod demo;
 pub mod doctor;
 pub mod expand_detail;
 pub mod export;
 pub mod forget_context;
 pub mod import_git;
+pub mod import_sessions;
 pub mod index;
+pub mod init;
+mod link;
 pub mod list_sessions;
 pub mod mark_important;
 pub mod model;
@@ -28,6 +32,7 @@ mod schema;
 pub mod search_project_memory;
 pub mod stats;
 pub mod store_memory;
+mod surroundings;
 #[cfg(test)]
 mod tests;
 mod times;
@@ -148,7 +153,9 @@ macro_rules! tool {
         $crate::tools::Tool::new::<$file::Args, $file::Output, _, _>(about, move |args| {
             let engine = std::sync::Arc::clone(&engine);
             async move {
+                let began = std::time::Instant::now();
                 let output = $file::run(&engine, args).await?;
+                engine.measured($file::NAME, began.elapsed().as_micros() as u64);
                 Ok($crate::tools::Answer::new(output.text(), &output))
             }
         })

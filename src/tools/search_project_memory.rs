@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{common, times};
+use super::{catch_up, common, times};
 use crate::budget::Budget;
 use crate::chunk::excerpt::Shown;
 use crate::engine::{Embedding, Engine, OpenProject};
@@ -71,6 +71,8 @@ pub struct Args {
 /// What the call answers.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
+    /// How to take what is quoted.
+    pub caution: &'static str,
     /// What was found, best first.
     pub hits: Vec<Hit>,
     /// Which sessions were searched: all, or their names.
@@ -180,7 +182,8 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     if scope.sessions == Sessions::All {
         places.push((owners.memories(), owners.scope()));
     }
-    let mut notices = Vec::new();
+    // A later page is of the same memory as the first.
+    let mut notices = if offset == 0 { catch_up::before_a_call(engine).await } else { Vec::new() };
     let embedder = match engine.embedding().await {
         Embedding::Ready(embedder) => Some(embedder),
         Embedding::Missing(notice) => {
@@ -228,6 +231,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     }
     let next_cursor = has_more.then(|| (offset + k).to_string());
     let mut output = Output {
+        caution: envelope::CAUTION,
         hits,
         covered,
         tokens_used: 0,

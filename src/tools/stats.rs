@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::engine::{Embedding, Engine};
 use crate::error::Result;
+use crate::store::Measurement;
 
 /// What `tiro stats` answers.
 #[derive(Debug, Serialize)]
@@ -30,6 +31,32 @@ pub struct Output {
     pub owner_memories: i64,
     /// The vector space of the embedder, where one is installed.
     pub embedder: Option<String>,
+    /// Commits made since the first session began.
+    pub commits_since_sessions: i64,
+    /// Those of them that have a session behind them.
+    pub commits_linked: i64,
+    /// The share of the two; absent where there is nothing to join.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub join_rate: Option<f64>,
+    /// Outputs so like an earlier one that only their number is kept.
+    pub repeats: i64,
+    /// Memories stored in the last seven days.
+    pub stored_lately: i64,
+    /// How often each tool was called, and how long that took.
+    pub tools: Vec<ToolUse>,
+}
+
+/// How a tool was used, in all processes.
+#[derive(Debug, Serialize)]
+pub struct ToolUse {
+    /// The tool.
+    pub name: String,
+    /// How often it was called.
+    pub calls: u64,
+    /// Half of the calls took at most about so long, in milliseconds.
+    pub p50_ms: f64,
+    /// Of a hundred calls 99 took at most about so long, in milliseconds.
+    pub p99_ms: f64,
 }
 
 /// How many memories of one kind there are.
@@ -49,8 +76,8 @@ pub struct KindCount {
 pub async fn run(engine: &Engine) -> Result<Output> {
     let project = engine.project().await?;
     let owners = &engine.installation().await?.registry;
-    let stats = project.store.stats(&project.scope).await?;
-    let owner_stats = owners.memories().stats(owners.scope()).await?;
+    let stats = project.store.stats(&project.scope, engine.now()).await?;
+    let owner_stats = owners.memories().stats(owners.scope(), engine.now()).await?;
     let embedder = match engine.embedding().await {
         Embedding::Ready(embedder) => Some(embedder.space().to_string()),
         Embedding::Missing(_) => None,
@@ -73,7 +100,32 @@ pub async fn run(engine: &Engine) -> Result<Output> {
         bytes_on_disk: stats.file_bytes,
         owner_memories: owner_stats.kinds.iter().map(|each| each.memories).sum(),
         embedder,
+        commits_since_sessions: stats.commits_since,
+        commits_linked: stats.commits_linked,
+        join_rate: (stats.commits_since > 0)
+            .then(|| stats.commits_linked as f64 / stats.commits_since as f64),
+        repeats: stats.repeats,
+        stored_lately: stats.stored_lately,
+        tools: tool_use(&project.store.measurements(&project.scope).await?),
     })
+}
+
+/// Sums up measurements, which are in order of name and bucket.
+fn tool_use(measurements: &[Measurement]) -> Vec<ToolUse> {
+    let by_name = measurements.chunk_by(|one, other| one.name == other.name);
+    let summed = by_name.map(|buckets| {
+        let calls: u64 = buckets.iter().map(|bucket| bucket.count).sum();
+        let within = |share: f64| {
+            let mut left = (calls as f64 * share).ceil() as u64;
+            let reached = buckets.iter().find(|bucket| {
+                left = left.saturating_sub(bucket.count);
+                left == 0
+            });
+            reached.or(buckets.last()).map_or(0.0, |bucket| (bucket.millis() * 100.0).round() / 100.0)
+        };
+        ToolUse { name: buckets[0].name.clone(), calls, p50_ms: within(0.5), p99_ms: within(0.99) }
+    });
+    summed.collect()
 }
 
 impl Output {
@@ -97,6 +149,40 @@ impl Output {
             self.bytes_on_disk,
             self.owner_memories,
         );
+        text += &format!(
+            "\nstored in the last seven days {}, outputs only counted again {}",
+            self.stored_lately, self.repeats
+        );
+        if let Some(rate) = self.join_rate {
+            text += &format!(
+                "\ncommits since the first session {}, with a session behind them {} ({:.0}%)",
+                self.commits_since_sessions,
+                self.commits_linked,
+                rate * 100.0
+            );
+        }
+        if !self.tools.is_empty() {
+            text += &format!("\n\n{:28} {:>9} {:>12} {:>12}", "tool", "calls", "p50, ms", "p99, ms");
+        }
+        for ToolUse { name, calls, p50_ms, p99_ms } in &self.tools {
+            text += &format!("\n{name:28} {calls:>9} {p50_ms:>12.1} {p99_ms:>12.1}");
+        }
         text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_those_of_all_calls() {
+        let measured = |name: &str, micros, count| Measurement { count, ..Measurement::of(name, micros) };
+        let used = tool_use(&[measured("a", 1000, 98), measured("a", 64_000, 2), measured("b", 2000, 1)]);
+        assert_eq!(
+            used.iter().map(|tool| (tool.name.as_str(), tool.calls)).collect::<Vec<_>>(),
+            [("a", 100), ("b", 1)]
+        );
+        assert!((0.8..1.3).contains(&used[0].p50_ms) && (50.0..80.0).contains(&used[0].p99_ms), "{used:?}");
     }
 }

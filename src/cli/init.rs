@@ -1,0 +1,84 @@
+//! `tiro init`: live beside the clients that are here.
+
+use std::io::{BufRead, IsTerminal, Write};
+use std::process::ExitCode;
+
+use super::{Out, import};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::tools::common::counted;
+use crate::tools::init::{self, Prepared};
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// Don't ask
+    #[arg(long, short)]
+    yes: bool,
+    /// Show what would be written and captured, and do nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Don't import what there is already
+    #[arg(long)]
+    no_backfill: bool,
+    /// Take back everything that was written
+    #[arg(long, conflicts_with_all = ["no_backfill", "dry_run"])]
+    remove: bool,
+}
+
+/// Shows, asks, writes, and imports the past.
+pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
+    if args.remove {
+        return remove(engine, out);
+    }
+    let prepared = init::prepare(engine).await?;
+    prepared.something()?;
+    eprint!("{}", prepared.text());
+    if args.dry_run {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let is_new = !prepared.plan.changes.is_empty();
+    if is_new && !args.yes && !asked("Write this?")? {
+        return out.line("Nothing was changed.").map(|()| ExitCode::SUCCESS);
+    }
+    let output = init::apply(engine, &prepared)?;
+    let code = out.answer(&output, &output.text())?;
+    if !args.no_backfill && !prepared.backfill.is_empty() && (args.yes || asked("Import this now?")?) {
+        backfill(engine, &prepared, out).await?;
+    }
+    Ok(code)
+}
+
+fn remove(engine: &Engine, out: Out) -> Result<ExitCode> {
+    let removed = init::remove(engine)?;
+    let mut text = format!(
+        "Restored {}, took our entries out of {}. What is remembered stays.",
+        counted(removed.restored.len(), "file", "files"),
+        counted(removed.edited.len(), "file that was changed since", "files that were changed since"),
+    );
+    for finding in &removed.findings {
+        text += &format!("\nLeft alone: {}: {}; {}", finding.path.display(), finding.found, finding.mend);
+    }
+    out.answer(&removed, &text)
+}
+
+async fn backfill(engine: &Engine, prepared: &Prepared, out: Out) -> Result<()> {
+    if prepared.backfill.git {
+        import::git(engine, None, 2, out).await?;
+    }
+    for held in &prepared.backfill.sessions {
+        import::sessions(engine, held.client, Vec::new(), out).await?;
+    }
+    Ok(())
+}
+
+/// Asks on the terminal; errors where there is nobody to ask.
+fn asked(question: &str) -> Result<bool> {
+    if !std::io::stdin().is_terminal() {
+        return Err(Error::bad_input("there is nobody to ask").hint("say --yes, or --dry-run to look only"));
+    }
+    eprint!("{question} [y/N] ");
+    let _ = std::io::stderr().flush();
+    let mut answer = String::new();
+    let _ = std::io::stdin().lock().read_line(&mut answer);
+    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+}

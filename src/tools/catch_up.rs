@@ -1,0 +1,164 @@
+//! Follows what happened beside: references that hooks left, and commits that no call has seen.
+//!
+//! Nothing runs without a client, so a call catches up before it answers, in steps that it can afford; what is left is
+//! for the server while it idles, and for the next call. Commits are followed only where the user had them imported,
+//! and sessions only where hooks were installed.
+
+use std::time::{Duration, Instant};
+
+use super::link::{self, Place, Span};
+use super::{common, import_git, import_sessions};
+use crate::clients::Client;
+use crate::engine::{Engine, OpenProject};
+use crate::error::{Kind, Result};
+
+/// How long a call catches up before it answers.
+const BEFORE_A_CALL: Duration = Duration::from_millis(600);
+
+/// Commits that a call imports before it answers; about a quarter of a second.
+const COMMITS_BEFORE_A_CALL: usize = 256;
+
+/// What was followed.
+#[derive(Debug, Default)]
+pub struct Followed {
+    /// Commits and entries of sessions stored.
+    pub imported: usize,
+    /// What is not in the answer that follows, and why.
+    pub notices: Vec<String>,
+}
+
+/// Catches up as far as a call may wait for, and says what is missing from its answer.
+///
+/// What fails is said and fails nothing: an answer from what is stored is better than none.
+pub async fn before_a_call(engine: &Engine) -> Vec<String> {
+    let followed = match engine.project().await {
+        Ok(project) => follow(engine, project, BEFORE_A_CALL, Some(COMMITS_BEFORE_A_CALL)).await,
+        // The call says so itself.
+        Err(_) => return Vec::new(),
+    };
+    followed.map_or_else(
+        |error| vec![format!("not caught up with hooks and commits: {error}")],
+        |each| each.notices,
+    )
+}
+
+/// Catches up within `patience`, taking the newest `commits` commits, or all.
+pub async fn follow(
+    engine: &Engine,
+    project: &OpenProject,
+    patience: Duration,
+    commits: Option<usize>,
+) -> Result<Followed> {
+    let began = Instant::now();
+    let spool = engine.spool(project);
+    // Taken before the commits are read: one made meanwhile is noticed the next time.
+    let stamp = project.repository.as_ref().map(|repository| repository.heads_stamp());
+    let moved = stamp.as_deref().is_some_and(|stamp| !engine.has_seen_refs(stamp));
+    let mut followed = Followed::default();
+    if !moved && spool.is_empty() {
+        return Ok(followed);
+    }
+
+    let taken = spool.take();
+    let (nudges, grown): (Vec<_>, Vec<_>) =
+        taken.into_iter().partition(|each| each.reference.client == "git");
+    if moved || !nudges.is_empty() {
+        let left_out = commits_of(engine, project, commits, &mut followed).await?;
+        nudges.into_iter().for_each(crate::spool::Taken::done);
+        if let Some(stamp) = stamp.filter(|_| left_out == 0) {
+            engine.saw_refs(stamp);
+        }
+    }
+
+    let place = Place::of(project);
+    let (mut output, mut span) = (import_sessions::Output::default(), Span::default());
+    for taken in grown {
+        let left = patience.saturating_sub(began.elapsed());
+        let (Some(client), Some(path)) =
+            (Client::of(&taken.reference.client), taken.reference.transcript.clone())
+        else {
+            taken.done();
+            continue;
+        };
+        let before = output.bytes_left;
+        let quiet = &mut |_| {};
+        let read = import_sessions::follow(
+            engine,
+            project,
+            &place,
+            client,
+            &path,
+            Some(left),
+            &mut output,
+            &mut span,
+            quiet,
+        );
+        match read.await {
+            Ok(()) if output.bytes_left > before => {}
+            Ok(()) => taken.done(),
+            // It is there the next time.
+            Err(error) if matches!(error.kind(), Kind::Busy | Kind::Store) => {
+                tracing::warn!(%error, "a transcript is not stored yet");
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a transcript was not read");
+                taken.done();
+            }
+        }
+    }
+    link::link_span(project, &place, &span).await?;
+    followed.imported += output.imported;
+    if output.bytes_left > 0 {
+        followed.notices.push(format!("{} bytes of transcripts are not read yet", output.bytes_left));
+    }
+    if followed.imported > 0 {
+        engine.wrote();
+    }
+    point(engine, project).await?;
+    Ok(followed)
+}
+
+/// Imports what no call has seen, where the user had commits imported before; returns how many are left out.
+async fn commits_of(
+    engine: &Engine,
+    project: &OpenProject,
+    limit: Option<usize>,
+    followed: &mut Followed,
+) -> Result<usize> {
+    let is_wanted = project.store.import_cursor(&project.scope, import_git::SOURCE).await?.is_some();
+    if project.repository.is_none() || !is_wanted {
+        return Ok(0);
+    }
+    let args = import_git::Args { threads: 1, limit };
+    let output = import_git::run(engine, args, |_, _| {}).await?;
+    followed.imported += output.imported;
+    if output.left_out > 0 {
+        followed.notices.push(format!(
+            "{} not imported yet; the server does it while idle, `tiro import git` at once",
+            common::counted(output.left_out, "older commit is", "older commits are")
+        ));
+    }
+    Ok(output.left_out)
+}
+
+/// Leaves the pointer that the next session begins with.
+pub async fn point(engine: &Engine, project: &OpenProject) -> Result<()> {
+    let sizes = project.store.sizes(&project.scope).await?;
+    let mut parts = Vec::new();
+    for (count, one, several) in [
+        (sizes.commits, "commit", "commits"),
+        (sizes.messages, "message", "messages"),
+        (sizes.notes, "note", "notes"),
+    ] {
+        if count > 0 {
+            parts.push(common::counted(count, one, several));
+        }
+    }
+    if sizes.sessions > 0 && sizes.messages > 0 {
+        let sessions = common::counted(sizes.sessions, "session", "sessions");
+        let place = usize::from(sizes.commits > 0);
+        parts[place] = format!("{} in {sessions}", parts[place]);
+    }
+    let text = if parts.is_empty() { "nothing yet".to_owned() } else { parts.join(", ") };
+    engine.spool(project).set_pointer(&text)
+}

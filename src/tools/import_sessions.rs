@@ -1,0 +1,467 @@
+//! Imports the sessions that a client keeps as transcripts.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::catch_up;
+use super::common::{self, counted};
+use super::link::{Place, Span, link_span};
+use crate::clients::transcripts::{self, Line, Lines};
+use crate::clients::{Client, Places};
+use crate::engine::{Engine, OpenProject};
+use crate::error::{Error, Result};
+use crate::import::transcript::{About, Counts, Format, Said, Transcript};
+use crate::memory::{Draft, Identity, Kind, Millis, Provenance, Role};
+use crate::remember::remember;
+use crate::scope::SessionId;
+use crate::spool::Spool;
+use crate::store::{Origin, Outcome};
+
+/// What is stored by one transaction: entries, and bytes of their texts.
+const BATCH: usize = 256;
+const BATCH_BYTES: usize = 2 * 1024 * 1024;
+
+/// What is kept of one session: bytes of what tools printed, and of all. A session beyond it is a loop, not a talk.
+const TOOLS_KEPT: usize = 4 * 1024 * 1024;
+const ALL_KEPT: usize = 16 * 1024 * 1024;
+
+/// The length from which a client's id is taken to name one entry in all sessions: UUIDs are longer, and so are the ids
+/// of tool calls that the vendors' interfaces give (`toolu_` or `call_` and 24 letters).
+const UNIQUE: usize = 24;
+
+/// By how many of its first bytes a transcript is known again.
+const BEGINNING: u64 = 4096;
+
+/// What `tiro import claude-code|codex|gemini` takes.
+#[derive(Debug)]
+pub struct Args {
+    /// Whose sessions.
+    pub client: Client,
+    /// These transcripts; all of the project's if there are none.
+    pub transcripts: Vec<PathBuf>,
+    /// When to stop, leaving the rest to the next time; never if left out.
+    pub patience: Option<Duration>,
+}
+
+/// What `tiro import claude-code|codex|gemini` answers.
+#[derive(Debug, Default, Serialize)]
+pub struct Output {
+    /// Transcripts read.
+    pub transcripts: usize,
+    /// Transcripts that grew since they were read last.
+    pub grown: usize,
+    /// Entries stored by this call.
+    pub imported: usize,
+    /// Entries that were stored before.
+    pub already_stored: usize,
+    /// Outputs so like an earlier one that only their number is kept.
+    pub repeated: usize,
+    /// Entries that were forgotten before and stay forgotten.
+    pub forgotten: usize,
+    /// Entries left out: beyond what is kept of one session, said while capture was paused, or to be ignored.
+    pub left_out: usize,
+    /// Private passages taken out.
+    pub private: usize,
+    /// Lines of unknown types, by type.
+    pub unknown: Vec<common::Redaction>,
+    /// Lines that can't be read: no JSON, or too long.
+    pub unreadable: usize,
+    /// Transcripts that can't be read, with the reason.
+    pub failed: Vec<String>,
+    /// Bytes read.
+    pub bytes: u64,
+    /// Bytes that are left for the next time.
+    pub bytes_left: u64,
+    /// Commits that have a session behind them now.
+    pub commits_linked: usize,
+    /// Secrets replaced, by rule.
+    pub redactions: Vec<common::Redaction>,
+    /// Pieces not embedded yet.
+    pub pending: usize,
+    /// What else there is to know.
+    pub notices: Vec<String>,
+}
+
+/// Where reading a transcript goes on.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Cursor {
+    at: u64,
+    /// Digest of the first bytes, up to `at`.
+    beginning: String,
+    session: Option<String>,
+    is_subagent: bool,
+    worktree: Option<String>,
+    branch: Option<String>,
+    last: Option<Millis>,
+    /// Bytes kept so far, of what tools printed and of all.
+    tools_kept: usize,
+    all_kept: usize,
+}
+
+/// Reads what is new in the project's transcripts and stores it; `progress` hears bytes done and all.
+///
+/// Can be interrupted and repeated: an entry has the same identity each time.
+pub async fn run(engine: &Engine, args: Args, mut progress: impl FnMut(u64, u64) + Send) -> Result<Output> {
+    let project = engine.project().await?;
+    let began = Instant::now();
+    let place = Place::of(project);
+    let mut output = Output::default();
+    let mut found = Vec::new();
+    match args.transcripts.is_empty() {
+        true => {
+            let places = places(engine)?;
+            found = transcripts::of_project(&places, args.client, &place.roots());
+            if found.is_empty() {
+                output.notices.push(format!("no session of {} was held in this project", args.client.name()));
+            }
+        }
+        false => {
+            for path in args.transcripts {
+                let bytes = transcripts::beginning(&path, 0)?.1;
+                found.push(transcripts::Found { path: path.canonicalize().unwrap_or(path), bytes });
+            }
+        }
+    }
+
+    let all: u64 = found.iter().map(|each| each.bytes).sum();
+    let mut done = 0;
+    let mut span = Span::default();
+    for transcript in &found {
+        let left = args.patience.map(|patience| patience.saturating_sub(began.elapsed()));
+        let mut show = |read| progress(done + read, all);
+        match follow(
+            engine,
+            project,
+            &place,
+            args.client,
+            &transcript.path,
+            left,
+            &mut output,
+            &mut span,
+            &mut show,
+        )
+        .await
+        {
+            Ok(()) => {}
+            // The others are none the worse for it.
+            Err(error) => output.failed.push(error.to_string()),
+        }
+        done += transcript.bytes;
+        progress(done, all);
+    }
+    output.commits_linked = link_span(project, &place, &span).await?;
+    if output.imported > 0 {
+        engine.wrote();
+    }
+    catch_up::point(engine, project).await?;
+    Ok(output)
+}
+
+/// Reads what is new in one transcript and stores it.
+#[expect(clippy::too_many_arguments, reason = "where, what, until when, and three things to add to")]
+pub(super) async fn follow(
+    engine: &Engine,
+    project: &OpenProject,
+    place: &Place,
+    client: Client,
+    path: &Path,
+    patience: Option<Duration>,
+    output: &mut Output,
+    span: &mut Span,
+    progress: &mut (dyn FnMut(u64) + Send),
+) -> Result<()> {
+    let began = Instant::now();
+    output.transcripts += 1;
+    let source = format!("transcript:{}", path.display());
+    let stored = project.store.import_cursor(&project.scope, &source).await?;
+    let mut cursor: Cursor = stored.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    let (beginning, all) = transcripts::beginning(path, BEGINNING)?;
+    let digest = |bytes: &[u8]| blake3::hash(bytes).to_hex()[..16].to_owned();
+    let read = beginning.len().min(usize::try_from(cursor.at).unwrap_or(usize::MAX));
+    if cursor.at > all || cursor.beginning != digest(&beginning[..read]) {
+        // Another file, or one that was rewound: what it has in common with the one before is stored already.
+        cursor = Cursor::default();
+    }
+    if cursor.at >= all {
+        return Ok(());
+    }
+    output.grown += 1;
+
+    let about = About {
+        session: cursor.session.clone(),
+        worktree: cursor.worktree.clone(),
+        branch: cursor.branch.clone(),
+        is_subagent: cursor.is_subagent,
+        ..About::default()
+    };
+    let mut reader = Transcript::new(format(client)?, about);
+    let mut lines = Lines::open(path, cursor.at)?;
+    let begins = cursor.at;
+    let mut batch = Batch::default();
+    let mut described = None;
+    loop {
+        let is_over = patience.is_some_and(|patience| began.elapsed() >= patience);
+        let line = if is_over { None } else { lines.next_line()? };
+        let is_last = line.is_none();
+        if let Some((at, line)) = line {
+            let said = match line {
+                Line::Whole(bytes) => reader.line(at, bytes),
+                Line::Cut(start, bytes) => reader.cut(at, start, bytes),
+            };
+            batch.bytes += said.iter().map(|said| said.text.len()).sum::<usize>();
+            batch.said.extend(said);
+        }
+        if is_last || batch.said.len() >= BATCH || batch.bytes >= BATCH_BYTES {
+            let said = std::mem::take(&mut batch).said;
+            let about = reader.about().clone();
+            store(
+                engine,
+                project,
+                place,
+                (client, path),
+                &about,
+                said,
+                &mut cursor,
+                output,
+                span,
+                &mut described,
+            )
+            .await?;
+            cursor.at = reader.open_from().unwrap_or(u64::MAX).min(lines.at()).max(cursor.at);
+            let read = beginning.len().min(usize::try_from(cursor.at).unwrap_or(usize::MAX));
+            cursor.beginning = digest(&beginning[..read]);
+            (cursor.session, cursor.worktree) = (about.session, about.worktree);
+            (cursor.branch, cursor.is_subagent) = (about.branch, about.is_subagent);
+            let text = serde_json::to_string(&cursor).expect("a cursor is plain values");
+            project.store.set_import_cursor(&project.scope, &source, &text, engine.now()).await?;
+            progress(lines.at() - begins);
+        }
+        if is_last {
+            break;
+        }
+    }
+    output.bytes += lines.at() - begins;
+    output.bytes_left += all.saturating_sub(lines.at());
+    count(reader.counts(), output);
+    Ok(())
+}
+
+#[derive(Default)]
+struct Batch {
+    said: Vec<Said>,
+    bytes: usize,
+}
+
+fn count(counts: &Counts, output: &mut Output) {
+    output.unreadable += counts.unreadable + counts.cut;
+    output.private += counts.private;
+    for (kind, count) in &counts.unknown {
+        common::add(&mut output.unknown, kind, *count);
+    }
+}
+
+/// Stores what was said, and where the session comes from the first time.
+#[expect(clippy::too_many_arguments, reason = "where, what, and what to add to")]
+async fn store(
+    engine: &Engine,
+    project: &OpenProject,
+    place: &Place,
+    (client, path): (Client, &Path),
+    about: &About,
+    said: Vec<Said>,
+    cursor: &mut Cursor,
+    output: &mut Output,
+    span: &mut Span,
+    described: &mut Option<Origin>,
+) -> Result<()> {
+    if said.is_empty() {
+        return Ok(());
+    }
+    let installation = engine.installation().await?;
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    let session =
+        common::session(&installation.redactor, "session", about.session.as_deref().unwrap_or(&stem))?;
+    let work_tree = about.worktree.as_deref().and_then(|directory| place.work_tree(directory));
+    let origin = Origin {
+        client: Some(client.word().to_owned()),
+        worktree: work_tree.as_ref().map(|root| root.to_string_lossy().into_owned()),
+        title: about.title.as_deref().map(|title| installation.redactor.redact(title).text.into_owned()),
+        aliases: about.aliases.clone(),
+    };
+    let ignored = &engine.config().ignored;
+    let mut pauses = engine.spool(project).pauses();
+    pauses.extend(Spool::everywhere(&engine.config().data_dir).pauses());
+    // A fork begins with a copy of what it was forked from, under the same ids.
+    let ids = said.iter().map(|said| said.key.clone()).filter(|key| key.len() >= UNIQUE).collect();
+    let copied = project.store.known_elsewhere(&project.scope, &session, ids).await?;
+    let mut drafts = Vec::with_capacity(said.len());
+    for said in said {
+        if copied.contains(&said.key) {
+            output.already_stored += 1;
+            continue;
+        }
+        let time = said.time.or(cursor.last).unwrap_or_else(|| engine.now());
+        cursor.last = Some(time);
+        let size = said.text.len();
+        let is_tool = said.role == Role::Tool;
+        let is_beyond =
+            cursor.all_kept + size > ALL_KEPT || (is_tool && cursor.tools_kept + size > TOOLS_KEPT);
+        let is_paused = pauses.iter().any(|(from, until)| (*from..*until).contains(&time));
+        let files: Vec<String> =
+            said.files.iter().filter_map(|file| within(file, said.worktree.as_deref(), place)).collect();
+        if is_beyond || is_paused || ignored.session(session.as_str()) || ignored.any_path(&files) {
+            output.left_out += 1;
+            continue;
+        }
+        cursor.all_kept += size;
+        cursor.tools_kept += if is_tool { size } else { 0 };
+        span.widen(time);
+        drafts.push(draft(said, &session, time, files, place));
+    }
+    // Reflogs expire; then the branch's last commit before is the likeliest.
+    let unknown = drafts.iter_mut().filter(|draft| draft.head_sha.is_none() && draft.branch.is_some());
+    let unknown: Vec<&mut Draft> = unknown.collect();
+    let places = unknown.iter().map(|draft| (draft.branch.clone().unwrap_or_default(), draft.time)).collect();
+    let found = project.store.commits_before(&project.scope, places).await?;
+    for (draft, sha) in unknown.into_iter().zip(found) {
+        draft.head_sha = sha;
+    }
+    let remembered = remember(
+        &project.store,
+        &project.scope,
+        &installation.redactor,
+        None,
+        drafts,
+        engine.now(),
+        || engine.random(),
+        |_| {},
+    )
+    .await?;
+    output.imported += remembered.receipt.count(Outcome::Stored);
+    output.already_stored +=
+        remembered.receipt.count(Outcome::AlreadyStored) + remembered.receipt.count(Outcome::Conflict);
+    output.repeated += remembered.receipt.count(Outcome::Repeated);
+    output.forgotten += remembered.receipt.count(Outcome::Forgotten);
+    output.pending += remembered.receipt.pending;
+    for (rule, count) in remembered.redactions {
+        common::add(&mut output.redactions, &rule, count);
+    }
+    if described.as_ref() != Some(&origin) {
+        project.store.describe_session(&project.scope, &session, origin.clone()).await?;
+        *described = Some(origin);
+    }
+    Ok(())
+}
+
+fn draft(said: Said, session: &SessionId, time: Millis, files: Vec<String>, place: &Place) -> Draft {
+    let role = said.role;
+    let provenance = match role {
+        Role::User if said.is_subagent => Provenance::ModelSaid,
+        Role::User => Provenance::UserSaid,
+        Role::Assistant => Provenance::ModelSaid,
+        Role::Tool => Provenance::ToolOutput,
+        Role::System => Provenance::Imported,
+    };
+    let kind = if said.is_summary { Kind::Summary } else { Kind::Message };
+    let mut draft = Draft::new(kind, provenance, said.text, time);
+    draft.identity = match said.fingerprint {
+        Some(fingerprint) => Identity::Named(format!("like:{fingerprint:016x}")),
+        None => Identity::Named(format!("id:{}", said.key)),
+    };
+    draft.occurrence = said.fingerprint.map(|_| said.key.clone());
+    draft.source_id = Some(said.key);
+    draft.session = Some(session.clone());
+    draft.role = Some(role);
+    draft.speaker = match said.is_subagent {
+        true => Some(said.speaker.map_or("sub-agent".to_owned(), |name| format!("sub-agent {name}"))),
+        false => said.speaker,
+    };
+    let reflog = said.worktree.as_deref().and_then(|directory| place.work_tree(directory));
+    let reflog = reflog.and_then(|root| place.reflogs.get(&root));
+    draft.head_sha = reflog.and_then(|reflog| reflog.at(time)).map(|sha| sha.to_string());
+    draft.branch = said.branch.filter(|branch| branch != "HEAD" && !branch.is_empty());
+    draft.files = files;
+    draft
+}
+
+/// Returns a file that a call named, relative to the root of the work tree; `None` for one outside.
+fn within(file: &str, directory: Option<&str>, place: &Place) -> Option<String> {
+    let root =
+        directory.and_then(|directory| place.work_tree(directory)).unwrap_or_else(|| place.root.clone());
+    let path = Path::new(file);
+    let path = match directory {
+        Some(directory) if path.is_relative() => Path::new(directory).join(path),
+        _ => path.to_owned(),
+    };
+    let relative = path.strip_prefix(&root).ok()?;
+    let is_plain = relative.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    let text = relative.to_str()?.replace('\\', "/");
+    (is_plain && !text.is_empty() && !text.contains('\n')).then_some(text)
+}
+
+/// Returns how `client` writes its transcripts.
+fn format(client: Client) -> Result<Format> {
+    match client {
+        Client::ClaudeCode => Ok(Format::ClaudeCode),
+        Client::Codex => Ok(Format::Codex),
+        Client::Gemini => Ok(Format::Gemini),
+        Client::Git => Err(Error::bad_input("git keeps no transcripts").hint("use `tiro import git`")),
+    }
+}
+
+/// Returns where clients keep their files; errors where there is no home directory.
+pub(super) fn places(engine: &Engine) -> Result<Places> {
+    engine.config().clients.clone().ok_or_else(|| {
+        Error::bad_input("there is no home directory, so clients can't be found").hint("set HOME")
+    })
+}
+
+impl Output {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "Imported {} from {} ({} new bytes)",
+            counted(self.imported, "entry", "entries"),
+            counted(self.grown, "transcript", "transcripts"),
+            self.bytes
+        );
+        for (count, what) in [
+            (self.already_stored, "stored before"),
+            (self.repeated, "like an earlier one and counted there"),
+            (self.forgotten, "forgotten before and stay so"),
+            (self.left_out, "left out"),
+        ] {
+            if count > 0 {
+                text += &format!(", {count} {what}");
+            }
+        }
+        text.push('.');
+        if self.commits_linked > 0 {
+            text += &format!("\n{} linked to sessions.", counted(self.commits_linked, "commit", "commits"));
+        }
+        if self.private > 0 {
+            text += &format!("\n{} taken out.", counted(self.private, "private passage", "private passages"));
+        }
+        if !self.unknown.is_empty() || self.unreadable > 0 {
+            let kinds: Vec<String> =
+                self.unknown.iter().map(|each| format!("{} {}", each.count, each.rule)).collect();
+            text += &format!(
+                "\nSkipped lines: {} unreadable; unknown types: {}.",
+                self.unreadable,
+                match kinds.is_empty() {
+                    true => "none".to_owned(),
+                    false => kinds.join(", "),
+                }
+            );
+        }
+        if !self.failed.is_empty() {
+            text += &format!("\nCan't be read: {}.", common::some(&self.failed));
+        }
+        if self.bytes_left > 0 {
+            text += &format!("\n{} bytes are left for the next time.", self.bytes_left);
+        }
+        text + &common::footnotes(&self.redactions, self.pending, &self.notices)
+    }
+}

@@ -1,0 +1,206 @@
+//! Sets Tiro up beside the clients that are here, and takes it back.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::common::counted;
+use super::import_sessions;
+use super::link::Place;
+use crate::clients::transcripts;
+use crate::clients::{self, Applied, Client, GitPlace, Plan, Removed};
+use crate::engine::{Engine, OpenProject};
+use crate::error::{Error, Kind, Result};
+
+/// The toolsets that clients are offered.
+const TOOLSETS: &str = "memory,consult,stash";
+
+/// What one step of setting up imports.
+const COMMITS_A_SECOND: u64 = 1200;
+const BYTES_A_SECOND: u64 = 4 * 1024 * 1024;
+
+/// What would be done.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The files that would change.
+    pub plan: Plan,
+    /// What there is to import.
+    pub backfill: Backfill,
+    /// The project's name, where the working directory is one.
+    pub project: Option<String>,
+}
+
+/// What there is of the project's past.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Backfill {
+    /// Whether the project is a repository.
+    pub git: bool,
+    /// Commits that are not imported.
+    pub commits: usize,
+    /// The clients that held sessions here.
+    pub sessions: Vec<Held>,
+    /// How long importing it all takes, in seconds, at the rate measured.
+    pub seconds: u64,
+}
+
+/// What a client keeps of the project's sessions.
+#[derive(Clone, Debug, Serialize)]
+pub struct Held {
+    /// The client.
+    pub client: Client,
+    /// How many transcripts.
+    pub transcripts: usize,
+    /// Their size.
+    pub bytes: u64,
+}
+
+/// What `tiro init` answers.
+#[derive(Debug, Serialize)]
+pub struct Output {
+    /// The clients found.
+    pub found: Vec<String>,
+    /// Files written.
+    pub written: Vec<PathBuf>,
+    /// What was left alone, and what to do about it.
+    pub findings: Vec<clients::Finding>,
+}
+
+/// Looks what would be written and imported; nothing is changed.
+pub async fn prepare(engine: &Engine) -> Result<Prepared> {
+    let places = import_sessions::places(engine)?;
+    let project = match engine.project().await {
+        Ok(project) => Some(project),
+        // Clients can be set up from anywhere.
+        Err(error) if error.kind() == Kind::NoProject => None,
+        Err(error) => return Err(error),
+    };
+    let git = project.and_then(|project| git_place(engine, project));
+    let plan = clients::plan(&places, &engine.config().program()?, TOOLSETS, git.as_ref())?;
+    let backfill = match project {
+        Some(project) => backfill(engine, project).await?,
+        None => Backfill::default(),
+    };
+    Ok(Prepared { plan, backfill, project: project.map(|project| project.name.clone()) })
+}
+
+/// Writes what was prepared.
+pub fn apply(engine: &Engine, prepared: &Prepared) -> Result<Output> {
+    let Applied { written, mut findings } = clients::apply(&prepared.plan.changes, &record(engine))?;
+    findings.extend(prepared.plan.findings.iter().cloned());
+    let found = prepared.plan.found.iter().map(|client| client.name().to_owned()).collect();
+    Ok(Output { found, written, findings })
+}
+
+/// Takes back everything that setting up has ever written.
+pub fn remove(engine: &Engine) -> Result<Removed> {
+    clients::remove(&record(engine))
+}
+
+/// Whether something was set up and not taken back.
+pub fn was_applied(engine: &Engine) -> bool {
+    record(engine).join("changes.json").exists()
+}
+
+/// Returns where what was written is recorded.
+fn record(engine: &Engine) -> PathBuf {
+    engine.config().data_dir.join("init")
+}
+
+fn git_place(engine: &Engine, project: &OpenProject) -> Option<GitPlace> {
+    let repository = project.repository.as_ref()?;
+    let hooks = repository.hooks("post-commit", engine.config().home.as_deref());
+    Some(GitPlace {
+        hooks: hooks.directory,
+        common: repository.common_dir(),
+        work_tree: repository.work_dir(),
+        is_tracked: hooks.is_tracked,
+    })
+}
+
+async fn backfill(engine: &Engine, project: &OpenProject) -> Result<Backfill> {
+    let mut backfill = Backfill::default();
+    if let Some(repository) = &project.repository {
+        backfill.git = true;
+        let known = project.store.known_commits(&project.scope).await?;
+        let known: std::collections::HashSet<String> = known.into_iter().collect();
+        let tips = repository.tips()?;
+        let history = repository
+            .history(&tips, crate::git::Known::OnlyItself, &mut |sha| known.contains(&sha.to_string()))?;
+        backfill.commits = history.commits.len();
+    }
+    let (places, roots) = (import_sessions::places(engine)?, Place::of(project).roots());
+    let mut bytes = 0;
+    for client in [Client::ClaudeCode, Client::Codex, Client::Gemini] {
+        let found = transcripts::of_project(&places, client, &roots);
+        let size = found.iter().map(|each| each.bytes).sum::<u64>();
+        if !found.is_empty() {
+            backfill.sessions.push(Held { client, transcripts: found.len(), bytes: size });
+        }
+        bytes += size;
+    }
+    backfill.seconds = (backfill.commits as u64).div_ceil(COMMITS_A_SECOND) + bytes.div_ceil(BYTES_A_SECOND);
+    Ok(backfill)
+}
+
+impl Prepared {
+    /// Returns what would be done, in words.
+    pub fn text(&self) -> String {
+        let mut text = self.plan.text();
+        if self.plan.found.is_empty() {
+            text += "No client is here (Claude Code, Codex, Gemini CLI), and this is no repository.\n";
+        }
+        text += &self.backfill.text(self.project.as_deref());
+        text
+    }
+
+    /// Returns an error where there is nothing to set up.
+    pub fn something(&self) -> Result<()> {
+        match self.plan.found.is_empty() {
+            true => Err(Error::not_found("there is nothing to set up")
+                .hint("install a client, or start in a repository; `tiro serve` works with any MCP client")),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Backfill {
+    /// Whether there is nothing to import.
+    pub fn is_empty(&self) -> bool {
+        self.commits == 0 && self.sessions.is_empty()
+    }
+
+    fn text(&self, project: Option<&str>) -> String {
+        let Some(project) = project else {
+            return "The working directory is no project: nothing to import.\n".into();
+        };
+        let mut parts = Vec::new();
+        if self.commits > 0 {
+            parts.push(counted(self.commits, "commit", "commits"));
+        }
+        for Held { client, transcripts, bytes } in &self.sessions {
+            let transcripts = counted(*transcripts, "transcript", "transcripts");
+            parts.push(format!("{transcripts} of {} ({bytes} bytes)", client.name()));
+        }
+        match parts.is_empty() {
+            true => format!("Nothing of `{project}` is left to import.\n"),
+            false => format!("To import of `{project}`: {}; about {} s.\n", parts.join(", "), self.seconds),
+        }
+    }
+}
+
+impl Output {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let mut text = match self.written.is_empty() {
+            true => "Everything is set up; nothing was changed.".to_owned(),
+            false => format!(
+                "Wrote {}. `tiro init --remove` takes it back.",
+                counted(self.written.len(), "file", "files")
+            ),
+        };
+        for finding in &self.findings {
+            text += &format!("\nLeft alone: {}: {}; {}", finding.path.display(), finding.found, finding.mend);
+        }
+        text
+    }
+}
