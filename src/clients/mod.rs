@@ -250,7 +250,7 @@ impl Client {
     pub fn captured(self) -> &'static str {
         match self {
             Client::ClaudeCode | Client::Codex | Client::Gemini => {
-                "what you and the agent say, after secrets are removed; not what `tiro pause` or \
+                "what you and the agent say, and its tool calls in short, after secrets are removed; not what `tiro pause` or \
                  `<private>` keeps out"
             }
             Client::Git => "messages, paths and changed words of commits, after secrets are removed",

@@ -46,7 +46,13 @@ fn session(transcript: &mut Transcript, set: &Fields<'_>, kind: &str) {
         transcript.skip(kind);
     }
     for each in messages {
-        message(transcript, &Fields::of(each));
+        let each = Fields::of(each);
+        // Each message has a line of its own; after a compression they come again under other names.
+        if kind == "session" || is_summary(&each) {
+            message(transcript, &each);
+        } else {
+            transcript.skip("$set.messages");
+        }
     }
 }
 
@@ -62,7 +68,7 @@ fn message(transcript: &mut Transcript, fields: &Fields<'_>) {
     }
     let content = fields.raw("displayContent").or_else(|| fields.raw("content"));
     let text = content.map(spoken).unwrap_or_default();
-    let is_summary = role == Role::User && text.trim_start().starts_with("<state_snapshot>");
+    let is_summary = is_summary(fields);
     let text = match role {
         Role::User => written(text),
         _ => text,
@@ -79,6 +85,13 @@ fn message(transcript: &mut Transcript, fields: &Fields<'_>) {
     }
     let (key, time) = (fields.filled("id"), time(fields.text("timestamp")));
     transcript.hear(Line { key, time, parts, ..Line::default() });
+}
+
+/// Whether a message is what the client made of those before it.
+fn is_summary(fields: &Fields<'_>) -> bool {
+    let is_users = fields.text("type").as_deref() == Some("user");
+    is_users
+        && fields.raw("content").is_some_and(|raw| spoken(raw).trim_start().starts_with("<state_snapshot>"))
 }
 
 /// Takes in a call and, once it has ended, its result.

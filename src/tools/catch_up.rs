@@ -18,6 +18,9 @@ const BEFORE_A_CALL: Duration = Duration::from_millis(600);
 /// Commits that a call imports before it answers; about a quarter of a second.
 const COMMITS_BEFORE_A_CALL: usize = 256;
 
+/// Under what name the store keeps what the refs were when all that they lead to was stored.
+const HEADS: &str = "git heads";
+
 /// What was followed.
 #[derive(Debug, Default)]
 pub struct Followed {
@@ -53,7 +56,17 @@ pub async fn follow(
     let spool = engine.spool(project);
     // Taken before the commits are read: one made meanwhile is noticed the next time.
     let stamp = project.repository.as_ref().map(|repository| repository.heads_stamp());
-    let moved = stamp.as_deref().is_some_and(|stamp| !engine.has_seen_refs(stamp));
+    let moved = match &stamp {
+        Some(stamp) if !engine.has_seen_refs(stamp) => {
+            // Another process may have followed them, or this one before it was started anew.
+            let is_known = project.store.import_cursor(&project.scope, HEADS).await?.as_ref() == Some(stamp);
+            if is_known {
+                engine.saw_refs(stamp.clone());
+            }
+            !is_known
+        }
+        _ => false,
+    };
     let mut followed = Followed::default();
     if !moved && spool.is_empty() {
         return Ok(followed);
@@ -66,6 +79,7 @@ pub async fn follow(
         let left_out = commits_of(engine, project, commits, &mut followed).await?;
         nudges.into_iter().for_each(crate::spool::Taken::done);
         if let Some(stamp) = stamp.filter(|_| left_out == 0) {
+            project.store.set_import_cursor(&project.scope, HEADS, &stamp, engine.now()).await?;
             engine.saw_refs(stamp);
         }
     }

@@ -356,8 +356,10 @@ async fn store(
 }
 
 fn draft(said: Said, session: &SessionId, time: Millis, files: Vec<String>, place: &Place) -> Draft {
-    let role = said.role;
+    // A client writes its own summary down as if the user had said it.
+    let role = if said.is_summary { Role::Assistant } else { said.role };
     let provenance = match role {
+        _ if said.is_summary => Provenance::Derived,
         Role::User if said.is_subagent => Provenance::ModelSaid,
         Role::User => Provenance::UserSaid,
         Role::Assistant => Provenance::ModelSaid,

@@ -10,6 +10,7 @@
 mod arguments;
 mod calls;
 mod client;
+mod clients;
 mod commits;
 mod corpus;
 mod crash;
@@ -74,6 +75,8 @@ enum Eval {
     Vectors(vectors::Args),
     /// Whether writes survive `kill -9`
     Crash(crash::Args),
+    /// Whether real clients work with Tiro beside them, against a mock model
+    Clients(clients::Args),
     /// Whether an answer ever holds another owner's or project's text
     Isolation(isolation::Args),
 }
@@ -94,6 +97,7 @@ fn main() -> Result<ExitCode> {
         Eval::Tokens(args) => ("tokens", tokens::run(args, &tiro)?),
         Eval::Vectors(args) => ("vectors", vectors::run(args, &tiro)?),
         Eval::Crash(args) => ("crash", crash::run(args, &tiro)?),
+        Eval::Clients(args) => ("clients", clients::run(args, &tiro)?),
         Eval::Isolation(args) => ("isolation", isolation::run(args, &tiro)?),
     };
     report.print();

@@ -55,6 +55,22 @@ fn a_session_is_read_as_it_was_held() {
 }
 
 #[test]
+fn a_compaction_leaves_its_summary_and_repeats_nothing() {
+    let kept = json!({"$set": {"messages": [
+        message("n1", "user", json!([{"text": "<state_snapshot>\nEverything is in hand."}])),
+        message("n2", "gemini", json!("Got it. Thanks for the additional context!")),
+        message("n3", "user", json!([{"text": "look around"}])),
+    ]}});
+    let (said, _, counts) = read(
+        Format::Gemini,
+        &file(&[session(), message("2", "user", json!([{"text": "look around"}])), kept]),
+    );
+    assert_eq!(said.iter().map(|said| said.is_summary).collect::<Vec<_>>(), [false, true]);
+    assert!(said[1].text.contains("Everything is in hand."), "{said:?}");
+    assert_eq!(counts.skipped["$set.messages"], 2);
+}
+
+#[test]
 fn a_running_call_waits_and_a_failed_one_says_so() {
     let running = with(message("3", "gemini", json!("")), "toolCalls", shell("executing", json!(null)));
     let failed = with(
