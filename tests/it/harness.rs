@@ -91,6 +91,11 @@ impl Home {
         }
     }
 
+    /// Runs a command of the program that reads `input` to its end.
+    pub fn feed(&self, directory: &Path, args: &[&str], input: &[u8]) -> Ran {
+        feed(self.tiro(directory, args), input)
+    }
+
     /// Runs a command that must succeed, with `--json`, and returns its answer.
     pub fn json(&self, directory: &Path, args: &[&str]) -> Value {
         let ran = self.run(directory, &[args, &["--json"]].concat());
@@ -121,11 +126,37 @@ impl Home {
         found
     }
 
+    /// Returns how many references of hooks wait to be followed.
+    pub fn waiting(&self) -> usize {
+        let folders = std::fs::read_dir(self.data().join("spool")).into_iter().flatten();
+        let files = folders.filter_map(|folder| std::fs::read_dir(folder.unwrap().path()).ok()).flatten();
+        files.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|it| it == "json")).count()
+    }
+
     /// Returns the store of the one project there is.
     pub fn store(&self) -> PathBuf {
         let folders: Vec<_> = std::fs::read_dir(self.data().join("projects")).unwrap().collect();
         let [folder] = &folders[..] else { panic!("{} projects", folders.len()) };
         folder.as_ref().unwrap().path().join("tiro.db")
+    }
+}
+
+/// Runs a command to its end that reads `input`, or as much of it as it wants.
+pub fn feed(mut command: Command, input: &[u8]) -> Ran {
+    let mut child =
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    let writer = std::thread::spawn(move || {
+        // Who has read enough closes its end.
+        let _ = stdin.write_all(&input);
+    });
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    Ran {
+        is_ok: output.status.success(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
 }
 

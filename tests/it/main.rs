@@ -7,10 +7,13 @@
 
 mod answers;
 mod bad_input;
+mod follows;
 mod harness;
+mod lives_beside;
 mod never_over_budget;
 mod redaction;
 mod remembers;
 mod scopes;
 mod survives;
+mod talk;
 mod tidy;
