@@ -78,6 +78,11 @@ impl Place {
         }
         Ok(place)
     }
+
+    /// Returns the home directory of whoever works here: beside the data directory.
+    pub fn home(&self) -> PathBuf {
+        self.data_dir.with_file_name("home")
+    }
 }
 
 impl Tiro {
@@ -92,6 +97,10 @@ impl Tiro {
         }
         command.args(arguments).current_dir(&place.project).env("TIRO_DATA_DIR", &place.data_dir);
         command.env("XDG_CONFIG_HOME", place.data_dir.join("config")).env_remove("CI");
+        command.env("HOME", place.home());
+        for moved in ["CLAUDE_CONFIG_DIR", "CODEX_HOME", "GEMINI_CLI_HOME"] {
+            command.env_remove(moved);
+        }
         if let Some(model_dir) = &self.model_dir {
             command.env("TIRO_MODEL_DIR", model_dir);
         }

@@ -15,14 +15,18 @@ mod commits;
 mod corpus;
 mod crash;
 mod embed;
+mod hooks;
 mod isolation;
+mod join;
 mod latency;
 mod peer;
 mod random;
 mod retrieval;
 mod score;
+mod sessions;
 mod stats;
 mod suite;
+mod talk;
 mod tokens;
 mod vectors;
 
@@ -79,6 +83,12 @@ enum Eval {
     Clients(clients::Args),
     /// Whether an answer ever holds another owner's or project's text
     Isolation(isolation::Args),
+    /// What hooks cost whoever is at work
+    Hooks(hooks::Args),
+    /// How long it takes until sessions held before can be searched
+    Sessions(sessions::Args),
+    /// Whether a commit names the session that led to it
+    Join(join::Args),
 }
 
 fn main() -> Result<ExitCode> {
@@ -99,6 +109,9 @@ fn main() -> Result<ExitCode> {
         Eval::Crash(args) => ("crash", crash::run(args, &tiro)?),
         Eval::Clients(args) => ("clients", clients::run(args, &tiro)?),
         Eval::Isolation(args) => ("isolation", isolation::run(args, &tiro)?),
+        Eval::Hooks(args) => ("hooks", hooks::run(args, &tiro)?),
+        Eval::Sessions(args) => ("sessions", sessions::run(args, &tiro)?),
+        Eval::Join(args) => ("join", join::run(args, &tiro)?),
     };
     report.print();
     if let Some(path) = &arguments.json {

@@ -1,0 +1,169 @@
+//! Sessions written down as Claude Code does, and a repository that is worked on meanwhile.
+//!
+//! Time is made up: transcripts and commits carry the seconds they are given, so that weeks of work are scripted in
+//! seconds and the same seed gives the same history.
+
+use std::cell::Cell;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Value, json};
+
+use crate::client::{Place, Tiro, last_chars};
+use crate::corpus::rfc3339;
+
+/// A repository, or one more work tree of it.
+pub struct Repo {
+    /// Where the files are.
+    pub path: PathBuf,
+}
+
+impl Repo {
+    /// Makes an empty repository at `path`, whatever the settings of whoever measures.
+    pub fn create(path: &Path) -> Result<Repo> {
+        std::fs::create_dir_all(path).with_context(|| format!("making `{}`", path.display()))?;
+        let repo = Repo { path: path.to_owned() };
+        repo.git(0, &["init", "--quiet", "--initial-branch=main"])?;
+        Ok(repo)
+    }
+
+    /// Returns git at `time`, in seconds since 1970, or now where that is 0.
+    pub fn command(&self, time: i64, arguments: &[&str]) -> Command {
+        let mut command = Command::new("git");
+        command
+            .args(["-c", "commit.gpgsign=false", "-c", "gc.auto=0"])
+            .args(arguments)
+            .current_dir(&self.path);
+        command.env("GIT_CONFIG_GLOBAL", "/dev/null").env("GIT_CONFIG_NOSYSTEM", "1").env_remove("CI");
+        for who in ["AUTHOR", "COMMITTER"] {
+            command.env(format!("GIT_{who}_NAME"), "Ada").env(format!("GIT_{who}_EMAIL"), "ada@example.org");
+            if time > 0 {
+                command.env(format!("GIT_{who}_DATE"), format!("{time} +0000"));
+            }
+        }
+        command.stdin(Stdio::null());
+        command
+    }
+
+    /// Runs git and returns what it printed.
+    pub fn git(&self, time: i64, arguments: &[&str]) -> Result<String> {
+        let output = self.command(time, arguments).output().context("starting `git`")?;
+        if !output.status.success() {
+            bail!("`git {}` failed: {}", arguments.join(" "), String::from_utf8_lossy(&output.stderr).trim());
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    }
+
+    /// Writes `text` at the end of a file.
+    pub fn append(&self, file: &str, text: &str) -> Result<()> {
+        append(&self.path.join(file), text)
+    }
+
+    /// Commits the files named, and nothing else.
+    pub fn commit(&self, time: i64, files: &[String], subject: &str) -> Result<()> {
+        let arguments = |first: &[&'static str]| -> Vec<String> {
+            first.iter().map(|word| (*word).to_owned()).chain(files.iter().cloned()).collect()
+        };
+        let add = arguments(&["add", "--"]);
+        self.git(time, &add.iter().map(String::as_str).collect::<Vec<_>>())?;
+        let mut commit = arguments(&["commit", "--quiet", "-m", "", "--"]);
+        commit[3] = subject.to_owned();
+        self.git(time, &commit.iter().map(String::as_str).collect::<Vec<_>>()).map(drop)
+    }
+}
+
+/// A session and its transcript.
+pub struct Session {
+    /// The client's id of it.
+    pub id: String,
+    /// The file that grows.
+    pub transcript: PathBuf,
+    directory: PathBuf,
+    /// What is checked out there.
+    pub branch: String,
+    lines: Cell<u64>,
+}
+
+impl Session {
+    /// Returns the session of this number, held in `directory`; its file is made by its first line.
+    pub fn new(home: &Path, number: usize, directory: &Path, branch: &str) -> Result<Session> {
+        let id = format!("{number:08x}-0000-4000-8000-0123456789ab");
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        let folder: String = directory.to_string_lossy().chars().map(plain).collect();
+        let folder = home.join(".claude/projects").join(folder);
+        std::fs::create_dir_all(&folder).with_context(|| format!("making `{}`", folder.display()))?;
+        let transcript = folder.join(format!("{id}.jsonl"));
+        let (directory, branch) = (directory.to_owned(), branch.to_owned());
+        Ok(Session { id, transcript, directory, branch, lines: Cell::new(0) })
+    }
+
+    /// Lets the user or the assistant speak.
+    pub fn say(&self, time: i64, role: &str, text: &str) -> Result<()> {
+        self.line(time, role, json!(text))
+    }
+
+    /// Lets the assistant call a tool that answers `output`.
+    pub fn call(&self, time: i64, tool: &str, input: &Value, output: &str) -> Result<()> {
+        let id = format!("toolu_{}{:06}", &self.id.replace('-', "")[..18], self.lines.get());
+        self.line(time, "assistant", json!([{"type": "tool_use", "id": id, "name": tool, "input": input}]))?;
+        self.line(time + 1, "user", json!([{"type": "tool_result", "tool_use_id": id, "content": output}]))
+    }
+
+    /// Lets the assistant change a file that is named from the root of the work tree.
+    pub fn edit(&self, time: i64, file: &str, new: &str) -> Result<()> {
+        let input = json!({"file_path": self.directory.join(file), "old_string": "", "new_string": new});
+        self.call(time, "Edit", &input, "The file has been updated successfully.")
+    }
+
+    fn line(&self, time: i64, role: &str, content: Value) -> Result<()> {
+        self.lines.set(self.lines.get() + 1);
+        let line = json!({
+            "type": role,
+            "uuid": format!("{}-0000-4000-9000-{:012x}", &self.id[..8], self.lines.get()),
+            "timestamp": rfc3339(time),
+            "cwd": self.directory,
+            "sessionId": self.id,
+            "gitBranch": self.branch,
+            "version": "2.1.329",
+            "isSidechain": false,
+            "message": {"role": role, "content": content},
+        });
+        append(&self.transcript, &format!("{line}\n"))
+    }
+
+    /// Runs the hook that tells of the session, as Claude Code does.
+    pub fn hook(&self, tiro: &Tiro, place: &Place) -> Result<()> {
+        let mut command = tiro.command(place, &["hook", "claude-code"]);
+        command.current_dir(&self.directory);
+        let output = feed(command, &self.payload("Stop"))?;
+        if !output.status.success() || !output.stdout.is_empty() || !output.stderr.is_empty() {
+            bail!("the hook failed or spoke: {}", last_chars(&String::from_utf8_lossy(&output.stderr), 300));
+        }
+        Ok(())
+    }
+
+    /// Returns what the hook of an event is told.
+    pub fn payload(&self, event: &str) -> String {
+        json!({"session_id": self.id, "transcript_path": self.transcript, "cwd": self.directory,
+            "hook_event_name": event})
+        .to_string()
+    }
+}
+
+/// Runs a command to its end that reads `input`.
+pub fn feed(mut command: Command, input: &str) -> Result<Output> {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().with_context(|| format!("starting {command:?}"))?;
+    // Whoever doesn't want to read it all closes its end.
+    let _ = child.stdin.take().expect("stdin is piped").write_all(input.as_bytes());
+    child.wait_with_output().context("waiting for it to end")
+}
+
+fn append(path: &Path, text: &str) -> Result<()> {
+    let failed = || format!("writing `{}`", path.display());
+    std::fs::create_dir_all(path.parent().expect("it lies in a folder")).with_context(failed)?;
+    let mut file = std::fs::OpenOptions::new().create(true).append(true).open(path).with_context(failed)?;
+    file.write_all(text.as_bytes()).with_context(failed)
+}
