@@ -143,8 +143,7 @@ fn ask(server: &mut Server, truths: &[Truth]) -> Result<Seen> {
         let named: Vec<&str> =
             hit["conversations"].as_array().into_iter().flatten().filter_map(|name| name.as_str()).collect();
         let is_right = |name: &&str| sessions.iter().any(|session| session == name);
-        let (linked, first) =
-            (named.iter().any(|name| is_right(&name)), named.first().is_some_and(|name| is_right(&name)));
+        let (linked, first) = (named.iter().any(&is_right), named.first().is_some_and(is_right));
         seen.linked += usize::from(linked);
         seen.first += usize::from(first);
         seen.all += usize::from(sessions.iter().all(|session| named.contains(&session.as_str())));
