@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use clap::CommandFactory;
 use clap_complete::Shell;
 
+use super::Out;
 use crate::error::Result;
 
 #[derive(clap::Args)]
@@ -14,7 +14,36 @@ pub struct Args {
 }
 
 /// Prints the script on stdout.
-pub fn run(args: Args) -> Result<ExitCode> {
-    clap_complete::generate(args.shell, &mut super::Cli::command(), "tiro", &mut std::io::stdout());
+pub fn run(args: Args, out: Out) -> Result<ExitCode> {
+    out.line(script(args.shell).trim_end())?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn script(shell: Shell) -> String {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut super::shown(), "tiro", &mut script);
+    String::from_utf8(script).expect("scripts are text")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum;
+
+    use super::*;
+
+    #[test]
+    fn every_shell_completes_what_is_shown_and_nothing_that_is_hidden() {
+        for shell in Shell::value_variants() {
+            let script = script(*shell);
+            let words: Vec<&str> =
+                script.split(|c: char| !c.is_alphanumeric() && c != '-' && c != '_').collect();
+            for name in ["search", "init", "pause", "resume", "import", "claude-code", "codex", "gemini"] {
+                assert!(words.contains(&name), "{shell}: no `{name}`");
+            }
+            for name in ["hook", "bench"] {
+                let found = words.iter().find(|word| word.split("__").any(|part| part == name));
+                assert_eq!(found, None, "{shell}");
+            }
+        }
+    }
 }

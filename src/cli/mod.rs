@@ -134,16 +134,28 @@ fn without_hidden(mut error: clap::Error) -> clap::Error {
     error
 }
 
+/// Returns the command line as users are shown it: completions would name what is hidden.
+fn shown() -> clap::Command {
+    let whole = Cli::command();
+    clap::Command::new("tiro")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about(whole.get_about().cloned().unwrap_or_default())
+        .propagate_version(true)
+        .subcommand_required(true)
+        .args(whole.get_arguments())
+        .subcommands(whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned())
+}
+
 fn run(cli: Cli) -> Result<ExitCode> {
     let Cli { command, common } = cli;
+    let out = Out { json: common.json };
     match command {
-        Command::Completions(args) => return completions::run(args),
+        Command::Completions(args) => return completions::run(args, out),
         Command::Hook(args) => return Ok(hook::run(args, common.project.as_deref())),
         _ => {}
     }
     let config = Config::from_environment(common.project.as_deref())?;
     log_to_stderr(&config.log);
-    let out = Out { json: common.json };
     let engine = Arc::new(Engine::new(config));
     match command {
         // The server has a runtime of its own.
