@@ -37,7 +37,9 @@ mod tests {
             let script = script(*shell);
             let words: Vec<&str> =
                 script.split(|c: char| !c.is_alphanumeric() && c != '-' && c != '_').collect();
-            for name in ["search", "init", "pause", "resume", "import", "claude-code", "codex", "gemini"] {
+            for name in
+                ["search", "init", "pause", "resume", "import", "claude-code", "codex", "gemini", "man"]
+            {
                 assert!(words.contains(&name), "{shell}: no `{name}`");
             }
             for name in ["hook", "bench"] {

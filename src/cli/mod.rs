@@ -14,6 +14,7 @@ mod hook;
 mod import;
 mod index;
 mod init;
+mod man;
 mod model;
 mod pause;
 mod progress;
@@ -100,6 +101,8 @@ enum Command {
     Hook(hook::Args),
     /// Print shell completions.
     Completions(completions::Args),
+    /// Print the manual of a subcommand, or of all
+    Man(man::Args),
     /// Time parts of the program on given data; for the evals.
     #[command(hide = true)]
     Bench(bench::Args),
@@ -134,7 +137,7 @@ fn without_hidden(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Returns the command line as users are shown it: completions would name what is hidden.
+/// Returns the command line as users are shown it: completions and manual pages would name what is hidden.
 fn shown() -> clap::Command {
     let whole = Cli::command();
     clap::Command::new("tiro")
@@ -151,6 +154,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
     let out = Out { json: common.json };
     match command {
         Command::Completions(args) => return completions::run(args, out),
+        Command::Man(args) => return man::run(args, out),
         Command::Hook(args) => return Ok(hook::run(args, common.project.as_deref())),
         _ => {}
     }
@@ -187,9 +191,11 @@ fn run(cli: Cli) -> Result<ExitCode> {
             Command::Export(args) => export::run(&engine, args).await,
             Command::Doctor => doctor::run(&engine, out).await,
             Command::Model(args) => model::run(&engine, args, out).await,
-            Command::Serve(_) | Command::Bench(_) | Command::Completions(_) | Command::Hook(_) => {
-                unreachable!("handled above")
-            }
+            Command::Serve(_)
+            | Command::Bench(_)
+            | Command::Completions(_)
+            | Command::Man(_)
+            | Command::Hook(_) => unreachable!("handled above"),
         }
     })
 }

@@ -1,0 +1,127 @@
+//! `tiro man`: the manual, made of what the command line says of itself.
+//!
+//! A page for each subcommand, named as git names its own: `tiro import git` is described in `tiro-import-git(1)`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap_mangen::Man;
+
+use super::Out;
+use crate::error::{Context, Error, Kind, Result};
+use crate::tools::common::counted;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// The subcommand, as in `tiro man import git`; `tiro` itself if left out
+    subcommand: Vec<String>,
+    /// Write the pages of all subcommands to this directory, as in `~/.local/share/man/man1`
+    #[arg(long, value_name = "DIR", conflicts_with = "subcommand")]
+    to: Option<PathBuf>,
+}
+
+/// A page of the manual.
+struct Page {
+    /// The name of its file: `tiro-import-git.1`.
+    name: String,
+    /// Its text, in roff.
+    text: String,
+}
+
+/// Prints one page, or writes all.
+pub fn run(args: Args, out: Out) -> Result<ExitCode> {
+    let root = root();
+    let line = match &args.to {
+        Some(dir) => {
+            let pages = pages(&root);
+            write(&pages, dir)?;
+            format!("{} written to `{}`", counted(pages.len(), "page", "pages"), dir.display())
+        }
+        None => page(named(&root, &args.subcommand)?).text,
+    };
+    out.line(line.trim_end())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Returns the command line with all that clap fills in.
+fn root() -> clap::Command {
+    let mut root = super::shown().disable_help_subcommand(true);
+    root.build();
+    root
+}
+
+/// Returns the subcommand of that name, one word a level.
+fn named<'a>(root: &'a clap::Command, words: &[String]) -> Result<&'a clap::Command> {
+    words.iter().try_fold(root, |command, word| {
+        command.find_subcommand(word).ok_or_else(|| {
+            Error::bad_input(format!("there is no `tiro {}`", words.join(" ")))
+                .hint("`tiro man` lists the subcommands")
+        })
+    })
+}
+
+/// Returns the pages of `command` and of all beneath it.
+fn pages(command: &clap::Command) -> Vec<Page> {
+    let beneath = command.get_subcommands().flat_map(pages);
+    [page(command)].into_iter().chain(beneath).collect()
+}
+
+fn page(command: &clap::Command) -> Page {
+    let source = concat!("tiro ", env!("CARGO_PKG_VERSION"));
+    let man = Man::new(command.clone()).source(source).manual("Tiro");
+    let mut text = Vec::new();
+    man.render(&mut text).expect("memory takes what is written");
+    Page { name: man.get_filename(), text: String::from_utf8(text).expect("pages are text") }
+}
+
+fn write(pages: &[Page], dir: &Path) -> Result<()> {
+    let failed = || format!("cannot write the manual to `{}`", dir.display());
+    fs::create_dir_all(dir).context(Kind::Io, failed)?;
+    pages.iter().try_for_each(|page| fs::write(dir.join(&page.name), &page.text)).context(Kind::Io, failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_manual_has_a_page_for_each_command_that_is_shown() {
+        let names: Vec<String> = pages(&root()).into_iter().map(|page| page.name).collect();
+        for name in ["tiro.1", "tiro-serve.1", "tiro-init.1", "tiro-import.1", "tiro-import-claude-code.1"] {
+            assert!(names.iter().any(|other| other == name), "no {name}: {names:?}");
+        }
+        for part in ["hook", "bench", "help"] {
+            assert!(!names.iter().any(|name| name.contains(part)), "{part}: {names:?}");
+        }
+    }
+
+    #[test]
+    fn a_page_says_what_the_help_says() {
+        let root = root();
+        let Page { name, text } = page(named(&root, &["import".to_owned(), "git".to_owned()]).unwrap());
+        assert_eq!(name, "tiro-import-git.1");
+        let source = format!("\"tiro {}\"", env!("CARGO_PKG_VERSION"));
+        for part in [".TH tiro-import-git 1", &source, "\\fBtiro import git\\fR", "Only the newest N commits"]
+        {
+            assert!(text.contains(part), "no {part:?}: {text}");
+        }
+    }
+
+    #[test]
+    fn what_has_no_page_is_named() {
+        let error = named(&root(), &["import".to_owned(), "hg".to_owned()]).unwrap_err();
+        assert_eq!(error.to_string(), "there is no `tiro import hg`");
+        assert!(named(&root(), &["hook".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn all_pages_are_written() {
+        let dir = tempfile::tempdir().unwrap();
+        let to = dir.path().join("man/man1");
+        write(&pages(&root()), &to).unwrap();
+        let written = fs::read_dir(&to).unwrap().count();
+        assert_eq!(written, pages(&root()).len());
+        assert!(fs::read_to_string(to.join("tiro.1")).unwrap().contains("tiro\\-import(1)"));
+    }
+}
