@@ -11,6 +11,7 @@ mod follows;
 mod harness;
 mod lives_beside;
 mod never_over_budget;
+mod packaging;
 mod redaction;
 mod remembers;
 mod scopes;
