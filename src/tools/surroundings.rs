@@ -58,6 +58,7 @@ pub fn disk(engine: &Engine) -> Finding {
     }
 }
 
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "elsewhere nothing is known"))]
 enum System {
     Network(&'static str),
     Ephemeral(&'static str),

@@ -1,5 +1,6 @@
 //! Whatever comes in, the answer says what is wrong with what, and what to try; nothing breaks and nothing is lost.
 
+#[cfg(unix)]
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
@@ -310,6 +311,7 @@ fn a_locked_store_is_busy_and_served_again_when_it_is_free() {
     server.data("store_memory", json!({"text": "else"}));
 }
 
+#[cfg(unix)]
 #[test]
 fn a_data_directory_that_cannot_be_written_is_told() {
     let home = Home::new();
@@ -339,6 +341,7 @@ fn a_data_directory_that_cannot_be_written_is_told() {
     }
 }
 
+#[cfg(unix)]
 #[test]
 fn memories_are_readable_by_their_owner_alone() {
     let home = Home::new();

@@ -15,6 +15,7 @@ mod packaging;
 mod redaction;
 mod remembers;
 mod scopes;
+#[cfg(unix)]
 mod survives;
 mod talk;
 mod tidy;
