@@ -88,10 +88,12 @@ impl Store {
         let session = session.clone();
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(
-                "SELECT 1 FROM memories m JOIN sessions s ON s.seq = m.session
+                // By the id first: by the owner it would be every message, for every id.
+                "SELECT 1 FROM memories m INDEXED BY memories_by_source CROSS JOIN sessions s ON s.seq = m.session
                  WHERE m.source_id = ?2 AND m.owner = ?1 AND s.name <> ?3
                  UNION ALL
-                 SELECT 1 FROM repeats r JOIN memories m ON m.seq = r.memory JOIN sessions s ON s.seq = m.session
+                 SELECT 1 FROM repeats r INDEXED BY repeats_by_key CROSS JOIN memories m ON m.seq = r.memory
+                 CROSS JOIN sessions s ON s.seq = m.session
                  WHERE r.key = ?2 AND m.owner = ?1 AND s.name <> ?3",
             )?;
             let mut known = HashSet::new();
