@@ -1,8 +1,8 @@
 //! Which conversations led to a commit (document 001 §5, "correlation by metadata"). Pure.
 //!
 //! A session is behind a commit where it was at work in the two hours before the commit's own time. Several may be:
-//! all are kept, the likeliest first. Where the work was done says most, then which files it touched, then how
-//! recently; a rebase or a cherry-pick changes none of these, since a commit keeps its author's time.
+//! all are kept, the likeliest first. The work tree says most, then which files were touched, then the branch, which is
+//! another one after a merge, then how recently. A rebase or a cherry-pick changes no time: a commit keeps its author's.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
@@ -62,8 +62,8 @@ pub fn behind(commit: &Made, moments: &[Moment]) -> Vec<i64> {
             let shared = commit.files.iter().filter(|path| session.files.contains(path.as_str())).count();
             let likeliest = (
                 agrees(&commit.worktree, last.worktree.as_ref()),
-                agrees(&commit.branch, last.branch.as_ref()),
                 shared,
+                agrees(&commit.branch, last.branch.as_ref()),
                 last.time,
             );
             (Reverse(likeliest), row)
@@ -111,7 +111,14 @@ mod tests {
     }
 
     #[test]
-    fn place_comes_before_files_and_files_before_recency() {
+    fn a_commit_merged_into_another_branch_is_known_by_its_files() {
+        let on_topic =
+            Moment { branch: Some("topic".into()), files: vec!["src/a.rs".into()], ..session(1, 50) };
+        assert_eq!(order(vec![on_topic, session(2, 5)]), [1, 2]);
+    }
+
+    #[test]
+    fn the_work_tree_comes_before_files_and_files_before_branch_and_recency() {
         let elsewhere = Moment { worktree: Some("/other".into()), ..session(1, 0) };
         let other_branch = Moment { branch: Some("wip".into()), ..session(2, 1) };
         let recent = session(3, 2);
