@@ -12,6 +12,9 @@ use crate::memory::Millis;
 /// How long before a commit a session may have been at work on it.
 pub const WINDOW: Millis = 2 * 60 * 60 * 1000;
 
+/// What a commit's time leaves out: it is cut to whole seconds, and what led to it may have been said in that second.
+pub const SECOND: Millis = 999;
+
 /// A commit, as far as conversations are concerned.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Made {
@@ -43,7 +46,7 @@ pub struct Moment {
 /// Returns the sessions behind the commit, the likeliest first; `moments` are in order of time.
 pub fn behind(commit: &Made, moments: &[Moment]) -> Vec<i64> {
     let start = moments.partition_point(|moment| moment.time < commit.time - WINDOW);
-    let end = moments.partition_point(|moment| moment.time <= commit.time);
+    let end = moments.partition_point(|moment| moment.time <= commit.time + SECOND);
     let mut sessions: BTreeMap<i64, Session<'_>> = BTreeMap::new();
     for moment in &moments[start..end] {
         let session = sessions.entry(moment.session).or_default();
@@ -108,6 +111,9 @@ mod tests {
     #[test]
     fn only_the_two_hours_before_count() {
         assert_eq!(order(vec![session(1, 120), session(2, 121), session(3, -1), session(4, 0)]), [4, 1]);
+        let same_second = Moment { time: commit().time + SECOND, ..session(5, 0) };
+        let next_second = Moment { time: commit().time + SECOND + 1, ..session(6, 0) };
+        assert_eq!(order(vec![same_second, next_second]), [5]);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::engine::OpenProject;
 use crate::error::Result;
 use crate::git::Reflog;
-use crate::import::correlate::{Made, Moment, WINDOW, behind};
+use crate::import::correlate::{Made, Moment, SECOND, WINDOW, behind};
 use crate::memory::Millis;
 use crate::scope::Scope;
 use crate::store::Store;
@@ -29,7 +29,7 @@ impl Span {
 /// Links the commits that what was imported may have led to.
 pub async fn link_span(project: &OpenProject, place: &Place, span: &Span) -> Result<usize> {
     let Some((from, until)) = span.0 else { return Ok(0) };
-    link(&project.store, &project.scope, from, until.saturating_add(WINDOW), &place.made_in).await
+    link(&project.store, &project.scope, from - SECOND, until.saturating_add(WINDOW), &place.made_in).await
 }
 
 /// The work trees of the project, and where `HEAD` has been in each.
@@ -89,7 +89,7 @@ async fn link(
     loop {
         let commits = store.commits_made(scope, after, until, BATCH).await?;
         let Some(last) = commits.last().map(|commit| (commit.time, commit.seq)) else { return Ok(linked) };
-        let moments = store.moments(scope, commits[0].time - WINDOW, last.0).await?;
+        let moments = store.moments(scope, commits[0].time - WINDOW, last.0 + SECOND).await?;
         let moments: Vec<Moment> = moments
             .into_iter()
             .map(|row| Moment {
