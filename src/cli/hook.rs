@@ -42,6 +42,9 @@ struct Payload {
     transcript_path: Option<PathBuf>,
     cwd: Option<PathBuf>,
     hook_event_name: String,
+    /// A sub-agent's, where it is one that has ended.
+    agent_id: Option<String>,
+    agent_transcript_path: Option<PathBuf>,
 }
 
 /// Leaves a reference and prints the pointer where a session starts.
@@ -87,15 +90,15 @@ fn hear(client: &str, named: Option<&Path>) -> Result<Option<String>> {
         _ => event == "SessionStart",
     };
     let is_git = client.starts_with("git");
-    if is_git || payload.transcript_path.is_some() {
-        spool.leave(&Reference {
-            client: if is_git { "git" } else { client }.to_owned(),
-            event: payload.hook_event_name,
-            session: payload.session_id.clone(),
-            transcript: payload.transcript_path,
-            directory,
-            at: now(),
-        })?;
+    // A sub-agent's transcript is a file of its own.
+    let (session, transcript) = match payload.agent_transcript_path {
+        Some(path) => (payload.agent_id.unwrap_or_default(), Some(path)),
+        None => (payload.session_id.clone(), payload.transcript_path),
+    };
+    if is_git || transcript.is_some() {
+        let client = if is_git { "git" } else { client }.to_owned();
+        let event = payload.hook_event_name;
+        spool.leave(&Reference { client, event, session, transcript, directory, at: now() })?;
     }
     Ok(begins.then(|| {
         let pointer = pointer(spool.pointer().as_deref(), &payload.session_id);
@@ -117,10 +120,9 @@ fn is_unanswered(chat: Option<&Path>) -> bool {
 }
 
 fn read_payload() -> Payload {
-    let mut text = Vec::new();
-    // Half a payload is none.
-    let _ = std::io::stdin().take(LIMIT).read_to_end(&mut text);
-    serde_json::from_slice(&text).unwrap_or_default()
+    // Only the object is read: some clients don't close what they write to. Half a payload is none.
+    let values = serde_json::Deserializer::from_reader(std::io::stdin().take(LIMIT)).into_iter();
+    values.flatten().next().unwrap_or_default()
 }
 
 /// Returns what a session begins with: the same words as long as what is remembered is the same.
