@@ -143,7 +143,9 @@ impl Spool {
             return self.put("paused", now.to_string().as_bytes()).map(|()| true);
         }
         let mut pauses = read(&self.folder.join("pauses")).unwrap_or_default();
-        pauses += &format!("{} {now}\n", self.paused_since().unwrap_or(now));
+        // Where the clock was set back meanwhile, all that lies between counts.
+        let since = self.paused_since().unwrap_or(0);
+        pauses += &format!("{} {}\n", since.min(now), since.max(now));
         self.put("pauses", pauses.as_bytes())?;
         fs::remove_file(self.folder.join("paused"))
             .context(Kind::Io, || format!("cannot change `{}`", self.folder.display()))?;
@@ -263,5 +265,8 @@ mod tests {
         assert!(!spool.set_paused(false, 40).unwrap());
         spool.set_paused(true, 50).unwrap();
         assert_eq!(spool.pauses(), [(10, 30), (50, Millis::MAX)]);
+        // The clock is set back.
+        spool.set_paused(false, 45).unwrap();
+        assert_eq!(spool.pauses(), [(10, 30), (45, 50)]);
     }
 }

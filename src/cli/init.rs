@@ -45,6 +45,7 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     if !args.no_backfill && !prepared.backfill.is_empty() && (args.yes || asked("Import this now?")?) {
         backfill(engine, &prepared, out).await?;
     }
+    init::follow_commits(engine).await?;
     Ok(code)
 }
 

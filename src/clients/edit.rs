@@ -220,7 +220,11 @@ fn commands_of(group: &mut Value) -> impl Iterator<Item = &mut Value> {
 
 /// Returns whether the command of a hook is one of ours.
 pub fn is_ours(command: &str, ours: &Ours) -> bool {
-    command.trim_end().ends_with(ours.command)
+    // Other programs have hooks too: what runs must be this one.
+    let program =
+        command.trim_end().strip_suffix(ours.command).map(|program| program.trim_matches(['"', '\'', ' ']));
+    let name = program.and_then(|program| program.rsplit(['/', '\\']).next());
+    name.is_some_and(|name| name.starts_with("tiro"))
 }
 
 fn plain(value: &CstInputValue) -> Value {

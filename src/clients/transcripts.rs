@@ -72,7 +72,18 @@ pub fn of_project(places: &Places, client: Client, roots: &[PathBuf]) -> Vec<Fou
         .collect()
 }
 
-/// Returns the directory a transcript says its session was held in first.
+/// Returns the directory that the session of a transcript was held in first, where that is known.
+pub fn directory_of(client: Client, path: &Path) -> Option<PathBuf> {
+    match client {
+        Client::Gemini => {
+            let root = path.ancestors().take(DEPTH).map(|folder| folder.join(".project_root"));
+            let root = root.filter_map(|file| fs::read_to_string(file).ok()).next()?;
+            Some(PathBuf::from(root.trim()))
+        }
+        _ => held_in(path),
+    }
+}
+
 fn held_in(path: &Path) -> Option<PathBuf> {
     let lines = BufReader::new(open(path).ok()?.take(SEARCHED)).lines();
     for line in lines.map_while(Result::ok) {

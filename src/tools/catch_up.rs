@@ -4,13 +4,16 @@
 //! for the server while it idles, and for the next call. Commits are followed only where the user had them imported,
 //! and sessions only where hooks were installed.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use super::link::{self, Place, Span};
 use super::{common, import_git, import_sessions};
-use crate::clients::Client;
+use crate::clients::{Client, transcripts};
 use crate::engine::{Engine, OpenProject};
 use crate::error::{Kind, Result};
+use crate::project;
+use crate::spool::Spool;
 
 /// How long a call catches up before it answers.
 const BEFORE_A_CALL: Duration = Duration::from_millis(600);
@@ -94,6 +97,12 @@ pub async fn follow(
             taken.done();
             continue;
         };
+        if let Some(other) = elsewhere(engine, &place, client, &path) {
+            // The agent had gone to another project's directory when its hook ran.
+            other.leave(&taken.reference)?;
+            taken.done();
+            continue;
+        }
         let before = output.bytes_left;
         let quiet = &mut |_| {};
         let read = import_sessions::follow(
@@ -130,6 +139,22 @@ pub async fn follow(
     }
     point(engine, project).await?;
     Ok(followed)
+}
+
+/// Returns the spool of the project that a session was held in, where that is another one.
+fn elsewhere(engine: &Engine, place: &Place, client: Client, path: &Path) -> Option<Spool> {
+    let config = engine.config();
+    let directory = transcripts::directory_of(client, path)?;
+    if place.work_tree(&directory.to_string_lossy()).is_some() {
+        // A repository within this one is a project of its own.
+        let nested = project::place(&directory, config.home.as_deref()).ok().flatten();
+        let own = project::place(&place.root, config.home.as_deref()).ok().flatten();
+        if nested.is_none() || nested == own {
+            return None;
+        }
+    }
+    let other = project::place(&directory, config.home.as_deref()).ok().flatten()?;
+    Some(Spool::of(&config.data_dir, &other))
 }
 
 /// Imports what no call has seen, where the user had commits imported before; returns how many are left out.

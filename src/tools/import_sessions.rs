@@ -31,6 +31,9 @@ const ALL_KEPT: usize = 16 * 1024 * 1024;
 /// of tool calls that the vendors' interfaces give (`toolu_` or `call_` and 24 letters).
 const UNIQUE: usize = 24;
 
+/// Bytes that may follow a call before it is no longer waited for.
+const WAITED: u64 = 256 * 1024;
+
 /// By how many of its first bytes a transcript is known again.
 const BEGINNING: u64 = 4096;
 
@@ -98,6 +101,24 @@ struct Cursor {
     /// Bytes kept so far, of what tools printed and of all.
     tools_kept: usize,
     all_kept: usize,
+}
+
+impl Cursor {
+    /// Notes what is known of the session, and by what its file is known again.
+    fn note(&mut self, about: &About, beginning: &[u8]) {
+        let read = beginning.len().min(usize::try_from(self.at).unwrap_or(usize::MAX));
+        self.beginning = digest(&beginning[..read]);
+        (self.session, self.worktree) = (about.session.clone(), about.worktree.clone());
+        (self.branch, self.is_subagent) = (about.branch.clone(), about.is_subagent);
+    }
+
+    fn to_text(&self) -> String {
+        serde_json::to_string(self).expect("a cursor is plain values")
+    }
+}
+
+fn digest(bytes: &[u8]) -> String {
+    blake3::hash(bytes).to_hex()[..16].to_owned()
 }
 
 /// Reads what is new in the project's transcripts and stores it; `progress` hears bytes done and all.
@@ -178,7 +199,6 @@ pub(super) async fn follow(
     let stored = project.store.import_cursor(&project.scope, &source).await?;
     let mut cursor: Cursor = stored.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
     let (beginning, all) = transcripts::beginning(path, BEGINNING)?;
-    let digest = |bytes: &[u8]| blake3::hash(bytes).to_hex()[..16].to_owned();
     let read = beginning.len().min(usize::try_from(cursor.at).unwrap_or(usize::MAX));
     if cursor.at > all || cursor.beginning != digest(&beginning[..read]) {
         // Another file, or one that was rewound: what it has in common with the one before is stored already.
@@ -230,21 +250,30 @@ pub(super) async fn follow(
             )
             .await?;
             cursor.at = reader.open_from().unwrap_or(u64::MAX).min(lines.at()).max(cursor.at);
-            let read = beginning.len().min(usize::try_from(cursor.at).unwrap_or(usize::MAX));
-            cursor.beginning = digest(&beginning[..read]);
-            (cursor.session, cursor.worktree) = (about.session, about.worktree);
-            (cursor.branch, cursor.is_subagent) = (about.branch, about.is_subagent);
-            let text = serde_json::to_string(&cursor).expect("a cursor is plain values");
+            cursor.note(&about, &beginning);
+            let text = cursor.to_text();
             project.store.set_import_cursor(&project.scope, &source, &text, engine.now()).await?;
             progress(lines.at() - begins);
         }
         if is_last {
+            // Half a line at the end is no work left: its rest is not written yet.
+            output.bytes_left += if is_over { all.saturating_sub(lines.at()) } else { 0 };
             break;
         }
     }
     output.bytes += lines.at() - begins;
-    output.bytes_left += all.saturating_sub(lines.at());
     count(reader.counts(), output);
+    if reader.open_from().is_some_and(|from| lines.at() - from > WAITED) {
+        // The call was broken off with its session, or the next step would begin where this one did.
+        let about = reader.about().clone();
+        let rest = reader.finish();
+        let origin = &mut described;
+        store(engine, project, place, (client, path), &about, rest, &mut cursor, output, span, origin)
+            .await?;
+        cursor.at = lines.at();
+        cursor.note(&about, &beginning);
+        project.store.set_import_cursor(&project.scope, &source, &cursor.to_text(), engine.now()).await?;
+    }
     Ok(())
 }
 

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::common::counted;
-use super::import_sessions;
 use super::link::Place;
+use super::{import_git, import_sessions};
 use crate::clients::transcripts;
 use crate::clients::{self, Applied, Client, GitPlace, Plan, Removed};
 use crate::engine::{Engine, OpenProject};
@@ -89,6 +89,17 @@ pub fn apply(engine: &Engine, prepared: &Prepared) -> Result<Output> {
     findings.extend(prepared.plan.findings.iter().cloned());
     let found = prepared.plan.found.iter().map(|client| client.name().to_owned()).collect();
     Ok(Output { found, written, findings })
+}
+
+/// Has commits followed from now on, where they are not yet: the newest is imported, and what comes after it will be.
+pub async fn follow_commits(engine: &Engine) -> Result<()> {
+    let Ok(project) = engine.project().await else { return Ok(()) };
+    let is_followed = project.store.import_cursor(&project.scope, import_git::SOURCE).await?.is_some();
+    let Some(repository) = project.repository.as_ref().filter(|_| !is_followed) else { return Ok(()) };
+    if !repository.tips()?.is_empty() {
+        import_git::run(engine, import_git::Args { threads: 1, limit: Some(1) }, |_, _| {}).await?;
+    }
+    project.store.set_import_cursor(&project.scope, import_git::SOURCE, "complete", engine.now()).await
 }
 
 /// Takes back everything that setting up has ever written.

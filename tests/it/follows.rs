@@ -406,3 +406,61 @@ fn what_could_not_be_stored_is_followed_again() {
     writer.execute_batch("ROLLBACK").unwrap();
     assert_eq!(server.search("weld the bracket").len(), 2);
 }
+
+#[test]
+fn a_call_that_was_broken_off_holds_nothing_up() {
+    let (home, repo, mut server) = followed();
+    let talk = Talk::new(&home, SESSION, &repo.path, "main");
+    let call = json!([{"type": "tool_use", "id": "toolu_broken_off_00000001", "name": "Bash", "input": {"command": "sleep"}}]);
+    talk.put(&talk.line("assistant", BEGAN * 1000, call));
+    let filler = "the lathe turns and turns ".repeat(200);
+    for at in 1..80 {
+        talk.says("assistant", at, &format!("turn {at}: {filler}"));
+    }
+    talk.says("user", 90, "what of the zeppelin?");
+    talk.hook(&home, "Stop");
+    assert_eq!(strings(&server.search("zeppelin")[..1], "text"), ["what of the zeppelin?"]);
+    server.end();
+    // What was given up is read on from, not before.
+    let again = home.json(&repo.path, &["import", "claude-code"]);
+    assert_eq!((&again["imported"], &again["bytes"]), (&json!(0), &json!(0)), "{again}");
+}
+
+#[test]
+fn a_session_belongs_to_the_project_it_was_held_in() {
+    let (home, repo, mut server) = followed();
+    let other = home.repo("repo/vendor");
+    other.commit("README.md", "# Other\n", "Begin");
+    let talk = Talk::new(&home, SESSION, &repo.path, "main");
+    talk.says("user", 0, "why does the yardarm creak?");
+    // The agent stands in the other repository when its hook runs.
+    let mut payload: Value = serde_json::from_slice(&talk.payload("Stop")).unwrap();
+    payload["cwd"] = json!(other.path);
+    for _ in 0..50 {
+        feed(home.tiro(&other.path, &["hook", "claude-code"]), payload.to_string().as_bytes());
+        if home.waiting() > 0 {
+            break;
+        }
+    }
+    let mut there = home.serve(&other.path);
+    let found = strings(&there.search("yardarm"), "text");
+    assert!(!found.iter().any(|text| text.contains("yardarm")), "{found:?}");
+    assert_eq!(strings(&server.search("yardarm")[..1], "text"), ["why does the yardarm creak?"]);
+    assert_eq!(home.waiting(), 0);
+}
+
+#[test]
+fn commits_are_followed_from_the_setting_up_on() {
+    for (before, args) in [(false, ["init", "--yes"].as_slice()), (true, &["init", "--yes", "--no-backfill"])]
+    {
+        let home = Home::new();
+        let repo = home.repo("repo");
+        if before {
+            repo.commit("README.md", "# It\n", "Begin with the capstan");
+        }
+        assert!(home.run(&repo.path, args).is_ok, "{args:?}");
+        repo.commit("a.txt", "a\n", "Tighten the halyard");
+        let mut server = home.serve(&repo.path);
+        assert_eq!(server.search("halyard").len(), 1, "{args:?}");
+    }
+}
