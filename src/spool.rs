@@ -116,6 +116,17 @@ impl Spool {
             .count()
     }
 
+    /// Returns why nothing can be left here, or `None` where it can; leaves nothing.
+    pub fn trouble(&self) -> Option<String> {
+        let probe = match self.folder.symlink_metadata() {
+            Err(_) => return None,
+            Ok(_) => fs::read_dir(&self.folder)
+                .map(drop)
+                .and_then(|()| tempfile::tempfile_in(&self.folder).map(drop)),
+        };
+        probe.err().map(|error| format!("`{}` can't be used: {error}", self.folder.display()))
+    }
+
     /// Returns the pointer that was left last.
     pub fn pointer(&self) -> Option<String> {
         read(&self.folder.join("pointer"))
@@ -245,6 +256,17 @@ mod tests {
         fs::write(spool.folder.join("0.json"), "{\"client\":").unwrap();
         assert_eq!(spool.take().len(), 1);
         assert!(!spool.folder.join("0.taken").exists());
+    }
+
+    #[test]
+    fn a_spool_that_cannot_be_used_says_so() {
+        let (data, spool) = spool();
+        assert_eq!(spool.trouble(), None);
+        spool.leave(&reference("a", 1)).unwrap();
+        assert_eq!(spool.trouble(), None);
+        let other = Spool::of(data.path(), Path::new("/other"));
+        fs::write(&other.folder, "a file in its place").unwrap();
+        assert!(other.trouble().unwrap().contains("can't be used"));
     }
 
     #[test]

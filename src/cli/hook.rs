@@ -22,12 +22,16 @@ use crate::spool::{Reference, Spool};
 /// After this long nobody waits any more.
 const PATIENCE: Duration = Duration::from_millis(80);
 
+/// Bytes of a session's id: a longer one is no session's.
+const LONGEST_ID: usize = 200;
+
 /// Bytes of a payload that are read: prompts are part of it.
 const LIMIT: u64 = 16 * 1024 * 1024;
 
 #[derive(clap::Args)]
 pub struct Args {
     /// The program whose hook this is: claude-code, codex, gemini or git-post-commit.
+    #[arg(default_value = "")]
     client: String,
     /// What the program adds.
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
@@ -90,6 +94,9 @@ fn hear(client: &str, named: Option<&Path>) -> Result<Option<String>> {
         _ => event == "SessionStart",
     };
     let is_git = client.starts_with("git");
+    if !is_git && (client.is_empty() || payload.session_id.len() > LONGEST_ID) {
+        return Ok(None);
+    }
     // A sub-agent's transcript is a file of its own.
     let (session, transcript) = match payload.agent_transcript_path {
         Some(path) => (payload.agent_id.unwrap_or_default(), Some(path)),

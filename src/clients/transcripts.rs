@@ -222,18 +222,22 @@ fn open(path: &Path) -> Result<File> {
     File::open(path).context(Kind::Io, failed)
 }
 
-/// Returns the first `length` bytes of the file and its length, by which a file that was replaced is known.
+/// Returns the length of the file, and what stands in it at its beginning and before `at`, up to `length` bytes each: by
+/// these a file that was replaced or rewound is known.
 ///
 /// # Errors
 ///
 /// As [`Lines::open`].
-pub fn beginning(path: &Path, length: u64) -> Result<(Vec<u8>, u64)> {
+pub fn around(path: &Path, at: u64, length: u64) -> Result<(u64, Vec<u8>)> {
     let failed = || format!("cannot read the transcript `{}`", path.display());
-    let file = open(path)?;
+    let mut file = open(path)?;
     let all = file.metadata().context(Kind::Io, failed)?.len();
-    let mut start = Vec::new();
-    file.take(length).read_to_end(&mut start).context(Kind::Io, failed)?;
-    Ok((start, all))
+    let mut bytes = Vec::new();
+    for from in [0, at.saturating_sub(length)] {
+        file.seek(SeekFrom::Start(from)).context(Kind::Io, failed)?;
+        file.by_ref().take(length.min(at)).read_to_end(&mut bytes).context(Kind::Io, failed)?;
+    }
+    Ok((all, bytes))
 }
 
 #[cfg(test)]

@@ -58,7 +58,9 @@ pub async fn follow(
     let began = Instant::now();
     let spool = engine.spool(project);
     // Taken before the commits are read: one made meanwhile is noticed the next time.
+    let redactor = &engine.installation().await?.redactor;
     let stamp = project.repository.as_ref().map(|repository| repository.heads_stamp());
+    let stamp = stamp.map(|stamp| redactor.redact(&stamp).text.into_owned());
     let moved = match &stamp {
         Some(stamp) if !engine.has_seen_refs(stamp) => {
             // Another process may have followed them, or this one before it was started anew.

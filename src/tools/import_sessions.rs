@@ -34,8 +34,8 @@ const UNIQUE: usize = 24;
 /// Bytes that may follow a call before it is no longer waited for.
 const WAITED: u64 = 256 * 1024;
 
-/// By how many of its first bytes a transcript is known again.
-const BEGINNING: u64 = 4096;
+/// By how many bytes at its beginning and before the place reached a transcript is known again.
+const AROUND: u64 = 4096;
 
 /// What `tiro import claude-code|codex|gemini` takes.
 #[derive(Debug)]
@@ -91,8 +91,8 @@ pub struct Output {
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Cursor {
     at: u64,
-    /// Digest of the first bytes, up to `at`.
-    beginning: String,
+    /// Digest of the bytes at the beginning and before `at`.
+    around: String,
     session: Option<String>,
     is_subagent: bool,
     worktree: Option<String>,
@@ -103,18 +103,21 @@ struct Cursor {
     all_kept: usize,
 }
 
-impl Cursor {
-    /// Notes what is known of the session, and by what its file is known again.
-    fn note(&mut self, about: &About, beginning: &[u8]) {
-        let read = beginning.len().min(usize::try_from(self.at).unwrap_or(usize::MAX));
-        self.beginning = digest(&beginning[..read]);
-        (self.session, self.worktree) = (about.session.clone(), about.worktree.clone());
-        (self.branch, self.is_subagent) = (about.branch.clone(), about.is_subagent);
-    }
-
-    fn to_text(&self) -> String {
-        serde_json::to_string(self).expect("a cursor is plain values")
-    }
+/// Stores how far a transcript is read, what is known of its session, and by what its file is known again.
+async fn keep(
+    engine: &Engine,
+    project: &OpenProject,
+    source: &str,
+    path: &Path,
+    cursor: &mut Cursor,
+    about: &About,
+) -> Result<()> {
+    cursor.around = digest(&transcripts::around(path, cursor.at, AROUND)?.1);
+    (cursor.session, cursor.worktree) = (about.session.clone(), about.worktree.clone());
+    (cursor.branch, cursor.is_subagent) = (about.branch.clone(), about.is_subagent);
+    let text = serde_json::to_string(&cursor).expect("a cursor is plain values");
+    let text = engine.installation().await?.redactor.redact(&text).text.into_owned();
+    project.store.set_import_cursor(&project.scope, source, &text, engine.now()).await
 }
 
 fn digest(bytes: &[u8]) -> String {
@@ -140,7 +143,7 @@ pub async fn run(engine: &Engine, args: Args, mut progress: impl FnMut(u64, u64)
         }
         false => {
             for path in args.transcripts {
-                let bytes = transcripts::beginning(&path, 0)?.1;
+                let bytes = transcripts::around(&path, 0, 0)?.0;
                 found.push(transcripts::Found { path: path.canonicalize().unwrap_or(path), bytes });
             }
         }
@@ -195,12 +198,12 @@ pub(super) async fn follow(
 ) -> Result<()> {
     let began = Instant::now();
     output.transcripts += 1;
-    let source = format!("transcript:{}", path.display());
+    let redactor = &engine.installation().await?.redactor;
+    let source = redactor.redact(&format!("transcript:{}", path.display())).text.into_owned();
     let stored = project.store.import_cursor(&project.scope, &source).await?;
     let mut cursor: Cursor = stored.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-    let (beginning, all) = transcripts::beginning(path, BEGINNING)?;
-    let read = beginning.len().min(usize::try_from(cursor.at).unwrap_or(usize::MAX));
-    if cursor.at > all || cursor.beginning != digest(&beginning[..read]) {
+    let (all, around) = transcripts::around(path, cursor.at, AROUND)?;
+    if cursor.at > all || cursor.around != digest(&around) {
         // Another file, or one that was rewound: what it has in common with the one before is stored already.
         cursor = Cursor::default();
     }
@@ -250,9 +253,7 @@ pub(super) async fn follow(
             )
             .await?;
             cursor.at = reader.open_from().unwrap_or(u64::MAX).min(lines.at()).max(cursor.at);
-            cursor.note(&about, &beginning);
-            let text = cursor.to_text();
-            project.store.set_import_cursor(&project.scope, &source, &text, engine.now()).await?;
+            keep(engine, project, &source, path, &mut cursor, &about).await?;
             progress(lines.at() - begins);
         }
         if is_last {
@@ -271,8 +272,7 @@ pub(super) async fn follow(
         store(engine, project, place, (client, path), &about, rest, &mut cursor, output, span, origin)
             .await?;
         cursor.at = lines.at();
-        cursor.note(&about, &beginning);
-        project.store.set_import_cursor(&project.scope, &source, &cursor.to_text(), engine.now()).await?;
+        keep(engine, project, &source, path, &mut cursor, &about).await?;
     }
     Ok(())
 }
@@ -317,7 +317,11 @@ async fn store(
         client: Some(client.word().to_owned()),
         worktree: work_tree.as_ref().map(|root| root.to_string_lossy().into_owned()),
         title: about.title.as_deref().map(|title| installation.redactor.redact(title).text.into_owned()),
-        aliases: about.aliases.clone(),
+        aliases: about
+            .aliases
+            .iter()
+            .map(|alias| installation.redactor.redact(alias).text.into_owned())
+            .collect(),
     };
     let ignored = &engine.config().ignored;
     let mut pauses = engine.spool(project).pauses();
@@ -339,7 +343,7 @@ async fn store(
             cursor.all_kept + size > ALL_KEPT || (is_tool && cursor.tools_kept + size > TOOLS_KEPT);
         let is_paused = pauses.iter().any(|(from, until)| (*from..*until).contains(&time));
         let files: Vec<String> =
-            said.files.iter().filter_map(|file| within(file, said.worktree.as_deref(), place)).collect();
+            said.files.iter().filter_map(|file| place.relative(file, said.worktree.as_deref())).collect();
         if is_beyond || is_paused || ignored.session(session.as_str()) || ignored.any_path(&files) {
             output.left_out += 1;
             continue;
@@ -415,21 +419,6 @@ fn draft(said: Said, session: &SessionId, time: Millis, files: Vec<String>, plac
     draft.branch = said.branch.filter(|branch| branch != "HEAD" && !branch.is_empty());
     draft.files = files;
     draft
-}
-
-/// Returns a file that a call named, relative to the root of the work tree; `None` for one outside.
-fn within(file: &str, directory: Option<&str>, place: &Place) -> Option<String> {
-    let root =
-        directory.and_then(|directory| place.work_tree(directory)).unwrap_or_else(|| place.root.clone());
-    let path = Path::new(file);
-    let path = match directory {
-        Some(directory) if path.is_relative() => Path::new(directory).join(path),
-        _ => path.to_owned(),
-    };
-    let relative = path.strip_prefix(&root).ok()?;
-    let is_plain = relative.components().all(|part| matches!(part, std::path::Component::Normal(_)));
-    let text = relative.to_str()?.replace('\\', "/");
-    (is_plain && !text.is_empty() && !text.contains('\n')).then_some(text)
 }
 
 /// Returns how `client` writes its transcripts.

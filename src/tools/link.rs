@@ -63,6 +63,21 @@ impl Place {
         roots
     }
 
+    /// Returns a file that was named in `directory`, relative to the root of the work tree; `None` for one outside.
+    pub fn relative(&self, file: &str, directory: Option<&str>) -> Option<String> {
+        let root =
+            directory.and_then(|directory| self.work_tree(directory)).unwrap_or_else(|| self.root.clone());
+        let path = Path::new(file);
+        let path = match directory {
+            Some(directory) if path.is_relative() => Path::new(directory).join(path),
+            _ => path.to_owned(),
+        };
+        let relative = path.strip_prefix(&root).ok()?;
+        let is_plain = relative.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+        let text = relative.to_str()?.replace('\\', "/");
+        (is_plain && !text.is_empty() && !text.contains('\n')).then_some(text)
+    }
+
     /// Returns the root of the work tree that `directory` lies in.
     pub fn work_tree(&self, directory: &str) -> Option<PathBuf> {
         let directory = Path::new(directory);

@@ -123,6 +123,10 @@ pub async fn clients(engine: &Engine) -> Vec<Finding> {
 pub fn spool(engine: &Engine, project: &OpenProject) -> Vec<Finding> {
     let spool = engine.spool(project);
     let what = "spool";
+    if let Some(found) = spool.trouble() {
+        let mend = "make it a folder of yours, or remove it: hooks make it anew".into();
+        return vec![Finding { what, ok: false, found, mend: Some(mend) }];
+    }
     let found = match spool.waiting() {
         0 => Finding { what, ok: true, found: "empty".into(), mend: None },
         count => Finding {

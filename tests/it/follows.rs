@@ -408,6 +408,26 @@ fn what_could_not_be_stored_is_followed_again() {
 }
 
 #[test]
+fn a_transcript_that_was_rewound_and_grew_past_its_place_is_read_again() {
+    let (home, repo, mut server) = followed();
+    let talk = Talk::new(&home, SESSION, &repo.path, "main");
+    let filler = "the same words at the beginning ".repeat(200);
+    talk.says("user", 0, &filler);
+    let kept = std::fs::read(&talk.path).unwrap();
+    talk.says("user", 1, "the old ending of it");
+    talk.hook(&home, "Stop");
+    assert!(!server.search("old ending").is_empty());
+    std::fs::write(&talk.path, &kept).unwrap();
+    talk.says("user", 2, &format!("the gudgeon is new. {filler}"));
+    talk.says("user", 3, "the pintle is new too");
+    talk.hook(&home, "Stop");
+    for word in ["gudgeon", "pintle"] {
+        let found = strings(&server.search(word), "text");
+        assert!(found.iter().any(|text| text.contains(word)), "{word}: {found:?}");
+    }
+}
+
+#[test]
 fn a_call_that_was_broken_off_holds_nothing_up() {
     let (home, repo, mut server) = followed();
     let talk = Talk::new(&home, SESSION, &repo.path, "main");
