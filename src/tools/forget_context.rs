@@ -90,8 +90,9 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
             }
         }
         let (store, scope) = latest.map_or(places[0], |(_, store, scope)| (store, scope));
-        let undone = store.undo(scope, operation, now).await;
-        return Ok(output("undone", undone?));
+        let undone = store.undo(scope, operation, now).await?;
+        engine.wrote();
+        return Ok(output("undone", undone));
     }
 
     let (store, scope, selection) = select(engine, places, &args).await?;
@@ -110,6 +111,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         true => ("purged", store.purge(scope, &forgotten.operation, now).await?),
         false => ("forgotten", forgotten),
     };
+    engine.wrote();
     let unknown = unknown(&selection, &forgotten);
     Ok(Output { unknown, ..output(done, forgotten) })
 }

@@ -136,7 +136,9 @@ pub async fn run(
         output.already_stored += remembered.receipt.count(Outcome::Conflict);
         output.forgotten += remembered.receipt.count(Outcome::Forgotten);
         output.pending += remembered.receipt.pending;
-        add(&mut output.redactions, remembered.redactions);
+        for (rule, count) in remembered.redactions {
+            common::add(&mut output.redactions, &rule, count);
+        }
         progress(done, all);
     }
     // What is missing from this clone or can't be read today may be there tomorrow.
@@ -219,15 +221,8 @@ fn draft(commit: CommitDraft) -> Draft {
 }
 
 fn note(flags: &mut Vec<common::Redaction>, commit: &CommitDraft) {
-    add(flags, commit.flags.iter().map(|flag| (flag.as_str().to_owned(), 1)).collect());
-}
-
-fn add(counts: &mut Vec<common::Redaction>, more: Vec<(String, usize)>) {
-    for (rule, count) in more {
-        match counts.iter_mut().find(|each| each.rule == rule) {
-            Some(each) => each.count += count,
-            None => counts.push(common::Redaction { rule, count }),
-        }
+    for flag in &commit.flags {
+        common::add(flags, flag.as_str(), 1);
     }
 }
 

@@ -94,15 +94,15 @@ pub async fn keep_up(engine: &Engine) {
     /// How often to look for what other processes left, in seconds.
     const LOOK: u64 = 5;
     loop {
-        tokio::select! {
-            () = engine.wait_for_writes() => {}
-            () = tokio::time::sleep(Duration::from_secs(LOOK)) => {}
-        }
+        let wrote = tokio::select! {
+            () = engine.wait_for_writes() => true,
+            () = tokio::time::sleep(Duration::from_secs(LOOK)) => false,
+        };
         // A server that nobody asked anything leaves no trace where it was started, unless hooks were set up there.
         if engine.opened_project().is_none() && !has_references(engine) {
             continue;
         }
-        catch_up_idle(engine).await;
+        catch_up_idle(engine, wrote).await;
         let Ok(places) = places(engine).await else { continue };
         for (store, scope) in places {
             while matches!(step(engine, store, scope, 1).await, Ok(done) if done > 0) {}
@@ -118,8 +118,9 @@ fn has_references(engine: &Engine) -> bool {
     matches!(place, Ok(Some(place)) if !Spool::of(&config.data_dir, &place).is_empty())
 }
 
-/// Follows what hooks left and which commits are new, and leaves the pointer for the next session.
-async fn catch_up_idle(engine: &Engine) {
+/// Follows what hooks left and which commits are new, and where this process `wrote` something leaves the pointer for the
+/// next session: to count what is remembered takes a look at every memory.
+async fn catch_up_idle(engine: &Engine, wrote: bool) {
     /// How long at a time: calls come between.
     const STEP: Duration = Duration::from_secs(2);
     let Ok(project) = engine.project().await else { return };
@@ -128,6 +129,9 @@ async fn catch_up_idle(engine: &Engine) {
     }
     if let Err(error) = engine.keep_measurements().await {
         tracing::debug!(%error, "measurements not stored");
+    }
+    if !wrote {
+        return;
     }
     if let Err(error) = catch_up::point(engine, project).await {
         tracing::debug!(%error, "no pointer left");
