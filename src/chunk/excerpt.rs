@@ -1,9 +1,8 @@
 //! How a piece of a memory is shown in an answer: one line that says what it is, then the piece.
 //!
 //! The same bytes are made when the piece is stored, to count their tokens, and when it is found, to show it: so a
-//! search keeps its budget exactly without loading a tokenizer's dictionary, which costs 40 ms and 68 MB. An excerpt
-//! begins with `[` and ends with a line break, and tokens of such pieces add up exactly when they are put one after
-//! the other.
+//! search keeps its budget exactly without loading a tokenizer's dictionary. An excerpt begins with `[` and ends with a
+//! line break, and tokens of such pieces add up exactly when they are put one after the other.
 
 use jiff::Timestamp;
 

@@ -46,9 +46,9 @@ fn a_megabyte_of_one_character_is_counted() {
 #[test]
 fn the_facts_behind_the_bounds_hold() {
     for tokenizer in Tokenizer::ALL {
-        let bpe = &tokenizer.dictionary().bpe;
-        let is_token = |bytes: &[u8]| bpe.count(bytes) == 1;
-        let longest = (0..bpe.num_tokens()).map(|token| bpe.token_len(token as u32)).max();
+        let dictionary = tokenizer.dictionary();
+        let is_token = |bytes: &[u8]| dictionary.count(bytes) == 1;
+        let longest = (0..dictionary.len()).map(|rank| dictionary.token(rank as u32).len()).max();
         assert_eq!(longest, Some(LONGEST_TOKEN));
         assert!((0..=u8::MAX).all(|byte| is_token(&[byte])));
         assert!((1..=bounded::SPACES).all(|n| is_token(" ".repeat(n).as_bytes())));
@@ -58,6 +58,46 @@ fn the_facts_behind_the_bounds_hold() {
         }
         for pair in (0..=u8::MAX).flat_map(|left| (0..=u8::MAX).map(move |right| [left, right])) {
             assert!(!bounded::is_pair(pair[0], pair[1]) || is_token(&pair), "{pair:?}");
+        }
+    }
+}
+
+fn peer(tokenizer: Tokenizer) -> &'static bpe_openai::Tokenizer {
+    match tokenizer {
+        Tokenizer::O200k => bpe_openai::o200k_base(),
+        Tokenizer::Cl100k => bpe_openai::cl100k_base(),
+    }
+}
+
+/// Of a token that merging does not reach tiktoken's own answer would depend on what stands around it.
+#[test]
+fn merging_the_bytes_of_a_token_gives_the_token() {
+    for tokenizer in Tokenizer::ALL {
+        let dictionary = tokenizer.dictionary();
+        let all = 0..dictionary.len() as u32;
+        let unreached = all.filter(|&rank| peer(tokenizer).bpe.count(dictionary.token(rank)) != 1).count();
+        assert_eq!((dictionary.len(), unreached), (peer(tokenizer).bpe.num_tokens(), 0), "{tokenizer:?}");
+    }
+}
+
+/// Long pieces are encoded in windows.
+#[test]
+fn long_pieces_are_counted_as_whole_ones() {
+    let mut state = 7_u64;
+    let mut letters = |alphabet: &[u8], len: usize| -> String {
+        let mut letter = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            char::from(alphabet[(state >> 33) as usize % alphabet.len()])
+        };
+        (0..len).map(|_| letter()).collect()
+    };
+    for alphabet in [&b"abcdefghijklmnopqrstuvwxyz"[..], b"etaoin", b"ab", b"a", b"-=*", b"-"] {
+        for len in [90, 97, 4090, 4097, 12_345, 60_000] {
+            let text = letters(alphabet, len);
+            for tokenizer in Tokenizer::ALL {
+                let ours = tokenizer.count(&text).count;
+                assert_eq!(ours, peer(tokenizer).count(text.as_str()), "{alphabet:?} {len}");
+            }
         }
     }
 }
@@ -94,6 +134,13 @@ proptest! {
             prop_assert!(bounded.low <= count && count <= bounded.high, "{tokenizer:?} {count} {bounded:?}");
         }
         prop_assert_eq!(bounded.count, bounded.high);
+    }
+
+    #[test]
+    fn counts_are_those_of_the_peer(text in hostile_text()) {
+        for tokenizer in Tokenizer::ALL {
+            prop_assert_eq!(tokenizer.count(&text).count, peer(tokenizer).count(text.as_str()), "{:?}", tokenizer);
+        }
     }
 
     #[test]
