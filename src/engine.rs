@@ -3,7 +3,7 @@
 //! Nothing is opened before it is needed: a server answers its first requests without a store, and without a model
 //! until the first search. What fails to open is tried again by the next call.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -54,6 +54,18 @@ pub struct OpenProject {
     pub store: Store,
     /// All its sessions.
     pub scope: Scope,
+}
+
+/// A project as it stands: nothing was registered or made for it.
+pub struct SeenProject {
+    /// Its name.
+    pub name: String,
+    /// The root of the work tree, or the directory.
+    pub root: PathBuf,
+    /// Its repository, where it is one.
+    pub repository: Option<Arc<Repository>>,
+    /// It, where something is kept of it already.
+    pub open: Option<OpenProject>,
 }
 
 /// The embedder, or why there is none.
@@ -113,6 +125,36 @@ impl Engine {
             .await
     }
 
+    /// Opens what all projects share where it is there already; nothing is made.
+    pub async fn existing_installation(&self) -> Result<Option<&Installation>> {
+        match self.config.data_dir.join("owner.db").symlink_metadata() {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            _ => self.installation().await.map(Some),
+        }
+    }
+
+    /// Looks at the project the process was started for; nothing is registered or made.
+    ///
+    /// Errors as [`Engine::project`] does.
+    pub async fn look(&self) -> Result<SeenProject> {
+        let directory = project::directory(&self.config)?;
+        let registry = self.existing_installation().await?.map(|installation| &installation.registry);
+        let seen = project::look(&directory, self.config.home.as_deref(), registry).await?;
+        let repository = seen.repository.map(Arc::new);
+        let known = seen.known.map(|(id, folder)| (id, self.store_path(&folder)));
+        let open = match known.filter(|(_, path)| path.symlink_metadata().is_ok()) {
+            None => None,
+            Some((id, path)) => Some(OpenProject {
+                name: seen.name.clone(),
+                root: seen.root.clone(),
+                repository: repository.clone(),
+                store: Store::open(&path, Flavour::Project, id.clone())?,
+                scope: Scope::project(self.config.owner.clone(), id),
+            }),
+        };
+        Ok(SeenProject { name: seen.name, root: seen.root, repository, open })
+    }
+
     /// Opens the project the process was started for, the first time it is asked for.
     ///
     /// Errors with [`Kind::NoProject`] where there is none, naming the way out.
@@ -145,8 +187,12 @@ impl Engine {
 
     /// Returns what hooks left for the project.
     pub fn spool(&self, project: &OpenProject) -> Spool {
-        let place =
-            project.repository.as_ref().map_or_else(|| project.root.clone(), |each| each.common_dir());
+        self.spool_of(&project.root, project.repository.as_deref())
+    }
+
+    /// Returns what hooks left for the project of a repository, or of a directory that is none.
+    pub fn spool_of(&self, root: &Path, repository: Option<&Repository>) -> Spool {
+        let place = repository.map_or_else(|| root.to_owned(), Repository::common_dir);
         Spool::of(&self.config.data_dir, &place)
     }
 

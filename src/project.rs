@@ -59,6 +59,40 @@ pub fn place(directory: &Path, home: Option<&Path>) -> Result<Option<PathBuf>> {
     Ok(is_project.then(|| repository.map_or(directory, |repository| repository.common_dir())))
 }
 
+/// A project as it stands, whether it was registered or not.
+pub struct Seen {
+    /// Its name: that of its directory when it was first seen.
+    pub name: String,
+    /// The root of the work tree that the call came from, or the directory.
+    pub root: PathBuf,
+    /// Its repository, where it is one.
+    pub repository: Option<Repository>,
+    /// Its id and the folder of its store, where it was registered.
+    pub known: Option<(ProjectId, String)>,
+}
+
+/// Looks which project `directory` is and changes nothing; without a registry none was registered.
+///
+/// Errors with [`Kind::NoProject`] for `/` and the home directory.
+pub async fn look(directory: &Path, home: Option<&Path>, registry: Option<&Registry>) -> Result<Seen> {
+    let (repository, root, place) = around(directory, home)?;
+    let place_name = place.to_string_lossy();
+    let kept = if repository.is_some() { identity::read(&place)? } else { None };
+    let mut row = None;
+    if let Some(registry) = registry {
+        row = match kept.and_then(|text| ProjectId::parse(&text)) {
+            Some(id) if is_copy(&id, &place_name, registry).await? => None,
+            Some(id) => match registry.by_id(&id).await? {
+                None => registry.strays().await?.into_iter().find(|row| row.id == id),
+                known => known,
+            },
+            None => registry.by_place(&place_name).await?,
+        };
+    }
+    let name = row.as_ref().map_or_else(|| name_of(&root), |row| row.name.clone());
+    Ok(Seen { name, root, repository, known: row.map(|row| (row.id, row.folder)) })
+}
+
 /// Finds the project of `directory` and registers it, `fresh` being the id it gets where it has none.
 ///
 /// Errors with [`Kind::NoProject`] for `/` and the home directory.
@@ -69,14 +103,7 @@ pub async fn find(
     fresh: ProjectId,
     now: Millis,
 ) -> Result<Project> {
-    let repository = Repository::discover(directory)?;
-    let work_dir = repository.as_ref().and_then(Repository::work_dir);
-    let root = match &repository {
-        Some(repository) => work_dir.clone().unwrap_or_else(|| repository.common_dir()),
-        None => directory.to_owned(),
-    };
-    refuse_everything(&root, home)?;
-    let place = repository.as_ref().map_or_else(|| root.clone(), Repository::common_dir);
+    let (repository, root, place) = around(directory, home)?;
     let place_name = place.to_string_lossy().into_owned();
     let fresh_id = fresh.clone();
     let (id, original) = match &repository {
@@ -111,6 +138,18 @@ pub async fn find(
     Ok(Project { id, name, root, folder, repository })
 }
 
+/// Returns the repository that `directory` lies in, the root of the project, and the place it is known by.
+fn around(directory: &Path, home: Option<&Path>) -> Result<(Option<Repository>, PathBuf, PathBuf)> {
+    let repository = Repository::discover(directory)?;
+    let root = match &repository {
+        Some(repository) => repository.work_dir().unwrap_or_else(|| repository.common_dir()),
+        None => directory.to_owned(),
+    };
+    refuse_everything(&root, home)?;
+    let place = repository.as_ref().map_or_else(|| root.clone(), Repository::common_dir);
+    Ok((repository, root, place))
+}
+
 /// Returns the id kept in the repository, giving it one where it has none or only a copy of another's.
 ///
 /// A repository that can't be written is known by its place, like a directory. Beside the id stands the other's, where
@@ -126,13 +165,7 @@ async fn repository_id(
     let written = match kept {
         None => identity::write(common_dir, fresh.as_str())?,
         Some(id) => {
-            let known = registry.by_id(&id).await?;
-            let original = known.and_then(|row| row.places.into_iter().find(|known| *known != *place));
-            let is_copy = original.is_some_and(|original| {
-                let holds = identity::read(Path::new(&original)).ok().flatten();
-                holds.is_some_and(|text| ProjectId::parse(&text).as_ref() == Some(&id))
-            });
-            if !is_copy || registry.by_place(&place).await?.is_some_and(|row| row.id == id) {
+            if !is_copy(&id, &place, registry).await? {
                 return Ok((id, None));
             }
             copied = Some(id);
@@ -147,6 +180,14 @@ async fn repository_id(
         Written::ReadOnly(_) => registry.by_place(&place).await?.map_or(fresh, |row| row.id),
     };
     Ok((id, copied))
+}
+
+/// Whether the repository at `place` has `id` only because it was copied from one that still stands.
+async fn is_copy(id: &ProjectId, place: &str, registry: &Registry) -> Result<bool> {
+    let known = registry.by_id(id).await?;
+    let original = known.and_then(|row| row.places.into_iter().find(|known| *known != *place));
+    let stands = original.is_some_and(|original| is_kept(Path::new(&original), id));
+    Ok(stands && registry.by_place(place).await?.is_none_or(|row| row.id != *id))
 }
 
 /// Whether the repository at `place` keeps `id` itself, so that every process reads the same.

@@ -28,7 +28,7 @@ pub struct Args {
 /// Shows, asks, writes, and imports the past.
 pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     if args.remove {
-        return remove(engine, out);
+        return remove(engine, out).await;
     }
     let prepared = init::prepare(engine).await?;
     prepared.something()?;
@@ -49,13 +49,20 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     Ok(code)
 }
 
-fn remove(engine: &Engine, out: Out) -> Result<ExitCode> {
-    let removed = init::remove(engine)?;
+async fn remove(engine: &Engine, out: Out) -> Result<ExitCode> {
+    let removed = init::remove(engine).await?;
     let mut text = format!(
         "Restored {}, took our entries out of {}. What is remembered stays.",
         counted(removed.restored.len(), "file", "files"),
         counted(removed.edited.len(), "file that was changed since", "files that were changed since"),
     );
+    if !removed.swept.is_empty() {
+        let files = counted(removed.swept.len(), "file", "files");
+        text += &format!("\nTook what is ours beyond doubt out of {files} that nothing was recorded of.");
+    }
+    for note in &removed.notes {
+        text += &format!("\n{note}");
+    }
     for finding in &removed.findings {
         text += &format!("\nLeft alone: {}: {}; {}", finding.path.display(), finding.found, finding.mend);
     }

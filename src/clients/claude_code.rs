@@ -3,10 +3,23 @@
 //! A directory there that has a `plugin.json` is loaded as the plugin `tiro@skills-dir` from the next session on, with
 //! its server and hooks. So no settings are edited and nothing is registered; who removes the directory has removed
 //! Tiro. A marketplace would take two entries in `settings.json` and files that Claude Code writes about it, and gains
-//! nothing here. Timeouts of tools are left alone: the default is half an hour.
+//! nothing here. Timeouts of tools are left alone: the default is half an hour. What somebody adds to the files of the
+//! plugin is theirs, and keeps it a plugin when ours goes.
 
-use super::edit::{json, object, pretty};
-use super::{Client, Plan, Setup};
+use std::path::Path;
+
+use super::edit::{Entries, Hook, Member, Ours, When, insert, json, object, pretty, value};
+use super::{Client, Plan, Setup, cut, file};
+use crate::error::Result;
+
+/// How our entries are found again.
+const OURS: Ours = Ours { members: &[&["mcpServers", "tiro"]], command: " hook claude-code" };
+
+/// The files of the plugin, the one last that makes it a plugin.
+pub const FILES: [&str; 3] = [SERVERS, HOOKS, PLUGIN];
+const SERVERS: &str = ".mcp.json";
+const HOOKS: &str = "hooks/hooks.json";
+const PLUGIN: &str = ".claude-plugin/plugin.json";
 
 /// How long a hook may take, in seconds. Ours take a tenth of one.
 const HOOK_TIMEOUT: u32 = 5;
@@ -17,39 +30,64 @@ const EVENTS: &[&str] = &["SessionStart", "Stop", "SubagentStop", "PreCompact", 
 /// Adds what Claude Code needs to `plan`.
 pub fn plan(setup: &Setup<'_>, plan: &mut Plan) {
     let directory = setup.places.claude_code.join("skills/tiro");
-    for (file, reason, text) in plugin(setup) {
-        plan.edit(setup, (Client::ClaudeCode, &directory.join(file), reason), 0o644, |_| Ok(text));
-    }
-}
-
-/// Returns the files of the plugin, the one last that makes it a plugin.
-fn plugin(setup: &Setup<'_>) -> [(&'static str, &'static str, String); 3] {
-    let servers = json!({
-        "mcpServers": { "tiro": { "command": (setup.binary), "args": ["serve", "--toolsets", (setup.toolsets)] } },
-    });
     // With `args` the command is run as it is, without a shell.
     let hook = json!([{
-        "hooks": [{
-            "type": "command",
-            "command": (setup.binary),
-            "args": ["hook", "claude-code"],
-            "timeout": HOOK_TIMEOUT,
-        }],
+        "type": "command",
+        "command": (setup.binary),
+        "args": ["hook", "claude-code"],
+        "timeout": HOOK_TIMEOUT,
     }]);
-    let hooks = object(EVENTS.iter().map(|event| (*event, hook.clone())));
+    let group = object([("hooks", hook)]);
+    let hook = |event| Hook { event, command: setup.binary.to_owned(), group: group.clone() };
+    let member = |key, value| Member::new(&["mcpServers", "tiro", key], value, When::Always);
+    let servers = Entries {
+        members: vec![
+            member("command", setup.binary.into()),
+            member("args", json!(["serve", "--toolsets", (setup.toolsets)])),
+        ],
+        hooks: Vec::new(),
+    };
+    let hooks = Entries { members: Vec::new(), hooks: EVENTS.iter().copied().map(hook).collect() };
     let plugin = json!({
         "name": "tiro",
         "version": (env!("CARGO_PKG_VERSION")),
         "description": "Searchable memory of conversations and commits",
         "author": { "name": "Tiro" },
     });
-    [
-        (".mcp.json", "the MCP server `tiro`", pretty(servers)),
-        (
-            "hooks/hooks.json",
-            "hooks that note where conversations are kept",
-            pretty(object([("hooks", hooks)])),
-        ),
-        (".claude-plugin/plugin.json", "makes a plugin of the two", pretty(plugin)),
-    ]
+    for (name, reason, entries) in [
+        (SERVERS, "the MCP server `tiro`", Some(servers)),
+        (HOOKS, "hooks that note where conversations are kept", Some(hooks)),
+        (PLUGIN, "makes a plugin of the two", None),
+    ] {
+        plan.edit(setup, (Client::ClaudeCode, &directory.join(name), reason), 0o644, |text| match &entries {
+            Some(entries) => insert(text.unwrap_or_default(), entries, &OURS),
+            None => Ok(pretty(plugin.clone())),
+        });
+    }
+}
+
+/// Returns `text` without what is ours; empty where that is all.
+pub fn without(path: &Path, text: &str, before: Option<&str>) -> Result<String> {
+    if !path.ends_with(PLUGIN) {
+        return cut::remove(text, before, &OURS);
+    }
+    let is_ours = value(text)?["author"]["name"] == "Tiro";
+    Ok(if is_ours { before.unwrap_or_default() } else { text }.to_owned())
+}
+
+/// Returns whether `path` makes a plugin of what somebody added to the others of its files.
+pub fn is_needed(path: &Path) -> bool {
+    let directory = path.ancestors().nth(2).filter(|_| path.ends_with(PLUGIN));
+    let is_theirs = |path: &Path| {
+        let Some(now) = file::look(path).ok().and_then(|place| place.now) else { return false };
+        let left = std::str::from_utf8(&now.bytes.0).map(|text| cut::remove(text, None, &OURS));
+        // What can't be read may be anything.
+        !matches!(left, Ok(Ok(left)) if matches!(left.trim(), "" | "{}"))
+    };
+    directory.is_some_and(|directory| [SERVERS, HOOKS].iter().any(|name| is_theirs(&directory.join(name))))
+}
+
+/// Returns what to say of a file that is needed.
+pub fn needed(path: &Path) -> String {
+    format!("`{}` stays: it makes a plugin of what somebody added to the files beside it.", path.display())
 }

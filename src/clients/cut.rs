@@ -63,7 +63,13 @@ fn find(text: &str, path: &[&str]) -> Option<Place> {
 
 /// Returns the event of the first hook of ours and where it is: its group, if that has no other.
 fn first_hook(text: &str, ours: &Ours) -> Option<(String, Range<usize>)> {
-    let command = |hook: &Value<'_>| Some(hook.as_object()?.get_string("command")?.value.to_string());
+    let command = |hook: &Value<'_>| {
+        let hook = hook.as_object()?;
+        let arguments = hook.get_array("args").into_iter().flat_map(|arguments| &arguments.elements);
+        let arguments = arguments.filter_map(|each| Some(each.as_string_lit()?.value.to_string()));
+        let words = std::iter::once(hook.get_string("command")?.value.to_string()).chain(arguments);
+        Some(words.collect::<Vec<_>>().join(" "))
+    };
     object(text, |object| {
         for event in &object.get_object("hooks")?.properties {
             for group in event.value.as_array().iter().flat_map(|groups| &groups.elements) {

@@ -39,10 +39,10 @@ pub enum When {
     Absent,
 }
 
-/// A group of the array `hooks.<event>`, as Claude Code and Gemini CLI have them.
+/// A group of the array `hooks.<event>`, as all three clients have them.
 pub struct Hook {
     pub event: &'static str,
-    /// The command of the only hook in `group`.
+    /// The command of the only hook in `group`, without its arguments.
     pub command: String,
     pub group: CstInputValue,
 }
@@ -51,7 +51,7 @@ pub struct Hook {
 pub struct Ours {
     /// Members, by their keys.
     pub members: &'static [&'static [&'static str]],
-    /// How the command of a hook of ours ends, whichever binary it names.
+    /// How the line that a hook of ours runs ends, whichever binary it names.
     pub command: &'static str,
 }
 
@@ -102,9 +102,9 @@ pub fn insert(text: &str, entries: &Entries, ours: &Ours) -> Result<String> {
         for command in commands {
             command.set_value(CstInputValue::String(hook.command.clone()));
         }
-        for command in expected.as_array_mut().into_iter().flatten().flat_map(commands_of) {
-            if command.as_str().is_some_and(|command| is_ours(command, ours)) {
-                *command = Value::String(hook.command.clone());
+        for each in expected.as_array_mut().into_iter().flatten().flat_map(hooks_of) {
+            if line_of(each).is_some_and(|line| is_ours(&line, ours)) {
+                each["command"] = Value::String(hook.command.clone());
             }
         }
     }
@@ -209,16 +209,23 @@ fn commands(groups: &[CstNode], ours: &Ours) -> Vec<jsonc_parser::cst::CstObject
         .collect()
 }
 
+/// Returns the line that a hook runs: its command, and the arguments where they stand apart.
 fn command(hook: &CstNode) -> Option<String> {
-    hook.as_object()?.get("command")?.value()?.as_string_lit()?.decoded_value().ok()
+    line_of(&value(&hook.to_string()).ok()?)
 }
 
-fn commands_of(group: &mut Value) -> impl Iterator<Item = &mut Value> {
-    let hooks = group.get_mut("hooks").and_then(Value::as_array_mut);
-    hooks.into_iter().flatten().filter_map(|hook| hook.get_mut("command"))
+fn line_of(hook: &Value) -> Option<String> {
+    let arguments =
+        hook.get("args").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
+    let words: Vec<&str> = std::iter::once(hook.get("command")?.as_str()?).chain(arguments).collect();
+    Some(words.join(" "))
 }
 
-/// Returns whether the command of a hook is one of ours.
+fn hooks_of(group: &mut Value) -> impl Iterator<Item = &mut Value> {
+    group.get_mut("hooks").and_then(Value::as_array_mut).into_iter().flatten()
+}
+
+/// Returns whether the line that a hook runs is one of ours.
 pub fn is_ours(command: &str, ours: &Ours) -> bool {
     // Other programs have hooks too: what runs must be this one.
     let program =

@@ -1,11 +1,11 @@
 //! Git's post-commit hook: a nudge that there is something to import.
 //!
 //! A shell script gets a marked block right behind its first line, since scripts of other tools end in `exit` or
-//! `exec`; the block leaves stdin and the exit code to them. What is no shell script, or would not be run by git, is
-//! kept beside under its own name, by which some tools know what they are to do, and ours hands over to it. Hooks
-//! that other repositories share, or that everybody gets with the repository, are not ours to change.
+//! `exec`; the block leaves stdin and the exit code to them, and waits for nothing. A hook that something else runs or
+//! reads would not be itself with our lines in it, nor from another place: it may look at its path, its name or what
+//! lies beside it. It is left alone, for it is not missed: the next call notices commits without a nudge. Hooks that
+//! other repositories share, or that everybody gets with the repository, are not ours to change.
 
-use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -15,25 +15,25 @@ use crate::error::{Error, Result};
 
 const NAME: &str = "post-commit";
 
-/// The directory of hooks that ours hand over to.
-const KEPT: &str = "tiro-kept";
-
 const BEGIN: &str = "# >>> tiro: `tiro init --remove` takes this out";
 const END: &str = "# <<< tiro";
 
 /// What runs a hook that is a shell script.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "ash", "ksh", "mksh", "zsh"];
 
+/// How a script has another program read it.
+const READERS: &[&str] = &["exec", "tail"];
+
 /// Adds what git needs to `plan`.
 pub fn plan(setup: &Setup<'_>, project: &GitPlace, plan: &mut Plan) {
     let path = project.hooks.join(NAME);
-    match changes(setup, project, &path) {
-        Ok(changes) => plan.changes.extend(changes),
+    match change(setup, project, &path) {
+        Ok(change) => plan.changes.extend(change),
         Err(error) => plan.findings.push(Finding::new(Client::Git, &path, &error)),
     }
 }
 
-fn changes(setup: &Setup<'_>, project: &GitPlace, path: &Path) -> Result<Vec<Change>> {
+fn change(setup: &Setup<'_>, project: &GitPlace, path: &Path) -> Result<Option<Change>> {
     let by_hand = |found: &str| {
         Error::bad_input(found)
             .hint(format!("add this to it yourself, behind its first line: {}", line(setup)))
@@ -46,32 +46,35 @@ fn changes(setup: &Setup<'_>, project: &GitPlace, path: &Path) -> Result<Vec<Cha
     }
     let is_link = path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
     let place = file::look(path)?;
-    let reason = "tells Tiro that there is a commit to remember; your hook runs as before";
-    let change = |path: PathBuf, before, after| Change {
-        client: Client::Git,
-        path,
-        before,
-        after,
-        reason: reason.to_owned(),
-    };
+    let reason = "tells Tiro that there is a commit to remember; your hook runs as before".to_owned();
+    let change =
+        |before, after| Some(Change { client: Client::Git, path: path.to_owned(), before, after, reason });
     let Some(now) = place.now else {
-        let script = format!("#!/bin/sh\n{}", block(setup));
-        return Ok(vec![change(path.to_owned(), None, executable(script))]);
+        return Ok(change(None, executable(format!("#!/bin/sh\n{}", block(setup)))));
     };
     let text = std::str::from_utf8(&now.bytes.0).ok().filter(|text| is_shell_script(text));
-    let after = match text {
-        Some(text) if is_executable(&now) => {
-            let text = with_block(text, &block(setup))?;
-            State { bytes: Bytes(text.into_bytes()), mode: now.mode }
-        }
-        Some(text) if text.contains(BEGIN) => {
-            return Err(Error::bad_input("it holds our lines but is not executable, so git ignores it")
-                .hint(format!("chmod +x {}", quoted(&path.display().to_string()))));
-        }
-        _ => executable(format!("#!/bin/sh\n{}{HAND_OVER}", block(setup))),
+    let Some(text) = text.filter(|text| !is_read_by_another(text)) else {
+        let called = call(setup);
+        return Err(Error::bad_input(
+            "it is no plain shell script, and might not work with our lines in it or from another place",
+        )
+        .hint(format!(
+            "nothing has to be done: the next call notices commits without it; to tell of them at once let it run {called}"
+        )));
     };
+    if !is_executable(&now) {
+        let found = match text.contains(BEGIN) {
+            true => "it holds our lines but is not executable, so git ignores it",
+            false => "it is not executable, so git ignores it, and our lines would do nothing in it",
+        };
+        return Err(Error::bad_input(found).hint(format!(
+            "chmod +x {}, or remove it, then run `tiro init` again",
+            quoted(&path.display().to_string())
+        )));
+    }
+    let after = State { bytes: Bytes(with_block(text, &block(setup))?.into_bytes()), mode: now.mode };
     if after == now {
-        return Ok(Vec::new());
+        return Ok(None);
     }
     if project.is_tracked {
         return Err(by_hand("the hook is part of the repository: everybody would get what is written there"));
@@ -82,34 +85,15 @@ fn changes(setup: &Setup<'_>, project: &GitPlace, path: &Path) -> Result<Vec<Cha
             place.target.display()
         )));
     }
-    if text.is_some_and(|text| text.contains("\r\n")) && is_executable(&now) {
+    if text.contains("\r\n") {
         return Err(by_hand("its lines end as on Windows, which shells take for part of a command"));
     }
     file::check(path, &file::Place { target: path.to_owned(), now: Some(now.clone()) }, &project.common)?;
-    let mut changes = Vec::new();
-    if text.is_none() || !is_executable(&now) {
-        let kept = project.hooks.join(KEPT).join(NAME);
-        if let Some(other) = file::look(&kept)?.now.filter(|other| *other != now) {
-            return Err(Error::bad_input(format!(
-                "`{}` keeps another hook of {} bytes already",
-                kept.display(),
-                other.bytes.0.len()
-            ))
-            .hint("move one of the two away, then run `tiro init` again"));
-        }
-        if file::look(&kept)?.now.is_none() {
-            changes.push(change(kept, None, now.clone()));
-        }
-    }
-    changes.push(change(path.to_owned(), Some(now), after));
-    Ok(changes)
+    Ok(change(Some(now), after))
 }
 
-/// Returns `text` without our lines, or `None` for what we kept or wrote whole.
-pub fn without(path: &Path, text: &str) -> Result<Option<String>> {
-    if is_kept(path) {
-        return Ok(None);
-    }
+/// Returns `text` without our lines, or `None` for what we wrote whole.
+pub fn without(text: &str) -> Result<Option<String>> {
     let left = match find_block(text)? {
         Some(range) => format!("{}{}", &text[..range.start], &text[range.end..]),
         None => text.to_owned(),
@@ -118,39 +102,59 @@ pub fn without(path: &Path, text: &str) -> Result<Option<String>> {
     Ok((!is_empty).then_some(left))
 }
 
-/// Returns the hook that `hook`, which is at `path`, hands over to: it may have been changed since it was kept, and is
-/// what comes back.
-pub fn kept(path: &Path, hook: &State) -> Option<State> {
-    let is_ours = String::from_utf8_lossy(&hook.bytes.0).contains(HAND_OVER);
-    if is_ours { file::look(&path.parent()?.join(KEPT).join(NAME)).ok()?.now } else { None }
+/// Returns the hook of a repository in which something of ours may stand: not what everybody gets, nor what lies
+/// elsewhere.
+pub fn own(project: &GitPlace) -> Option<PathBuf> {
+    let path = project.hooks.join(NAME);
+    let owned = [Some(&project.common), project.work_tree.as_ref()];
+    let is_own = !project.is_tracked && owned.into_iter().flatten().any(|dir| is_beneath(&path, dir));
+    (is_own && holds_ours(&path)).then_some(path)
 }
 
-/// Returns whether `kept`, at `path`, is a hook that we keep and that did not come back: the one in its place still
-/// hands over to it, or is another.
-pub fn is_needed(path: &Path, kept: &State) -> bool {
-    let hook = || file::look(&path.parent()?.parent()?.join(NAME)).ok()?.now;
-    is_kept(path) && hook().is_none_or(|hook| hook.bytes != kept.bytes)
+/// Returns where the hook is now that was written at `path`, or `None` where its repository is not there any more and
+/// none of `repositories` was it.
+pub fn whereabouts(path: &Path, repositories: &[GitPlace]) -> Option<PathBuf> {
+    if holds_ours(path) {
+        return Some(path.to_owned());
+    }
+    let moved = repositories.iter().find_map(|repository| {
+        let beneath = |old: &Path, new: &Path| Some(new.join(path.strip_prefix(old).ok()?));
+        let places = repository.formerly.iter().flat_map(|common| {
+            let root = common.parent().filter(|_| common.ends_with(".git"));
+            let work_tree = root.zip(repository.work_tree.as_deref());
+            [beneath(common, &repository.common), work_tree.and_then(|(old, new)| beneath(old, new))]
+        });
+        places.flatten().find(|place| holds_ours(place))
+    });
+    // The directory of hooks, the git directory or the one above it.
+    let stands = || {
+        path.ancestors().skip(1).take(3).any(|dir| {
+            dir.join(".git").exists() || (dir.join("HEAD").exists() && dir.join("objects").exists())
+        })
+    };
+    moved.or_else(|| stands().then(|| path.to_owned()))
 }
 
-fn is_kept(path: &Path) -> bool {
-    path.parent().and_then(Path::file_name) == Some(OsStr::new(KEPT))
+fn holds_ours(path: &Path) -> bool {
+    let now = file::look(path).ok().and_then(|place| place.now);
+    now.is_some_and(|now| String::from_utf8_lossy(&now.bytes.0).contains(BEGIN))
 }
-
-/// Hands over to the kept hook as git would have called it: not at all, if it is not executable.
-const HAND_OVER: &str = "kept=\"$(dirname \"$0\")/tiro-kept/post-commit\"\n\
-     [ -x \"$kept\" ] || exit 0\n\
-     exec \"$kept\" \"$@\"\n";
 
 fn block(setup: &Setup<'_>) -> String {
     format!("{BEGIN}\n{}\n{END}\n", line(setup))
 }
 
-/// Returns the line that calls us: not in CI, without the script's stdin, with nothing to say and no exit code.
+/// Returns the line that calls us: not in CI, with nothing to say, no exit code, and nothing of the script's in its
+/// hands. Nobody waits for it, whatever became of the program.
 fn line(setup: &Setup<'_>) -> String {
     let binary = quoted(setup.binary);
-    format!(
-        "[ -z \"${{CI-}}\" ] && [ -x {binary} ] && {binary} hook git-post-commit </dev/null >/dev/null 2>&1 || :"
-    )
+    format!("[ -z \"${{CI-}}\" ] && [ -x {binary} ] && ({} &) || :", call(setup))
+}
+
+/// Returns the command that calls us, without the descriptors that a shell can name.
+fn call(setup: &Setup<'_>) -> String {
+    let others: String = (3..=9).map(|number| format!(" {number}>&-")).collect();
+    format!("{} hook git-post-commit </dev/null >/dev/null 2>&1{others}", quoted(setup.binary))
 }
 
 /// Returns `text` with `block` in the place of an older one, else behind the first line if that names the shell.
@@ -192,6 +196,13 @@ fn is_shell_script(text: &str) -> bool {
         program => program,
     };
     program.is_some_and(|program| SHELLS.contains(&program.as_str()))
+}
+
+/// Returns whether a shell script hands itself to another program, which would read our lines too: one that is Python
+/// behind its first lines, or carries an archive.
+fn is_read_by_another(text: &str) -> bool {
+    let reads = |line: &str| line.contains("$0") && READERS.iter().any(|reader| line.contains(reader));
+    text.lines().any(|line| reads(line) && !line.contains("dirname"))
 }
 
 fn executable(text: String) -> State {

@@ -1,7 +1,8 @@
 //! The clients that Tiro is set up in, and the git hook: finding them and editing their configuration.
 //!
 //! Three steps, so that nothing is written that was not shown: [`plan`] looks and returns what would change,
-//! [`apply`] writes it and keeps a record of what was there, [`remove`] puts that back. What a client wants is in its
+//! [`apply`] writes it and keeps a record of what was there, [`remove`] puts that back, and takes out what is ours
+//! beyond doubt where nothing was recorded. What a client wants is in its
 //! file; what is common to them (looking, replacing, recording, editing JSON) is beside.
 //!
 //! A configuration that cannot be edited without losing something is left alone and reported as a [`Finding`]. It is
@@ -14,6 +15,7 @@ mod edit;
 mod file;
 mod gemini;
 mod git_hook;
+mod leftover;
 mod record;
 #[cfg(test)]
 mod tests;
@@ -26,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, Result};
 use file::State;
 
-pub use record::{Applied, Removed, apply, remove};
+pub use record::{Applied, Removed, apply, lost};
 
 /// Something that is told to use Tiro.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -66,6 +68,8 @@ pub struct GitPlace {
     pub work_tree: Option<PathBuf>,
     /// Whether the hook is part of the repository: everybody would get what is written there.
     pub is_tracked: bool,
+    /// Where its git directory was seen before.
+    pub formerly: Vec<PathBuf>,
 }
 
 /// What would be done, and what cannot be.
@@ -146,6 +150,19 @@ pub fn plan(places: &Places, binary: &Path, toolsets: &str, project: Option<&Git
         git_hook::plan(&setup, project, &mut plan);
     }
     Ok(plan)
+}
+
+/// Takes back what is recorded in `dir`, and what is ours beyond doubt where nothing is; `repositories` are those that
+/// are known, wherever they were before.
+///
+/// # Errors
+///
+/// [`crate::error::Kind::Io`] if the record cannot be read or kept, [`crate::error::Kind::Busy`] if somebody else is
+/// at it.
+pub fn remove(dir: &Path, places: Option<&Places>, repositories: &[GitPlace]) -> Result<Removed> {
+    let mut removed = record::remove(dir, repositories)?;
+    leftover::remove(places, repositories, &mut removed);
+    Ok(removed)
 }
 
 impl Plan {
@@ -270,11 +287,10 @@ impl Finding {
 /// Knows the files of all clients, since what was recorded may be older than what is planned now.
 fn without(client: Client, path: &Path, text: &str, before: Option<&str>) -> Result<Option<String>> {
     match client {
-        // The plugin is ours as a whole.
-        Client::ClaudeCode => Ok(None),
+        Client::ClaudeCode => claude_code::without(path, text, before).map(Some),
         Client::Codex => codex::without(path, text, before).map(Some),
         Client::Gemini => cut::remove(text, before, &gemini::OURS).map(Some),
-        Client::Git => git_hook::without(path, text),
+        Client::Git => git_hook::without(text),
     }
     .map(|left| {
         let is_empty = |text: &String| matches!(text.trim(), "" | "{}");

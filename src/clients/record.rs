@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::file::{self, Bytes, State};
-use super::{Change, Client, Finding, git_hook, without};
+use super::{Change, Client, Finding, GitPlace, claude_code, git_hook, without};
 use crate::error::{Context, Error, Kind, Result};
 
 const FILE: &str = "changes.json";
@@ -37,8 +37,15 @@ pub struct Removed {
     pub restored: Vec<PathBuf>,
     /// Files that somebody changed since: only our entries are gone.
     pub edited: Vec<PathBuf>,
+    /// Files that nothing was recorded of: what is ours beyond doubt is gone.
+    pub swept: Vec<PathBuf>,
     /// Files that were left as they are; what they need is still recorded.
     pub findings: Vec<Finding>,
+    /// What stays on purpose, and what could not be known, in words.
+    pub notes: Vec<String>,
+    /// Every file that was recorded, where it is now.
+    #[serde(skip)]
+    pub(super) recorded: Vec<PathBuf>,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -94,18 +101,26 @@ pub fn apply(changes: &[Change], dir: &Path) -> Result<Applied> {
 /// # Errors
 ///
 /// [`Kind::Io`] if the record cannot be read or kept. [`Kind::Busy`] if somebody else is at it.
-pub fn remove(dir: &Path) -> Result<Removed> {
+pub(super) fn remove(dir: &Path, repositories: &[GitPlace]) -> Result<Removed> {
     let mut removed = Removed::default();
     if !dir.join(FILE).exists() {
+        removed.notes.push(format!(
+            "Nothing is recorded in `{}`: what stood in the place of our entries, and which other repositories have our \
+             hook, can't be known.",
+            dir.display()
+        ));
         return Ok(removed);
     }
     let _lock = lock(dir)?;
     let mut record = load(dir)?;
     let mut left = Vec::new();
-    while let Some(file) = record.files.pop() {
-        match take_back(&file) {
+    while let Some(mut file) = record.files.pop() {
+        let taken_back = find(&mut file, dir, repositories).and_then(|()| take_back(&file));
+        removed.recorded.push(file.path.clone());
+        match taken_back {
             Ok(TakenBack::Whole) => removed.restored.push(file.path),
             Ok(TakenBack::OurEntries) => removed.edited.push(file.path),
+            Ok(TakenBack::Needed) => removed.notes.push(claude_code::needed(&file.path)),
             Ok(TakenBack::Nothing) => {}
             Err(error) => {
                 removed.findings.push(Finding::new(file.client, &file.path, &error));
@@ -128,6 +143,40 @@ pub fn remove(dir: &Path) -> Result<Removed> {
         }
     }
     Ok(removed)
+}
+
+/// Returns what is recorded in `dir` and is nowhere to be found: hooks of repositories that are not where they were and
+/// none of `repositories`.
+///
+/// # Errors
+///
+/// [`Kind::Io`] if the record cannot be read.
+pub fn lost(dir: &Path, repositories: &[GitPlace]) -> Result<Vec<Finding>> {
+    let lost = |mut file: Recorded| {
+        let error = find(&mut file, dir, repositories).err()?;
+        Some(Finding::new(file.client, &file.path, &error))
+    };
+    Ok(load(dir)?.files.into_iter().filter_map(lost).collect())
+}
+
+/// Follows a hook whose repository was moved.
+fn find(file: &mut Recorded, dir: &Path, repositories: &[GitPlace]) -> Result<()> {
+    if file.client != Client::Git {
+        return Ok(());
+    }
+    let now = git_hook::whereabouts(&file.path, repositories).ok_or_else(|| {
+        Error::not_found("its repository is not there any more").hint(format!(
+            "run `tiro init --remove` in the repository where it is now; if it is gone for good and all else is taken \
+             back, remove `{}`",
+            dir.join(FILE).display()
+        ))
+    })?;
+    if now != file.path {
+        let moved = |made: &PathBuf| (file.path.parent() == Some(made)).then(|| now.parent()).flatten();
+        file.made = file.made.iter().filter_map(moved).map(Path::to_owned).collect();
+        file.path = now;
+    }
+    Ok(())
 }
 
 /// Adds `change` to what is recorded about its file.
@@ -171,6 +220,8 @@ fn write(change: &Change) -> Result<()> {
 enum TakenBack {
     Whole,
     OurEntries,
+    /// It is ours, and somebody needs it.
+    Needed,
     Nothing,
 }
 
@@ -178,12 +229,15 @@ fn take_back(file: &Recorded) -> Result<TakenBack> {
     let place = file::look(&file.path)?;
     // Deleted by somebody, or never written.
     let Some(now) = &place.now else { return Ok(TakenBack::Nothing) };
-    if file.before.as_ref() == Some(now) || git_hook::is_needed(&file.path, now) {
+    if file.before.as_ref() == Some(now) {
         return Ok(TakenBack::Nothing);
+    }
+    if file.client == Client::ClaudeCode && claude_code::is_needed(&file.path) {
+        return Ok(TakenBack::Needed);
     }
     let wrote = file.wrote.iter().find(|wrote| wrote.bytes == now.bytes);
     if let Some(wrote) = wrote {
-        match git_hook::kept(&file.path, now).or_else(|| file.before.clone()) {
+        match file.before.clone() {
             // Only the mode may have been changed since, and then it stays.
             Some(before) if now.mode == wrote.mode => file::replace(&place.target, &before)?,
             Some(before) => file::replace(&place.target, &State { mode: now.mode, ..before })?,
@@ -220,6 +274,12 @@ fn load(dir: &Path) -> Result<Record> {
     match fs::read(&path) {
         Ok(bytes) => serde_json::from_slice(&bytes).context(Kind::Io, || {
             format!("`{}`, the record of what `tiro init` wrote, is damaged", path.display())
+        })
+        .map_err(|error| {
+            error.hint(
+                "move it away and keep it, since your former files are in it; then `tiro init --remove` takes out what \
+                 is Tiro's beyond doubt",
+            )
         }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Record::default()),
         Err(error) => Err(error).context(Kind::Io, || format!("cannot read `{}`", path.display())),

@@ -7,6 +7,7 @@ use super::*;
 
 mod git;
 mod layout;
+mod leftover;
 
 const BINARY: &str = "/opt/it's here/tiro";
 const TOOLSETS: &str = "memory,consult,stash";
@@ -66,7 +67,7 @@ impl Home {
     }
 
     fn remove(&self) -> Removed {
-        remove(&self.record()).unwrap()
+        remove(&self.record(), Some(&self.places), &[]).unwrap()
     }
 
     /// Returns every file and directory beneath with its bytes and mode.
@@ -469,7 +470,7 @@ fn two_at_once_do_not_mix() {
     let lock = fs::File::create(home.record().join("changes.lock")).unwrap();
     lock.lock().unwrap();
     assert_eq!(apply(&plan.changes, &home.record()).unwrap_err().kind(), crate::error::Kind::Busy);
-    assert_eq!(remove(&home.record()).unwrap_err().kind(), crate::error::Kind::Busy);
+    assert_eq!(record::remove(&home.record(), &[]).unwrap_err().kind(), crate::error::Kind::Busy);
     drop(lock);
     assert!(!home.remove().restored.is_empty());
 }

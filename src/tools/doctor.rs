@@ -5,9 +5,9 @@ use std::io::Write;
 use serde::Serialize;
 
 use super::common::{self, counted};
-use super::surroundings;
+use super::{init, surroundings};
 use crate::embed::install;
-use crate::engine::{Engine, OpenProject};
+use crate::engine::{Engine, OpenProject, SeenProject};
 use crate::error::{Error, Result};
 use crate::scope::Scope;
 use crate::store::{Check, Registry, Store};
@@ -44,20 +44,29 @@ const PROBE_BYTES: usize = 64 << 10;
 pub async fn run(engine: &Engine) -> Result<Output> {
     let mut findings = vec![data_directory(engine), surroundings::disk(engine)];
     findings.push(model(engine));
-    match engine.installation().await {
-        Ok(installation) => {
+    let owner = "memories of the owner";
+    match engine.existing_installation().await {
+        Ok(Some(installation)) => {
             let registry = &installation.registry;
-            findings.push(store("memories of the owner", registry.memories(), registry.scope()).await);
+            findings.push(store(owner, registry.memories(), registry.scope()).await);
             findings.extend(strays(registry).await);
         }
-        Err(error) => findings.push(failed("memories of the owner", &error)),
+        Ok(None) => {
+            findings.push(Finding { what: owner, ok: true, found: "none are kept yet".into(), mend: None });
+        }
+        Err(error) => findings.push(failed(owner, &error)),
     }
-    match engine.project().await {
+    match engine.look().await {
         Ok(project) => {
-            findings.push(place(engine, project).await);
-            findings.push(store("store", &project.store, &project.scope).await);
-            findings.push(pending(project).await);
-            findings.extend(surroundings::spool(engine, project));
+            match &project.open {
+                Some(open) => {
+                    findings.push(place(engine, open).await);
+                    findings.push(store("store", &open.store, &open.scope).await);
+                    findings.push(pending(open).await);
+                }
+                None => findings.push(unknown(engine, &project)),
+            }
+            findings.extend(surroundings::spool(engine, &project));
         }
         Err(error) => findings.push(failed("project", &error)),
     }
@@ -69,10 +78,13 @@ pub async fn run(engine: &Engine) -> Result<Output> {
 fn data_directory(engine: &Engine) -> Finding {
     let folder = &engine.config().data_dir;
     let what = "data directory";
-    let found = folder.display().to_string();
+    let mut found = folder.display().to_string();
+    let there = surroundings::there(folder);
+    if there != folder {
+        found += ", which the first call makes";
+    }
     let probe = || {
-        std::fs::create_dir_all(folder)?;
-        let mut file = tempfile::tempfile_in(folder)?;
+        let mut file = tempfile::tempfile_in(there)?;
         // A full disk has room for the name of a file, and may promise room that it doesn't have.
         file.write_all(&[0x5a; PROBE_BYTES])?;
         file.sync_all()
@@ -152,6 +164,14 @@ async fn place(engine: &Engine, project: &OpenProject) -> Finding {
         },
         Err(error) => failed(what, &error),
     }
+}
+
+/// Returns what is to be said of a project that nothing is kept of.
+fn unknown(engine: &Engine, project: &SeenProject) -> Finding {
+    let makes = init::first_call_makes(engine, project).join(", ");
+    let (name, root) = (&project.name, project.root.display());
+    let found = format!("{name} in {root}, of which nothing is kept yet: the first call makes {makes}");
+    Finding { what: "project", ok: true, found, mend: None }
 }
 
 async fn store(what: &'static str, store: &Store, scope: &Scope) -> Finding {

@@ -1,5 +1,6 @@
 //! Sets Tiro up beside the clients that are here, and takes it back.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde::Serialize;
@@ -8,9 +9,10 @@ use super::common::counted;
 use super::link::Place;
 use super::{import_git, import_sessions};
 use crate::clients::transcripts;
-use crate::clients::{self, Applied, Client, GitPlace, Plan, Removed};
-use crate::engine::{Engine, OpenProject};
+use crate::clients::{self, Applied, Client, GitPlace, Places, Plan, Removed};
+use crate::engine::{Engine, SeenProject};
 use crate::error::{Error, Kind, Result};
+use crate::git::{Repository, identity};
 
 /// The toolsets that clients are offered.
 const TOOLSETS: &str = "memory,consult,stash";
@@ -28,6 +30,8 @@ pub struct Prepared {
     pub backfill: Backfill,
     /// The project's name, where the working directory is one.
     pub project: Option<String>,
+    /// What the first call makes besides, in words; empty where something is kept of the project already.
+    pub makes: Vec<String>,
 }
 
 /// What there is of the project's past.
@@ -65,22 +69,36 @@ pub struct Output {
     pub findings: Vec<clients::Finding>,
 }
 
-/// Looks what would be written and imported; nothing is changed.
+/// Looks what would be written and imported; nothing is changed, and the project is not registered.
 pub async fn prepare(engine: &Engine) -> Result<Prepared> {
     let places = import_sessions::places(engine)?;
-    let project = match engine.project().await {
+    let project = match engine.look().await {
         Ok(project) => Some(project),
         // Clients can be set up from anywhere.
         Err(error) if error.kind() == Kind::NoProject => None,
         Err(error) => return Err(error),
     };
-    let git = project.and_then(|project| git_place(engine, project));
+    let repository = project.as_ref().and_then(|project| project.repository.as_deref());
+    let git = repository.map(|repository| git_place(engine, repository, Vec::new()));
     let plan = clients::plan(&places, &engine.config().program()?, TOOLSETS, git.as_ref())?;
-    let backfill = match project {
-        Some(project) => backfill(engine, project).await?,
+    let backfill = match &project {
+        Some(project) => backfill(&places, project).await?,
         None => Backfill::default(),
     };
-    Ok(Prepared { plan, backfill, project: project.map(|project| project.name.clone()) })
+    let makes = match &project {
+        Some(project) if project.open.is_none() => first_call_makes(engine, project),
+        _ => Vec::new(),
+    };
+    Ok(Prepared { plan, backfill, project: project.map(|project| project.name), makes })
+}
+
+/// Returns what the first call makes for a project that nothing is kept of, in words.
+pub fn first_call_makes(engine: &Engine, project: &SeenProject) -> Vec<String> {
+    let data_dir = &engine.config().data_dir;
+    let id = project.repository.as_ref().map(|repository| repository.common_dir().join(identity::FILE));
+    let kept = [Some(data_dir.join("owner.db")), id].into_iter().flatten().filter(|path| !path.exists());
+    let store = format!("a folder in `{}`", data_dir.join("projects").display());
+    kept.map(|path| format!("`{}`", path.display())).chain([store]).collect()
 }
 
 /// Writes what was prepared.
@@ -103,8 +121,13 @@ pub async fn follow_commits(engine: &Engine) -> Result<()> {
 }
 
 /// Takes back everything that setting up has ever written.
-pub fn remove(engine: &Engine) -> Result<Removed> {
-    clients::remove(&record(engine))
+pub async fn remove(engine: &Engine) -> Result<Removed> {
+    clients::remove(&record(engine), engine.config().clients.as_ref(), &repositories(engine).await)
+}
+
+/// Returns what was set up and is nowhere to be found now.
+pub async fn lost(engine: &Engine) -> Result<Vec<clients::Finding>> {
+    clients::lost(&record(engine), &repositories(engine).await)
 }
 
 /// Whether something was set up and not taken back.
@@ -117,32 +140,57 @@ fn record(engine: &Engine) -> PathBuf {
     engine.config().data_dir.join("init")
 }
 
-fn git_place(engine: &Engine, project: &OpenProject) -> Option<GitPlace> {
-    let repository = project.repository.as_ref()?;
+/// Returns the repositories that are registered and stand, and the one around the working directory.
+async fn repositories(engine: &Engine) -> Vec<GitPlace> {
+    // What can't be read is as good as not registered.
+    let rows = match engine.existing_installation().await {
+        Ok(Some(installation)) => installation.registry.all().await.unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    let here = engine.look().await.ok().and_then(|project| Some(project.repository?.common_dir()));
+    let registered = rows.iter().flat_map(|row| row.places.iter().map(PathBuf::from));
+    let places: BTreeSet<PathBuf> = registered.chain(here).collect();
+    let open = |common: PathBuf| {
+        let id = identity::read(&common).ok().flatten();
+        let row = rows.iter().find(|row| Some(row.id.as_str()) == id.as_deref());
+        let formerly = row.into_iter().flat_map(|row| row.places.iter().map(PathBuf::from));
+        let root = common.parent().filter(|_| common.ends_with(".git"));
+        let repository = Repository::open(root.unwrap_or(&common)).ok()?;
+        Some(git_place(engine, &repository, formerly.filter(|place| *place != common).collect()))
+    };
+    places.into_iter().filter_map(open).collect()
+}
+
+fn git_place(engine: &Engine, repository: &Repository, formerly: Vec<PathBuf>) -> GitPlace {
     let hooks = repository.hooks("post-commit", engine.config().home.as_deref());
-    Some(GitPlace {
+    GitPlace {
         hooks: hooks.directory,
         common: repository.common_dir(),
         work_tree: repository.work_dir(),
         is_tracked: hooks.is_tracked,
-    })
+        formerly,
+    }
 }
 
-async fn backfill(engine: &Engine, project: &OpenProject) -> Result<Backfill> {
+async fn backfill(places: &Places, project: &SeenProject) -> Result<Backfill> {
     let mut backfill = Backfill::default();
-    if let Some(repository) = &project.repository {
+    let repository = project.repository.as_deref();
+    if let Some(repository) = repository {
         backfill.git = true;
-        let known = project.store.known_commits(&project.scope).await?;
+        let known = match &project.open {
+            Some(open) => open.store.known_commits(&open.scope).await?,
+            None => Vec::new(),
+        };
         let known: std::collections::HashSet<String> = known.into_iter().collect();
         let tips = repository.tips()?;
         let history = repository
             .history(&tips, crate::git::Known::OnlyItself, &mut |sha| known.contains(&sha.to_string()))?;
         backfill.commits = history.commits.len();
     }
-    let (places, roots) = (import_sessions::places(engine)?, Place::of(project).roots());
+    let roots = Place::new(&project.root, repository).roots();
     let mut bytes = 0;
     for client in [Client::ClaudeCode, Client::Codex, Client::Gemini] {
-        let found = transcripts::of_project(&places, client, &roots);
+        let found = transcripts::of_project(places, client, &roots);
         let size = found.iter().map(|each| each.bytes).sum::<u64>();
         if !found.is_empty() {
             backfill.sessions.push(Held { client, transcripts: found.len(), bytes: size });
@@ -161,6 +209,9 @@ impl Prepared {
             text += "No client is here (Claude Code, Codex, Gemini CLI), and this is no repository.\n";
         }
         text += &self.backfill.text(self.project.as_deref());
+        if !self.makes.is_empty() {
+            text += &format!("Nothing is kept of it yet: the first call makes {}.\n", self.makes.join(", "));
+        }
         text
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use crate::engine::OpenProject;
 use crate::error::Result;
-use crate::git::Reflog;
+use crate::git::{Reflog, Repository};
 use crate::import::correlate::{Made, Moment, SECOND, WINDOW, behind};
 use crate::memory::Millis;
 use crate::scope::Scope;
@@ -45,14 +45,19 @@ pub struct Place {
 impl Place {
     /// Reads the project's reflogs.
     pub fn of(project: &OpenProject) -> Place {
-        let reflogs = project.repository.as_ref().map(|repository| repository.reflogs()).unwrap_or_default();
+        Place::new(&project.root, project.repository.as_deref())
+    }
+
+    /// Reads the reflogs of a repository, or of none where `root` is a directory.
+    pub fn new(root: &Path, repository: Option<&Repository>) -> Place {
+        let reflogs = repository.map(Repository::reflogs).unwrap_or_default();
         let mut made_in = HashMap::new();
         for (root, reflog) in &reflogs {
             for sha in reflog.commits() {
                 made_in.entry(sha.to_string()).or_insert_with(|| root.to_string_lossy().into_owned());
             }
         }
-        Place { root: project.root.clone(), reflogs, made_in }
+        Place { root: root.to_owned(), reflogs, made_in }
     }
 
     /// Returns the roots of the work trees.

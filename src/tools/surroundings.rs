@@ -5,7 +5,8 @@ use std::path::Path;
 use super::common::counted;
 use super::doctor::Finding;
 use super::{init, times};
-use crate::engine::{Engine, OpenProject};
+use crate::clients::Client;
+use crate::engine::{Engine, SeenProject};
 use crate::spool::Spool;
 
 /// Folders by whose names programs are known that copy files to other machines while they are written.
@@ -37,7 +38,7 @@ pub fn disk(engine: &Engine) -> Finding {
         let mend = "set TIRO_DATA_DIR to a folder that isn't, and `tiro backup` to the synced one".into();
         return Finding { what, ok: false, found: found.into(), mend: Some(mend) };
     }
-    match file_system(folder) {
+    match file_system(there(folder)) {
         Some(System::Network(name)) => Finding {
             what,
             ok: false,
@@ -56,6 +57,11 @@ pub fn disk(engine: &Engine) -> Finding {
         },
         None => local,
     }
+}
+
+/// Returns `folder`, or the one above it that is there.
+pub fn there(folder: &Path) -> &Path {
+    folder.ancestors().find(|above| above.exists()).unwrap_or(folder)
 }
 
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "elsewhere nothing is known"))]
@@ -111,17 +117,28 @@ pub async fn clients(engine: &Engine) -> Vec<Finding> {
     for finding in &prepared.plan.findings {
         found.push(Finding {
             what,
-            ok: !was_set_up,
+            // A hook is a nudge, and not missed.
+            ok: !was_set_up || finding.client == Client::Git,
             found: format!("{}: `{}`: {}", finding.client.name(), finding.path.display(), finding.found),
             mend: Some(finding.mend.clone()),
         });
+    }
+    match init::lost(engine).await {
+        Err(error) => found.push(super::doctor::failed(what, &error)),
+        // It is no fault: a repository may be gone for good.
+        Ok(lost) => found.extend(lost.into_iter().map(|finding| Finding {
+            what,
+            ok: true,
+            found: format!("{}: `{}`: {}", finding.client.name(), finding.path.display(), finding.found),
+            mend: Some(finding.mend),
+        })),
     }
     found
 }
 
 /// Says what hooks left that no call has followed, and whether capture is paused.
-pub fn spool(engine: &Engine, project: &OpenProject) -> Vec<Finding> {
-    let spool = engine.spool(project);
+pub fn spool(engine: &Engine, project: &SeenProject) -> Vec<Finding> {
+    let spool = engine.spool_of(&project.root, project.repository.as_deref());
     let what = "spool";
     if let Some(found) = spool.trouble() {
         let mend = "make it a folder of yours, or remove it: hooks make it anew".into();

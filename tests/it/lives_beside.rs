@@ -312,3 +312,86 @@ fn the_pointer_is_the_same_until_something_is_remembered() {
         assert!(Tokenizer::O200k.count(&pointer).count <= 150, "{pointer}");
     }
 }
+
+/// Looking registered the project: it made databases, and a file in the repository.
+#[test]
+fn looking_makes_nothing() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    repo.commit("a.txt", "a\n", "Begin");
+    home.dir("home/.codex");
+    std::fs::remove_dir(home.data()).unwrap();
+    let before = snapshot(&home.path());
+    let looked = home.run(&repo.path, &["init", "--dry-run"]);
+    assert!(looked.is_ok && looked.stderr.contains("1 commit"), "{looked:?}");
+    for made in ["owner.db", "projects", "tiro-project-id"] {
+        assert!(looked.stderr.contains(made), "{made}: {looked:?}");
+    }
+    let told = home.run(&repo.path, &["doctor"]);
+    assert!(told.is_ok && told.stdout.contains("the first call makes"), "{told:?}");
+    assert!(told.stdout.contains("tiro-project-id"), "{told:?}");
+    assert_eq!(snapshot(&home.path()), before);
+
+    // What is kept is looked at, also where the repository was moved, which only a call notes.
+    home.json(&repo.path, &["import", "git"]);
+    std::fs::rename(&repo.path, home.path().join("moved")).unwrap();
+    let moved = home.repo_at(home.path().join("moved"));
+    let told = home.run(&moved.path, &["doctor"]);
+    assert!(
+        told.is_ok && told.stdout.contains("sound") && !told.stdout.contains("first call makes"),
+        "{told:?}"
+    );
+    let looked = home.run(&moved.path, &["init", "--dry-run"]);
+    assert!(looked.is_ok && looked.stderr.contains("Nothing of `repo` is left to import"), "{looked:?}");
+    let places = home.json(&home.dir("home"), &["projects"]).to_string();
+    assert!(places.contains("repo/.git") && !places.contains("moved/.git"), "{places}");
+}
+
+#[cfg(unix)]
+#[test]
+fn init_takes_its_hook_out_of_a_repository_that_was_moved() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    repo.commit("a.txt", "a\n", "Begin");
+    let hook = put(repo.path.join(".git/hooks/post-commit"), "#!/bin/sh");
+    set_mode(&hook, 0o755);
+    assert!(home.run(&repo.path, &["init", "--yes"]).is_ok);
+    let moved = home.path().join("moved");
+    std::fs::rename(&repo.path, &moved).unwrap();
+
+    let elsewhere = home.dir("elsewhere");
+    let removed = home.run(&elsewhere, &["init", "--remove"]);
+    assert!(removed.is_ok && removed.stdout.contains("its repository is not there any more"), "{removed:?}");
+    let told = home.run(&elsewhere, &["doctor"]);
+    assert!(told.is_ok && told.stdout.contains("its repository is not there any more"), "{told:?}");
+
+    let removed = home.run(&moved, &["init", "--remove"]);
+    assert!(removed.is_ok && removed.stdout.contains("Restored 1 file,"), "{removed:?}");
+    assert_eq!(std::fs::read_to_string(moved.join(".git/hooks/post-commit")).unwrap(), "#!/bin/sh");
+    assert!(!home.data().join("init").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_hook_that_is_no_shell_script_works_on_and_commits_are_found_without_it() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    repo.commit("a.txt", "a\n", "Begin the gearbox");
+    let hook = put(
+        repo.path.join(".git/hooks/post-commit"),
+        "#!/usr/bin/env python3\nimport os\nopen(os.path.abspath(__file__) + '.ran', 'w').write('x')\n",
+    );
+    set_mode(&hook, 0o755);
+    let bytes = std::fs::read(&hook).unwrap();
+    let ran = home.run(&repo.path, &["init", "--yes"]);
+    assert!(
+        ran.is_ok && ran.stdout.contains("Left alone") && ran.stdout.contains("no plain shell"),
+        "{ran:?}"
+    );
+    assert!(home.run(&repo.path, &["doctor"]).is_ok, "it is no fault");
+    repo.commit("b.txt", "b\n", "Grease the gearbox");
+    assert!(hook.with_file_name("post-commit.ran").exists());
+    assert_eq!(home.serve(&repo.path).search("gearbox").len(), 2);
+    assert!(home.run(&repo.path, &["init", "--remove"]).is_ok);
+    assert_eq!(std::fs::read(&hook).unwrap(), bytes);
+}

@@ -4,6 +4,7 @@
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
 
 use super::*;
 
@@ -32,6 +33,7 @@ impl Repository {
             common,
             work_tree: Some(home.path("repo")),
             is_tracked: false,
+            formerly: Vec::new(),
         };
         Repository { home, git, binary }
     }
@@ -66,9 +68,12 @@ impl Repository {
         plan.findings.remove(0)
     }
 
-    /// Runs the hook as git does; returns exit code, output, and how often we ran.
-    fn commit(&self, variables: &[(&str, &str)]) -> (i32, String, usize) {
-        let mut child = Command::new(self.hook())
+    /// Runs the hook as git does; returns exit code, output, and how often we ran, once that is as often as `wanted`.
+    fn commit(&self, variables: &[(&str, &str)], wanted: usize) -> (i32, String, usize) {
+        // What a hook leaves running must not hold this, which is also the output.
+        let mut child = Command::new("sh")
+            .args(["-c", "exec \"$0\" 3>&1"])
+            .arg(self.hook())
             .env_remove("CI")
             .envs(variables.iter().copied())
             .current_dir(self.home.path("repo"))
@@ -79,7 +84,12 @@ impl Repository {
         // A hook may end without reading.
         let _ = child.stdin.take().unwrap().write_all(b"from git\n");
         let output = child.wait_with_output().unwrap();
-        let ran = fs::read_to_string(format!("{}.ran", self.binary.display())).unwrap_or_default();
+        let ran = || fs::read_to_string(format!("{}.ran", self.binary.display())).unwrap_or_default();
+        let began = Instant::now();
+        while ran().lines().count() < wanted && began.elapsed() < Duration::from_secs(20) {
+            std::thread::yield_now();
+        }
+        let ran = ran();
         assert!(ran.lines().all(|line| line == "hook git-post-commit"), "{ran}");
         if !ran.is_empty() {
             let stdin = fs::read_to_string(format!("{}.stdin", self.binary.display())).unwrap();
@@ -107,11 +117,11 @@ fn without_a_hook_ours_is_written_and_leaves_no_trace() {
     fs::remove_dir(&repository.git.hooks).unwrap();
     let before = repository.home.everything();
     repository.set_up();
-    assert_eq!(repository.commit(&[]), (0, String::new(), 1));
-    assert_eq!(repository.commit(&[("CI", "true")]), (0, String::new(), 1), "nothing in CI");
+    assert_eq!(repository.commit(&[("CI", "true")], 0), (0, String::new(), 0), "nothing in CI");
     fs::rename(&repository.binary, repository.binary.with_extension("away")).unwrap();
-    assert_eq!(repository.commit(&[]), (0, String::new(), 1), "a binary that is gone is no error");
+    assert_eq!(repository.commit(&[], 0), (0, String::new(), 0), "a binary that is gone is no error");
     fs::rename(repository.binary.with_extension("away"), &repository.binary).unwrap();
+    assert_eq!(repository.commit(&[], 1), (0, String::new(), 1));
     repository.remove();
     assert_eq!(repository.home.everything(), before);
 }
@@ -132,8 +142,8 @@ fn a_script_keeps_its_exit_code_stdin_and_bytes_and_ours_runs_whatever_it_does()
         repository.put(script, 0o750);
         let before = repository.home.everything();
         repository.set_up();
-        assert_eq!(repository.commit(&[]), (code, says.to_owned(), 1), "{script}");
-        assert_eq!(repository.commit(&[("CI", "1")]), (code, says.to_owned(), 1), "{script}");
+        assert_eq!(repository.commit(&[("CI", "1")], 0), (code, says.to_owned(), 0), "{script}");
+        assert_eq!(repository.commit(&[], 1), (code, says.to_owned(), 1), "{script}");
         repository.remove();
         assert_eq!(repository.home.everything(), before, "{script}");
     }
@@ -148,73 +158,113 @@ fn a_script_without_a_first_line_for_the_shell_is_one_too() {
     assert!(text.starts_with("# >>> tiro") && text.ends_with("\necho mine\n"), "{text}");
 }
 
+/// A hook that looked at its own path, or at what lies beside it, found another once ours handed over to it.
 #[test]
-fn what_is_no_shell_script_is_kept_and_called_by_its_own_name() {
-    let repository = Repository::new();
-    let hook = "#!/usr/bin/env python3\nimport sys, os\nprint(os.path.basename(sys.argv[0]), sys.stdin.read().strip())\nsys.exit(4)\n";
-    repository.put(hook, 0o711);
-    let before = repository.home.everything();
-    repository.set_up();
-    assert_eq!(repository.commit(&[]), (4, "post-commit from git\n".to_owned(), 1));
-    assert_eq!(repository.commit(&[("CI", "1")]), (4, "post-commit from git\n".to_owned(), 1));
-    repository.remove();
-    assert_eq!(repository.home.everything(), before);
-
-    repository.put(b"\x7fELF\0\xff", 0o755);
-    let before = repository.home.everything();
-    repository.set_up();
-    repository.remove();
-    assert_eq!(repository.home.everything(), before);
-}
-
-#[test]
-fn a_kept_hook_that_was_changed_comes_back_as_it_is_now() {
-    let repository = Repository::new();
-    repository.put("#!/usr/bin/env python3\n1\n", 0o755);
-    repository.set_up();
-    let kept = repository.git.hooks.join("tiro-kept/post-commit");
-    fs::write(&kept, "#!/usr/bin/env python3\n2\n").unwrap();
-    repository.remove();
-    assert_eq!(fs::read_to_string(repository.hook()).unwrap(), "#!/usr/bin/env python3\n2\n");
-    assert!(!kept.parent().unwrap().exists());
-}
-
-#[test]
-fn a_script_that_took_the_place_of_ours_is_not_replaced_by_the_kept_hook() {
-    let repository = Repository::new();
-    repository.put("#!/usr/bin/env python3\n1\n", 0o755);
-    repository.set_up();
-    repository.put("#!/bin/sh\necho new\n", 0o755);
-    repository.set_up();
-    repository.remove();
-    assert_eq!(fs::read_to_string(repository.hook()).unwrap(), "#!/bin/sh\necho new\n");
-    let kept = repository.git.hooks.join("tiro-kept/post-commit");
-    assert_eq!(fs::read_to_string(kept).unwrap(), "#!/usr/bin/env python3\n1\n", "nothing of theirs is lost");
-}
-
-#[test]
-fn a_kept_hook_stays_while_it_is_called() {
-    let repository = Repository::new();
-    repository.put("#!/usr/bin/env python3\nprint('kept')\n", 0o755);
-    repository.set_up();
-    let text =
-        fs::read_to_string(repository.hook()).unwrap().replace("# <<< tiro\n", "# <<< tiro\necho mine\n");
-    fs::write(repository.hook(), text).unwrap();
-    repository.remove();
-    assert_eq!(repository.commit(&[]), (0, "mine\nkept\n".to_owned(), 0));
+fn what_is_no_plain_shell_script_stays_itself() {
+    let says = "import os, sys\nhere = os.path.abspath(__file__)\nbeside = os.path.join(os.path.dirname(here), 'beside')\n\
+                print(here, open(beside).read())\nsys.exit(4)\n";
+    let python = format!("#!/usr/bin/env python3\n{says}");
+    let two = format!("#!/bin/sh\n'''exec' python3 \"$0\" \"$@\"\n'''\n{says}");
+    let archive = "#!/bin/sh\ntail -n +4 \"$0\"\nexit 5\nthe archive\n";
+    for (hook, code) in [
+        (python.as_bytes(), Some(4)),
+        (two.as_bytes(), Some(4)),
+        (archive.as_bytes(), Some(5)),
+        (b"\x7fELF\0\xff", None),
+    ] {
+        let repository = Repository::new();
+        fs::write(repository.git.hooks.join("beside"), "what lies beside").unwrap();
+        repository.put(hook, 0o711);
+        let before = repository.home.everything();
+        let said = code.map(|code| {
+            let (ended, said, _) = repository.commit(&[], 0);
+            assert_eq!(ended, code, "{said}");
+            assert!(said.contains("beside\n") || said == "the archive\n", "{said}");
+            said
+        });
+        let finding = repository.finding();
+        assert!(finding.found.contains("no plain shell script"), "{finding:?}");
+        assert!(finding.mend.contains("the next call notices commits"), "{finding:?}");
+        apply(&repository.plan().changes, &repository.home.record()).unwrap();
+        assert_eq!(repository.home.everything(), before);
+        if let (Some(code), Some(said)) = (code, said) {
+            assert_eq!(repository.commit(&[], 0), (code, said, 0));
+        }
+        repository.remove();
+        assert_eq!(repository.home.everything(), before);
+    }
 }
 
 #[test]
 fn a_hook_that_git_ignores_does_not_become_active() {
-    for script in ["#!/bin/sh\necho never\n", "#!/usr/bin/env python3\nprint('never')\n"] {
-        let repository = Repository::new();
-        repository.put(script, 0o644);
-        let before = repository.home.everything();
-        repository.set_up();
-        assert_eq!(repository.commit(&[]), (0, String::new(), 1));
-        repository.remove();
-        assert_eq!(repository.home.everything(), before);
-    }
+    let repository = Repository::new();
+    repository.put("#!/bin/sh\necho never\n", 0o644);
+    let finding = repository.finding();
+    assert!(finding.found.contains("git ignores it") && finding.mend.starts_with("chmod +x "), "{finding:?}");
+}
+
+/// A program in the place of ours that never ended held up every commit, and whoever read what the commit said.
+#[test]
+fn a_program_that_hangs_holds_nobody_up() {
+    let repository = Repository::new();
+    repository.put("#!/bin/sh\necho mine\nexit 7\n", 0o755);
+    repository.set_up();
+    let text = "#!/bin/sh\necho \"$@\" > \"$0.stdin.new\"; : > \"$0.stdin\"; echo $$ > \"$0.pid\"\n\
+                echo \"$@\" >> \"$0.ran\"\nexec sleep 300\n";
+    fs::write(&repository.binary, text).unwrap();
+    let began = Instant::now();
+    assert_eq!(repository.commit(&[], 1), (7, "mine\n".to_owned(), 1));
+    assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
+    let id = fs::read_to_string(format!("{}.pid", repository.binary.display())).unwrap();
+    assert!(Command::new("kill").arg(id.trim()).status().unwrap().success(), "it was hanging all the while");
+}
+
+/// The hook stayed in a repository that was moved, and the record of it was dropped.
+#[test]
+fn the_hook_of_a_repository_that_was_moved_is_found_or_stays_recorded() {
+    let mut repository = Repository::new();
+    fs::create_dir(repository.git.common.join("objects")).unwrap();
+    fs::write(repository.git.common.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+    let hook = "#!/bin/sh";
+    repository.put(hook, 0o750);
+    repository.set_up();
+    let record = repository.home.record();
+    assert!(lost(&record, &[]).unwrap().is_empty());
+
+    let (old, new) = (repository.home.path("repo"), repository.home.path("moved"));
+    fs::rename(&old, &new).unwrap();
+    let ours = fs::read(new.join(".git/hooks/post-commit")).unwrap();
+    let found = remove(&record, None, &[]).unwrap();
+    assert_eq!(found.findings.len(), 1, "{found:?}");
+    assert!(found.findings[0].found.contains("not there any more"), "{found:?}");
+    assert!(found.findings[0].mend.contains("where it is now"), "{found:?}");
+    assert_eq!(lost(&record, &[]).unwrap().len(), 1);
+    assert_eq!(fs::read(new.join(".git/hooks/post-commit")).unwrap(), ours);
+
+    // Another stands in its place meanwhile.
+    fs::create_dir_all(old.join(".git/hooks")).unwrap();
+    repository.git = GitPlace {
+        hooks: new.join(".git/hooks"),
+        common: new.join(".git"),
+        work_tree: Some(new.clone()),
+        is_tracked: false,
+        formerly: vec![old.join(".git")],
+    };
+    assert!(lost(&record, std::slice::from_ref(&repository.git)).unwrap().is_empty());
+    let found = remove(&record, None, std::slice::from_ref(&repository.git)).unwrap();
+    assert_eq!(found.restored, [repository.hook()], "{found:?}");
+    assert_eq!(fs::read_to_string(repository.hook()).unwrap(), hook, "to the byte");
+    assert!(!record.exists());
+
+    // A hook that somebody deleted is nothing to look for; without a record our lines are known by their marks.
+    repository.set_up();
+    let text = fs::read(repository.hook()).unwrap();
+    fs::remove_file(repository.hook()).unwrap();
+    assert!(remove(&record, None, &[]).unwrap().findings.is_empty());
+    repository.put(text, 0o755);
+    let found = remove(&record, None, std::slice::from_ref(&repository.git)).unwrap();
+    assert_eq!(found.swept, [repository.hook()], "{found:?}");
+    assert!(!repository.hook().exists());
 }
 
 #[test]

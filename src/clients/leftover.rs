@@ -1,0 +1,105 @@
+//! Taking out what is ours where nothing was recorded: the data directory was lost, or the record moved away.
+//!
+//! What stood there before is not known, so only what nobody else writes goes: our marked lines in a hook, hooks that
+//! run this program, and a server `tiro` that is started just as we have it started. A server that somebody set up by
+//! hand stays.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use toml_edit::{DocumentMut, Item};
+
+use super::file::{self, Bytes, State};
+use super::record::Removed;
+use super::{Client, Finding, GitPlace, Places, claude_code, edit, git_hook, without};
+use crate::error::{Error, Result};
+
+/// Takes ours out of the files of all clients and of `repositories`, but not of those that were recorded, and adds to
+/// `removed` what came of it.
+pub fn remove(places: Option<&Places>, repositories: &[GitPlace], removed: &mut Removed) {
+    let mut files: Vec<(Client, PathBuf, &Path)> = Vec::new();
+    if let Some(places) = places {
+        let plugin = places.claude_code.join("skills/tiro");
+        let home = places.home.as_path();
+        // The last first: it says whether the others are a plugin.
+        files.extend(
+            claude_code::FILES.iter().rev().map(|name| (Client::ClaudeCode, plugin.join(name), home)),
+        );
+        files.push((Client::Codex, places.codex.join("config.toml"), home));
+        files.push((Client::Codex, places.codex.join("hooks.json"), home));
+        files.push((Client::Gemini, places.gemini.join("settings.json"), home));
+    }
+    for repository in repositories {
+        files.extend(git_hook::own(repository).map(|path| (Client::Git, path, repository.common.as_path())));
+    }
+    files.retain(|(_, path, _)| !removed.recorded.contains(path));
+    for (client, path, home) in files {
+        if client == Client::ClaudeCode && path.exists() && claude_code::is_needed(&path) {
+            removed.notes.push(claude_code::needed(&path));
+            continue;
+        }
+        match take_out(client, &path, home) {
+            Ok(true) => removed.swept.push(path),
+            Ok(false) => {}
+            Err(error) => removed.findings.push(Finding::new(client, &path, &error)),
+        }
+    }
+    if let Some(places) = places {
+        for name in [".claude-plugin", "hooks", ""] {
+            // One that somebody put something into stays.
+            let _ = fs::remove_dir(places.claude_code.join("skills/tiro").join(name));
+        }
+    }
+}
+
+/// Returns whether something was taken out.
+fn take_out(client: Client, path: &Path, home: &Path) -> Result<bool> {
+    let place = file::look(path)?;
+    let Some(now) = &place.now else { return Ok(false) };
+    let text = std::str::from_utf8(&now.bytes.0)
+        .map_err(|error| Error::bad_input("it is not UTF-8").source(error))?;
+    // A server that is somebody's is put back where it was.
+    let before = server(path, text).is_some_and(|server| !is_ours(&server)).then_some(text);
+    let left = match without(client, path, text, before) {
+        // It may be broken and have nothing of ours.
+        Err(_) if !text.contains("tiro") => return Ok(false),
+        left => left?,
+    };
+    if left.as_deref() == Some(text) || text.trim().is_empty() || text.trim() == "{}" {
+        return Ok(false);
+    }
+    file::check(path, &place, home)?;
+    match left {
+        Some(left) => {
+            file::replace(&place.target, &State { bytes: Bytes(left.into_bytes()), mode: now.mode })?
+        }
+        None => file::delete(&place.target)?,
+    }
+    Ok(true)
+}
+
+/// Returns the words that the server `tiro` is started with.
+fn server(path: &Path, text: &str) -> Option<Vec<String>> {
+    let text = edit::split_mark(text).1;
+    if path.extension().is_some_and(|extension| extension == "toml") {
+        let document: DocumentMut = text.parse().ok()?;
+        let server = document.get("mcp_servers")?.get("tiro")?;
+        let command = server.get("command").and_then(Item::as_str).unwrap_or_default();
+        let arguments = server.get("args").and_then(Item::as_array).into_iter().flatten();
+        let arguments = arguments.map(|word| word.as_str().unwrap_or_default());
+        return Some(std::iter::once(command).chain(arguments).map(str::to_owned).collect());
+    }
+    let settings = edit::value(text).ok()?;
+    let server = settings.get("mcpServers")?.get("tiro")?;
+    let arguments = server["args"].as_array().into_iter().flatten();
+    let words = std::iter::once(&server["command"]).chain(arguments);
+    Some(words.map(|word| word.as_str().unwrap_or_default().to_owned()).collect())
+}
+
+/// Returns whether we have a server started so; by hand nobody names the program in full and its toolsets.
+fn is_ours(words: &[String]) -> bool {
+    let [command, serve, toolsets, _] = words else { return false };
+    let program = Path::new(command);
+    let name = program.file_name().unwrap_or_default().to_string_lossy();
+    program.is_absolute() && name.starts_with("tiro") && serve == "serve" && toolsets == "--toolsets"
+}

@@ -1,0 +1,105 @@
+//! What somebody added stays, and what is ours goes where the record of it is lost.
+
+use super::*;
+
+/// The record went with the data directory, and then nothing was taken out.
+#[test]
+fn what_is_ours_goes_without_a_record_and_what_is_not_stays() {
+    let home = Home::new();
+    let before = home.everything();
+    home.set_up();
+    fs::remove_dir_all(home.record()).unwrap();
+    let removed = home.remove();
+    assert_eq!(removed.swept.len(), 6, "{removed:?}");
+    assert!(removed.notes[0].contains("can't be known"), "{removed:?}");
+    fs::remove_dir(home.path(".claude/skills")).unwrap();
+    assert_eq!(home.everything(), before);
+    assert!(home.remove().swept.is_empty());
+
+    // What was there stays, and so does a server that somebody set up by hand.
+    let gemini = "{\n  \"mcpServers\": {\"tiro\": {\"command\": \"tiro\", \"args\": [\"serve\"]}}, // mine\n  \"a\": 1\n}\n";
+    let codex = "# mine\n[mcp_servers.other]\ncommand = \"a\"\n";
+    home.put(".codex/config.toml", codex);
+    home.set_up();
+    home.put(".gemini/settings.json", gemini);
+    fs::remove_dir_all(home.record()).unwrap();
+    let removed = home.remove();
+    assert!(removed.findings.is_empty() && removed.restored.is_empty(), "{removed:?}");
+    assert_eq!(home.read(".codex/config.toml"), codex);
+    assert_eq!(home.read(".gemini/settings.json"), gemini);
+    assert!(!home.path(".codex/hooks.json").exists() && !home.path(".claude/skills/tiro").exists());
+}
+
+/// The error said what was wrong and not what to do.
+#[test]
+fn a_damaged_record_is_named_with_a_way_out_that_works() {
+    let home = Home::new();
+    let before = home.everything();
+    home.set_up();
+    let record = home.record().join("changes.json");
+    fs::write(&record, "{\"files\": [").unwrap();
+    let errors = [
+        remove(&home.record(), Some(&home.places), &[]).unwrap_err(),
+        lost(&home.record(), &[]).unwrap_err(),
+        apply(&plan(&home.places, Path::new("/new/tiro"), "memory", None).unwrap().changes, &home.record())
+            .unwrap_err(),
+    ];
+    for error in errors {
+        assert!(error.to_string().contains("is damaged"), "{error}");
+        let way_out = error.way_out().unwrap();
+        assert!(way_out.contains("move it away") && way_out.contains("tiro init --remove"), "{way_out}");
+    }
+    fs::remove_dir_all(home.record()).unwrap();
+    home.remove();
+    fs::remove_dir(home.path(".claude/skills")).unwrap();
+    assert_eq!(home.everything(), before);
+}
+
+/// A server that somebody added to the plugin was replaced by the next `init` and deleted by `init --remove`.
+#[test]
+fn what_somebody_added_to_the_plugin_stays_and_stays_a_plugin() {
+    let home = Home::new();
+    home.set_up();
+    let at = |name: &str| format!(".claude/skills/tiro/{name}");
+    let servers = home.read(&at(".mcp.json")).replacen("{\n", "{\n  // mine\n", 1).replacen(
+        "\"mcpServers\": {",
+        "\"mcpServers\": { \"mine\": { \"command\": \"mine\" },",
+        1,
+    );
+    let hooks = home.read(&at("hooks/hooks.json"));
+    home.put(&at(".mcp.json"), &servers);
+    home.put(
+        &at("hooks/hooks.json"),
+        hooks.replacen(
+            "\"Stop\": [",
+            "\"Stop\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"mine\"}]}, ",
+            1,
+        ),
+    );
+    // Another version writes ours and keeps theirs.
+    let moved = plan(&home.places, Path::new("/new/tiro"), "memory", None).unwrap();
+    assert!(moved.findings.is_empty(), "{}", moved.text());
+    apply(&moved.changes, &home.record()).unwrap();
+    let value = |name: &str| edit::value(&home.read(&at(name))).unwrap();
+    assert_eq!(value(".mcp.json")["mcpServers"]["mine"]["command"], "mine");
+    assert_eq!(value(".mcp.json")["mcpServers"]["tiro"]["command"], "/new/tiro");
+    let stop = &value("hooks/hooks.json")["hooks"]["Stop"];
+    let commands: Vec<&str> =
+        stop.as_array().unwrap().iter().map(|group| group["hooks"][0]["command"].as_str().unwrap()).collect();
+    assert_eq!(commands, ["mine", "/new/tiro"]);
+
+    let removed = home.remove();
+    assert!(removed.findings.is_empty(), "{removed:?}");
+    assert!(removed.notes[0].contains("plugin.json` stays"), "{removed:?}");
+    let theirs = serde_json::json!({ "mcpServers": { "mine": { "command": "mine" } } });
+    assert_eq!(value(".mcp.json"), theirs);
+    assert!(home.read(&at(".mcp.json")).contains("// mine"));
+    assert_eq!(value("hooks/hooks.json")["hooks"].as_object().unwrap().len(), 1);
+    assert_eq!(value(".claude-plugin/plugin.json")["name"], "tiro");
+    assert!(!home.record().exists(), "nothing is left to take back");
+    // Once they need it no more it goes too.
+    fs::remove_file(home.path(&at(".mcp.json"))).unwrap();
+    fs::remove_file(home.path(&at("hooks/hooks.json"))).unwrap();
+    assert_eq!(home.remove().swept.len(), 1);
+    assert!(!home.path(".claude/skills/tiro").exists());
+}
