@@ -343,7 +343,7 @@ fn looking_makes_nothing() {
     );
     let looked = home.run(&moved.path, &["init", "--dry-run"]);
     assert!(looked.is_ok && looked.stderr.contains("Nothing of `repo` is left to import"), "{looked:?}");
-    let places = home.json(&home.dir("home"), &["projects"]).to_string();
+    let places = home.json(&home.dir("home"), &["projects", "list"]).to_string();
     assert!(places.contains("repo/.git") && !places.contains("moved/.git"), "{places}");
 }
 
