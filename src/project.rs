@@ -50,13 +50,21 @@ pub fn directory(config: &Config) -> Result<PathBuf> {
 ///
 /// That is the git common directory, or the directory where it lies in no repository. Nothing is registered.
 pub fn place(directory: &Path, home: Option<&Path>) -> Result<Option<PathBuf>> {
+    Ok(look(directory, home)?.map(|(place, _)| place))
+}
+
+/// Returns what [`place`] does, and the repository where it lies in one.
+pub fn look(directory: &Path, home: Option<&Path>) -> Result<Option<(PathBuf, Option<Repository>)>> {
     let directory = directory
         .canonicalize()
         .context(Kind::NoProject, || format!("cannot open `{}`", directory.display()))?;
     let repository = Repository::discover(&directory)?;
     let root = repository.as_ref().and_then(Repository::work_dir).unwrap_or_else(|| directory.clone());
-    let is_project = refuse_everything(&root, home).is_ok();
-    Ok(is_project.then(|| repository.map_or(directory, |repository| repository.common_dir())))
+    if refuse_everything(&root, home).is_err() {
+        return Ok(None);
+    }
+    let place = repository.as_ref().map_or(directory, Repository::common_dir);
+    Ok(Some((place, repository)))
 }
 
 /// A project as it stands, whether it was registered or not.

@@ -2,7 +2,9 @@
 //!
 //! A hook never stands in anybody's way: it exits with 0 within a tenth of a second, whatever is broken, busy, full or
 //! absent, and says nothing but the pointer that a session begins with. It opens no database: it leaves a reference, and
-//! the next call of the project follows it. With `CI` set it does nothing.
+//! the next call of the project follows it. What is said while capture is paused is known by its time then; the
+//! reference has no text and is left all the same, for what was said before. What a payload says reaches the disk only
+//! where it stands there already: the paths of what exists, and digests. With `CI` set it does nothing.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -13,17 +15,24 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::clients::transcripts::{Line, Lines};
+use crate::clients::Client;
+use crate::clients::transcripts::{self, Line, Lines};
 use crate::config::Config;
 use crate::error::Result;
 use crate::project;
-use crate::spool::{Reference, Spool};
+use crate::spool::{self, Reference, Spool};
 
 /// After this long nobody waits any more.
 const PATIENCE: Duration = Duration::from_millis(80);
 
 /// Bytes of a session's id: a longer one is no session's.
 const LONGEST_ID: usize = 200;
+
+/// Bytes of an event's name: the longest of the three clients' has 18.
+const LONGEST_EVENT: usize = 32;
+
+/// References from which on commits share one. Arbitrary.
+const MOST_WAITING: usize = 256;
 
 /// Bytes of a payload that are read: prompts are part of it.
 const LIMIT: u64 = 16 * 1024 * 1024;
@@ -82,30 +91,51 @@ fn hear(client: &str, named: Option<&Path>) -> Result<Option<String>> {
         Some(directory) if named.is_none() => directory.clone(),
         _ => project::directory(&config)?,
     };
-    let Some(place) = project::place(&directory, config.home.as_deref())? else { return Ok(None) };
-    let spool = Spool::of(&config.data_dir, &place);
-    if spool.is_paused() || Spool::everywhere(&config.data_dir).is_paused() {
+    let Some((place, repository)) = project::look(&directory, config.home.as_deref())? else {
         return Ok(None);
-    }
+    };
+    let spool = Spool::of(&config.data_dir, &place);
+    let is_paused = spool.is_paused() || Spool::everywhere(&config.data_dir).is_paused();
     let event = payload.hook_event_name.clone();
     let begins = match client {
+        _ if is_paused => false,
         // It would put what is added at the start into the first prompt, and drop that when the session is resumed.
         "gemini" => event == "BeforeAgent" && is_unanswered(payload.transcript_path.as_deref()),
         _ => event == "SessionStart",
     };
-    let is_git = client.starts_with("git");
-    if !is_git && (client.is_empty() || payload.session_id.len() > LONGEST_ID) {
+    let Some(client) = Client::of(if client.starts_with("git") { "git" } else { client })
+        .filter(|_| payload.session_id.len() <= LONGEST_ID)
+    else {
         return Ok(None);
-    }
+    };
+    let detached = repository.filter(|_| client == Client::Git).and_then(|it| it.detached());
+    let commit = detached.map(|sha| sha.to_string());
     // A sub-agent's transcript is a file of its own.
     let (session, transcript) = match payload.agent_transcript_path {
         Some(path) => (payload.agent_id.unwrap_or_default(), Some(path)),
         None => (payload.session_id.clone(), payload.transcript_path),
     };
-    if is_git || transcript.is_some() {
-        let client = if is_git { "git" } else { client }.to_owned();
-        let event = payload.hook_event_name;
-        spool.leave(&Reference { client, event, session, transcript, directory, at: now() })?;
+    let transcript = transcript.filter(|path| transcripts::is_file(path));
+    if client == Client::Git || transcript.is_some() {
+        let session = match &commit {
+            // Each needs a reference of its own, but not without end: one leads to those before it.
+            Some(commit) if spool.waiting() < MOST_WAITING => spool::key(commit),
+            _ if client == Client::Git => String::new(),
+            _ => spool::key(&session),
+        };
+        let is_plain = event.len() <= LONGEST_EVENT
+            && event.bytes().all(|byte| byte.is_ascii_alphabetic() || byte == b'-');
+        let named = if is_plain { event.clone() } else { String::new() };
+        spool.leave(&Reference {
+            client: client.word().to_owned(),
+            event: named,
+            session,
+            transcript,
+            commit,
+            directory,
+            at: now(),
+            trouble: None,
+        })?;
     }
     Ok(begins.then(|| {
         let pointer = pointer(spool.pointer().as_deref(), &payload.session_id);

@@ -74,7 +74,7 @@ pub async fn sessions(
 pub async fn git(engine: &Engine, limit: Option<usize>, threads: usize, out: Out) -> Result<ExitCode> {
     let bar = progress::bar("commits");
     let show = |done, all| progress::show(&bar, done as u64, all as u64);
-    let output = import_git::run(engine, import_git::Args { threads, limit }, show).await;
+    let output = import_git::run(engine, import_git::Args { threads, limit, also: Vec::new() }, show).await;
     bar.finish_and_clear();
     let output = output?;
     out.answer(&output, &output.text())

@@ -1,7 +1,8 @@
 //! Where clients keep their transcripts, and reading one line by line.
 //!
 //! A transcript grows while it is read, may end in half a line, may be replaced, and may be gigabytes: only whole lines
-//! are handed out, one at a time, and of a line that is too long only its beginning.
+//! are handed out, one at a time, and of a line that is too long only its beginning. What a hook names may be anything:
+//! only regular files are read, and none that the system makes up.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
@@ -18,6 +19,12 @@ const START: usize = 64 * 1024;
 
 /// Bytes looked at for the directory that a session was held in: first lines can be whole prompts.
 const SEARCHED: u64 = 4 * 1024 * 1024;
+
+/// Where files are no files: reading one may wait for ever.
+const SYSTEM: [&str; 3] = ["/proc", "/sys", "/dev"];
+
+/// Bytes of a file that holds a path.
+const PATH: u64 = 4096;
 
 /// Folders deep that transcripts lie, at most.
 const DEPTH: usize = 5;
@@ -53,9 +60,11 @@ pub fn of_project(places: &Places, client: Client, roots: &[PathBuf]) -> Vec<Fou
         }
         Client::Gemini => {
             for folder in folders(&places.gemini.join("tmp")) {
-                let root = fs::read_to_string(folder.join(".project_root")).ok();
-                let is_ours = root.is_none_or(|root| is_within(Path::new(root.trim()), roots));
-                if is_ours && (folder.join(".project_root").exists() || is_hash_of(&folder, roots)) {
+                let is_ours = match project_root(&folder) {
+                    Some(root) => is_within(&root, roots),
+                    None => is_hash_of(&folder, roots),
+                };
+                if is_ours {
                     collect(&folder.join("chats"), DEPTH, &mut files);
                 }
             }
@@ -75,13 +84,16 @@ pub fn of_project(places: &Places, client: Client, roots: &[PathBuf]) -> Vec<Fou
 /// Returns the directory that the session of a transcript was held in first, where that is known.
 pub fn directory_of(client: Client, path: &Path) -> Option<PathBuf> {
     match client {
-        Client::Gemini => {
-            let root = path.ancestors().take(DEPTH).map(|folder| folder.join(".project_root"));
-            let root = root.filter_map(|file| fs::read_to_string(file).ok()).next()?;
-            Some(PathBuf::from(root.trim()))
-        }
+        Client::Gemini => path.ancestors().take(DEPTH).find_map(project_root),
         _ => held_in(path),
     }
+}
+
+/// Returns the directory that Gemini CLI keeps `folder` for.
+fn project_root(folder: &Path) -> Option<PathBuf> {
+    let mut text = String::new();
+    open(&folder.join(".project_root")).ok()?.take(PATH).read_to_string(&mut text).ok()?;
+    Some(PathBuf::from(text.trim()))
 }
 
 fn held_in(path: &Path) -> Option<PathBuf> {
@@ -154,6 +166,10 @@ pub enum Line<'a> {
 pub struct Lines {
     reader: BufReader<File>,
     at: u64,
+    /// Bytes of the line at `at` that were looked at without finding its end.
+    looked: u64,
+    /// Bytes that may still be looked at.
+    most: u64,
     buffer: Vec<u8>,
 }
 
@@ -164,38 +180,56 @@ impl Lines {
     ///
     /// [`Kind::Io`] if it can't be read, [`Kind::BadInput`] if it is no regular file.
     pub fn open(path: &Path, at: u64) -> Result<Lines> {
-        let failed = || format!("cannot read the transcript `{}`", path.display());
-        let mut file = open(path)?;
-        file.seek(SeekFrom::Start(at)).context(Kind::Io, failed)?;
-        Ok(Lines { reader: BufReader::with_capacity(256 * 1024, file), at, buffer: Vec::new() })
+        Lines::resume(path, at, 0, u64::MAX)
     }
 
-    /// Returns the next whole line and where it begins, or `None` where only part of one, or nothing, is left.
+    /// Opens the transcript at `path` to look at `most` bytes of it; the line that begins `at` bytes into it doesn't end
+    /// within its first `looked`, which [`Lines::looked`] returned before.
+    ///
+    /// # Errors
+    ///
+    /// As [`Lines::open`].
+    pub fn resume(path: &Path, at: u64, looked: u64, most: u64) -> Result<Lines> {
+        let failed = || format!("cannot read the transcript `{}`", path.display());
+        let mut file = open(path)?;
+        let mut buffer = Vec::new();
+        file.seek(SeekFrom::Start(at)).context(Kind::Io, failed)?;
+        if looked > 0 {
+            file.by_ref().take(START as u64).read_to_end(&mut buffer).context(Kind::Io, failed)?;
+            file.seek(SeekFrom::Start(at + looked)).context(Kind::Io, failed)?;
+        }
+        Ok(Lines { reader: BufReader::with_capacity(256 * 1024, file), at, looked, most, buffer })
+    }
+
+    /// Returns the next whole line and where it begins, or `None` where only part of one, or nothing, is left, or where
+    /// as much was looked at as may be.
     ///
     /// # Errors
     ///
     /// [`Kind::Io`] if reading fails.
     pub fn next_line(&mut self) -> Result<Option<(u64, Line<'_>)>> {
         let failed = || "cannot read the transcript".to_owned();
-        self.buffer.clear();
-        let mut bytes = 0;
+        if self.looked == 0 {
+            self.buffer.clear();
+        }
         loop {
             let part = self.reader.fill_buf().context(Kind::Io, failed)?;
-            if part.is_empty() {
+            if part.is_empty() || self.most == 0 {
                 return Ok(None);
             }
             let end = part.iter().position(|byte| *byte == b'\n');
             let taken = end.map_or(part.len(), |end| end + 1);
-            let room = if bytes + taken as u64 > LONGEST_LINE { START } else { LONGEST_LINE as usize };
+            let room = if self.looked + taken as u64 > LONGEST_LINE { START } else { LONGEST_LINE as usize };
             let kept = taken.min(room.saturating_sub(self.buffer.len()));
             self.buffer.extend_from_slice(&part[..kept]);
             self.reader.consume(taken);
-            bytes += taken as u64;
+            self.looked += taken as u64;
+            self.most = self.most.saturating_sub(taken as u64);
             if end.is_some() {
                 break;
             }
         }
-        let begins = self.at;
+        let (begins, bytes) = (self.at, std::mem::take(&mut self.looked));
         self.at += bytes;
         if bytes > LONGEST_LINE {
             self.buffer.truncate(START);
@@ -209,17 +243,49 @@ impl Lines {
     pub fn at(&self) -> u64 {
         self.at
     }
+
+    /// Returns how much of the next line needn't be looked at again: nothing, unless it is too long already.
+    pub fn looked(&self) -> u64 {
+        if self.looked > LONGEST_LINE { self.looked } else { 0 }
+    }
+
+    /// Whether as much was looked at as may be.
+    pub fn is_spent(&self) -> bool {
+        self.most == 0
+    }
 }
 
-/// Opens a regular file: a pipe would never answer.
+/// Whether a regular file is there that can be a transcript.
+pub fn is_file(path: &Path) -> bool {
+    real(path).is_ok()
+}
+
+/// Returns where a regular file really is; errors with [`Kind::BadInput`] where it is none, or the system makes it up.
+fn real(path: &Path) -> Result<PathBuf> {
+    let failed = || format!("cannot read the transcript `{}`", path.display());
+    let real = path.canonicalize().context(Kind::Io, failed)?;
+    let is_made_up = SYSTEM.iter().any(|folder| real.starts_with(folder));
+    match !is_made_up && fs::metadata(&real).context(Kind::Io, failed)?.is_file() {
+        true => Ok(real),
+        false => Err(no_file(path)),
+    }
+}
+
+fn no_file(path: &Path) -> Error {
+    Error::bad_input(format!("`{}` is no regular file", path.display())).hint("name a transcript")
+}
+
+/// Opens a regular file: a pipe would never answer, and none that takes the file's place meanwhile is waited for.
 fn open(path: &Path) -> Result<File> {
     let failed = || format!("cannot read the transcript `{}`", path.display());
-    if !fs::metadata(path).context(Kind::Io, failed)?.is_file() {
-        return Err(
-            Error::bad_input(format!("`{}` is no regular file", path.display())).hint("name a transcript")
-        );
+    let mut options = File::options();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, rustix::fs::OFlags::NONBLOCK.bits() as i32);
+    let file = options.read(true).open(real(path)?).context(Kind::Io, failed)?;
+    match file.metadata().context(Kind::Io, failed)?.is_file() {
+        true => Ok(file),
+        false => Err(no_file(path)),
     }
-    File::open(path).context(Kind::Io, failed)
 }
 
 /// Returns the length of the file, and what stands in it at its beginning and before `at`, up to `length` bytes each: by
@@ -277,6 +343,68 @@ mod tests {
         let (lines, _) = read(&path, 0);
         assert_eq!(lines[0].1, format!("{START} of {}", LONGEST_LINE + 11));
         assert_eq!(lines[1].1, "next");
+    }
+
+    #[test]
+    fn a_line_without_an_end_is_looked_at_in_steps() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.jsonl");
+        let long = "x".repeat(3 * LONGEST_LINE as usize);
+        fs::write(&path, format!("one\n{long}")).unwrap();
+        let (mut at, mut looked, mut steps) = (0, 0, 0);
+        let mut step = |at: &mut u64, looked: &mut u64| {
+            let mut lines = Lines::resume(&path, *at, *looked, LONGEST_LINE + (1 << 20)).unwrap();
+            let (before, mut found) = (*at + *looked, Vec::new());
+            while let Some((_, line)) = lines.next_line().unwrap() {
+                found.push(match line {
+                    Line::Whole(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+                    Line::Cut(start, bytes) => format!("{} of {bytes}", start.len()),
+                });
+            }
+            (*at, *looked) = (lines.at(), lines.looked());
+            assert!(*at + *looked <= before + LONGEST_LINE + (2 << 20), "more was looked at");
+            steps += 1;
+            (found, lines.is_spent())
+        };
+        let mut found = Vec::new();
+        while let (lines, true) = step(&mut at, &mut looked) {
+            found.extend(lines);
+        }
+        assert_eq!((found, at, looked), (vec!["one".to_owned()], 4, long.len() as u64));
+        fs::write(&path, format!("one\n{long}y\nnext\n")).unwrap();
+        let (found, _) = step(&mut at, &mut looked);
+        assert_eq!(found, [format!("{START} of {}", long.len() + 2), "next".to_owned()]);
+        assert_eq!((looked, steps), (0, 4));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "it runs `mkfifo`")]
+    fn what_is_no_regular_file_is_refused_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let (pipe, link) = (folder.path().join("pipe.jsonl"), folder.path().join("link.jsonl"));
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        // A file that the system makes up, behind a link: it has no end, or waits for something to tell.
+        let made_up = if Path::new("/proc/kmsg").exists() { "/proc/kmsg" } else { "/dev/zero" };
+        std::os::unix::fs::symlink(made_up, &link).unwrap();
+        fs::create_dir(folder.path().join("folder.jsonl")).unwrap();
+        let (sender, answer) = std::sync::mpsc::channel();
+        let places =
+            [pipe, link, folder.path().join("folder.jsonl"), "/dev/zero".into(), "/proc/self/status".into()];
+        std::thread::spawn(move || {
+            for place in places {
+                let errors = [Lines::open(&place, 0).map(drop), around(&place, 0, 1).map(drop)];
+                sender.send((place.clone(), is_file(&place), errors, held_in(&place))).unwrap();
+            }
+        });
+        for _ in 0..5 {
+            let (place, is_file, errors, held_in) =
+                answer.recv_timeout(std::time::Duration::from_secs(20)).expect("nothing is waited for");
+            assert!(!is_file && held_in.is_none(), "{place:?}");
+            for error in errors {
+                assert_eq!(error.unwrap_err().kind(), Kind::BadInput, "{place:?}");
+            }
+        }
     }
 
     #[test]

@@ -14,6 +14,9 @@ use crate::memory::Millis;
 /// Bytes read from the end of a reflog: some thousand lines.
 const TAIL: u64 = 512 * 1024;
 
+/// Folders of branches that are looked at for moves, at most. Arbitrary: a stat and a listing each.
+const FOLDERS: usize = 256;
+
 /// Where the `HEAD` of one work tree has been.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reflog {
@@ -75,8 +78,16 @@ impl Repository {
         found
     }
 
-    /// Returns something that changes whenever what is checked out in a work tree moves, in this one or in another; a
-    /// few calls to the file system for each.
+    /// Returns the commit that is checked out where no branch is: only this work tree leads to it. `None` while a rebase
+    /// is under way, whose steps may come to nothing.
+    pub fn detached(&self) -> Option<Sha> {
+        let git_dir = self.git_dir();
+        let is_rebase = ["rebase-merge", "rebase-apply"].iter().any(|name| git_dir.join(name).exists());
+        text(&git_dir.join("HEAD"), 128).filter(|_| !is_rebase)?.trim().parse().ok()
+    }
+
+    /// Returns something that changes whenever what is checked out in a work tree moves, in this one or in another, or a
+    /// branch that isn't; a few calls to the file system for each.
     pub fn heads_stamp(&self) -> String {
         let common = self.common_dir();
         let worktrees = std::fs::read_dir(common.join("worktrees")).into_iter().flatten();
@@ -88,7 +99,8 @@ impl Repository {
             let metadata = std::fs::symlink_metadata(path).ok()?;
             Some((metadata.len(), metadata.modified().ok()))
         };
-        let mut stamp = format!("{:?}", size_and_time(&common.join("packed-refs")));
+        let branches = blake3::hash(branches(&common).as_bytes()).to_hex();
+        let mut stamp = format!("{:?} {}", size_and_time(&common.join("packed-refs")), &branches[..16]);
         for git_dir in git_dirs {
             let head = text(&git_dir.join("HEAD"), 4096).unwrap_or_default();
             // Where no reflog is kept, the branch tells.
@@ -102,6 +114,22 @@ impl Repository {
     fn git_dir(&self) -> PathBuf {
         self.local().git_dir().to_path_buf()
     }
+}
+
+/// Returns when something was put into a folder of branches last: a branch is moved by putting a new file in its place.
+fn branches(common: &Path) -> String {
+    let mut folders = vec![common.join("refs/heads")];
+    let (mut times, mut at) = (Vec::new(), 0);
+    while let Some(folder) = folders.get(at).filter(|_| at < FOLDERS).cloned() {
+        let changed = std::fs::symlink_metadata(&folder).and_then(|metadata| metadata.modified()).ok();
+        let entries = std::fs::read_dir(&folder).into_iter().flatten().filter_map(Result::ok);
+        let beneath = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+        folders.extend(beneath.map(|entry| entry.path()));
+        times.push(format!("{} {changed:?}", folder.display()));
+        at += 1;
+    }
+    times.sort();
+    times.join("\n")
 }
 
 fn read(git_dir: &Path) -> Reflog {
@@ -159,5 +187,29 @@ mod tests {
         assert_eq!(before, fixture.repository().heads_stamp());
         fixture.commit("a.txt", "b\n", "second");
         assert_ne!(before, fixture.repository().heads_stamp());
+    }
+
+    #[test]
+    fn a_branch_that_is_moved_and_not_checked_out_changes_the_stamp() {
+        let fixture = Fixture::new();
+        fixture.commit("a.txt", "a\n", "first");
+        fixture.git(&["branch", "side/one"]);
+        fixture.commit("a.txt", "b\n", "second");
+        for moved in ["side/one", "other"] {
+            let before = fixture.repository().heads_stamp();
+            fixture.git(&["fetch", "-q", ".", &format!("main:{moved}")]);
+            assert_ne!(before, fixture.repository().heads_stamp(), "{moved}");
+        }
+    }
+
+    #[test]
+    fn a_commit_is_detached_where_no_branch_is_checked_out_and_nothing_is_rebased() {
+        let fixture = Fixture::new();
+        fixture.commit("a.txt", "a\n", "first");
+        assert_eq!(fixture.repository().detached(), None);
+        fixture.git(&["checkout", "-q", "--detach"]);
+        assert_eq!(fixture.repository().detached(), Some(fixture.head()));
+        std::fs::create_dir(fixture.path.join(".git/rebase-merge")).unwrap();
+        assert_eq!(fixture.repository().detached(), None);
     }
 }

@@ -8,8 +8,12 @@
 //! What is remembered is chosen by a list of known types, never by leaving out: a client writes whole prompts, system
 //! instructions and hook output into the same file. What is skipped is counted by its type.
 //!
+//! When something was said is known by its line's time, and where it has none by the lines around it: what comes behind
+//! such a line is held back with it until a later time is read ([`Said::since`], [`Said::until`]).
+//!
 //! Reading again is harmless, because each entry has a key that is the same every time. So a reader that stops with
-//! calls open begins the next time where the first of them stands ([`Transcript::open_from`]).
+//! calls open, or with something held back, begins the next time where the first of them stands
+//! ([`Transcript::open_from`]).
 //!
 //! It is not: a reader of files (a path, half a line at the end and the cap on a line's length are the caller's), and no
 //! redactor (the write path is).
@@ -32,6 +36,10 @@ const PROMPTS_WAITED: u8 = 3;
 
 /// Calls that are waited for at a time: more than a client makes in parallel.
 const MOST_OPEN: usize = 256;
+
+/// Entries, and bytes of their texts, that are held back for a later time.
+const MOST_HELD: usize = 64;
+const BYTES_HELD: usize = 1024 * 1024;
 
 /// Bytes of a key, of a tool's name or of a path; longer ones are nonsense and would be stored with each entry.
 const LONGEST_NAME: usize = 512;
@@ -60,6 +68,10 @@ pub struct Said {
     pub text: String,
     /// When, as the client noted it.
     pub time: Option<Millis>,
+    /// After when: the time, or the last one that is known before; `None` where none is.
+    pub since: Option<Millis>,
+    /// Before when: the time, that of a tool's answer, or the next one that is known; `None` where none is.
+    pub until: Option<Millis>,
     /// The branch that was checked out.
     pub branch: Option<String>,
     /// The working directory.
@@ -91,6 +103,8 @@ pub struct About {
     pub title: Option<String>,
     /// Whether it is a sub-agent's.
     pub is_subagent: bool,
+    /// The last time that is known of what was read.
+    pub last: Option<Millis>,
 }
 
 /// What became of the lines.
@@ -159,7 +173,10 @@ pub struct Transcript {
     open: Vec<Open>,
     /// Keys that were handed out: some clients write a message again whenever it grows.
     seen: HashSet<String>,
-    said: Vec<Said>,
+    /// The latest time read so far.
+    latest: Option<Millis>,
+    /// What was said and not handed out yet, with the place from which it is read again.
+    said: Vec<(u64, Said)>,
 }
 
 impl Transcript {
@@ -167,6 +184,7 @@ impl Transcript {
     pub fn new(format: Format, about: About) -> Transcript {
         Transcript {
             format,
+            latest: about.last,
             about,
             counts: Counts::default(),
             at: 0,
@@ -194,7 +212,7 @@ impl Transcript {
             },
             Err(_) => self.counts.unreadable += 1,
         }
-        std::mem::take(&mut self.said)
+        self.settled()
     }
 
     /// Notes a line of `bytes` bytes that the caller doesn't read whole; `start` is how it begins.
@@ -209,12 +227,38 @@ impl Transcript {
             let open = self.open.remove(place);
             self.settle(open, &format!("[a line of {bytes} bytes, not read]"), "");
         }
-        std::mem::take(&mut self.said)
+        self.settled()
     }
 
-    /// Returns where the first line stands whose call has no result yet: where reading must begin the next time.
+    /// Returns where the first line stands whose call has no result yet, or that is held back: where reading must begin
+    /// the next time.
     pub fn open_from(&self) -> Option<u64> {
-        self.open.iter().map(|open| open.at).min()
+        self.unsettled().map(|(at, _)| at).min()
+    }
+
+    /// Returns the last time that is known before the place where reading begins the next time.
+    pub fn known_before(&self) -> Option<Millis> {
+        // `None` is before all times.
+        self.unsettled().map(|(_, said)| said.since).min().unwrap_or(self.about.last)
+    }
+
+    fn unsettled(&self) -> impl Iterator<Item = (u64, &Said)> {
+        let open = self.open.iter().map(|open| (open.at, &open.said));
+        open.chain(self.said.iter().map(|(at, said)| (*at, said)))
+    }
+
+    /// Returns what is held back for a later time, where the file has no more lines.
+    pub fn rest(&mut self) -> Vec<Said> {
+        self.said.drain(..).map(|(_, said)| said).collect()
+    }
+
+    /// Returns what need not be held back any longer.
+    fn settled(&mut self) -> Vec<Said> {
+        let held = self.said.iter().position(|(_, said)| said.until.is_none()).unwrap_or(self.said.len());
+        let bytes: usize = self.said[held..].iter().map(|(_, said)| said.text.len()).sum();
+        let is_full = self.said.len() - held > MOST_HELD || bytes > BYTES_HELD;
+        let settled = if is_full { self.said.len() } else { held };
+        self.said.drain(..settled).map(|(_, said)| said).collect()
     }
 
     /// Returns what is known of the session so far.
@@ -227,12 +271,12 @@ impl Transcript {
         &self.counts
     }
 
-    /// Stops waiting for results; returns the calls that have none.
-    pub fn finish(mut self) -> Vec<Said> {
+    /// Stops waiting for results; returns the calls that have none, and what is held back.
+    pub fn finish(&mut self) -> Vec<Said> {
         for open in std::mem::take(&mut self.open) {
             self.give_up(open);
         }
-        self.said
+        self.rest()
     }
 }
 
@@ -255,6 +299,16 @@ impl Transcript {
 
     /// Takes in the parts of a line.
     pub(super) fn hear(&mut self, line: Line<'_>) {
+        // A message that is written again bears its first time.
+        let is_again = line.time < self.latest;
+        if let Some(time) = line.time {
+            if Some(time) > self.latest {
+                let held = self.said.iter_mut().filter(|(_, said)| said.until.is_none());
+                held.for_each(|(_, said)| said.until = Some(time));
+                self.latest = Some(time);
+            }
+            self.about.last = Some(time);
+        }
         let mut private = Private::default();
         for part in &line.parts {
             if let Part::Text { text, .. } | Part::Result { output: text, .. } = part {
@@ -275,7 +329,7 @@ impl Transcript {
                     let key = line.key.as_deref().map_or_else(|| format!("at:{}", self.at), str::to_owned);
                     let speaker = line.speaker.as_deref().map(str::to_owned);
                     let place = self.place(line.time, line.is_subagent);
-                    self.emit(Said { key, role, speaker, text, is_summary, ..place });
+                    self.emit(self.at, Said { key, role, speaker, text, is_summary, ..place });
                 }
                 Part::Call { id, tool, arguments } => {
                     let tool = &tool[..tool.floor_char_boundary(LONGEST_NAME)];
@@ -306,7 +360,8 @@ impl Transcript {
                     self.open.push(Open { id, at, prompts: 0, shape, private, said });
                 }
                 Part::Result { id, outcome, output, changed } => {
-                    self.answered(&id, outcome, output, changed, &mut private);
+                    let time = line.time.filter(|_| !is_again);
+                    self.answered(&id, outcome, output, changed, &mut private, time);
                 }
             }
         }
@@ -321,6 +376,8 @@ impl Transcript {
             speaker: None,
             text: String::new(),
             time,
+            since: time.or(self.about.last),
+            until: time,
             branch: self.about.branch.clone(),
             worktree: self.about.worktree.clone(),
             files: Vec::new(),
@@ -338,6 +395,7 @@ impl Transcript {
         output: Cow<'_, str>,
         changed: Vec<String>,
         private: &mut Private,
+        time: Option<Millis>,
     ) {
         let Some(place) = self.open.iter().position(|open| open.id == id) else {
             if !self.seen.contains(id) {
@@ -346,6 +404,8 @@ impl Transcript {
             return;
         };
         let mut open = self.open.remove(place);
+        // In another line of the same time it is the same message, written again when the answer was there.
+        open.said.until = time.filter(|_| open.at == self.at || time != open.said.time);
         open.said.changes_files |= !changed.is_empty();
         open.said.files.extend(changed);
         let ended = match outcome {
@@ -373,7 +433,7 @@ impl Transcript {
         said.fingerprint = Some(fingerprint(&said.text, &format!("{ended} {excerpt}")));
         let colon = if excerpt.is_empty() { "" } else { ":\n" };
         said.text = format!("{}\n{ended}{colon}{excerpt}", said.text);
-        self.emit(said);
+        self.emit(open.at, said);
     }
 
     fn give_up(&mut self, open: Open) {
@@ -391,13 +451,13 @@ impl Transcript {
         }
     }
 
-    fn emit(&mut self, mut said: Said) {
+    fn emit(&mut self, at: u64, mut said: Said) {
         if said.key.len() > LONGEST_NAME {
             said.key = format!("hash:{}", blake3::hash(said.key.as_bytes()).to_hex());
         }
         said.files.retain(|path| path.len() <= LONGEST_NAME);
         if self.seen.insert(said.key.clone()) {
-            self.said.push(said);
+            self.said.push((at, said));
         } else {
             self.skip("repeated");
         }

@@ -24,8 +24,8 @@ mod write;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
@@ -46,6 +46,9 @@ use crate::scope::{ProjectId, Scope};
 
 /// How long a writer waits for another process before it gives up.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How often to see whether another call has finished its write.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// Pages cached by each connection, in KiB. Arbitrary: enough for the upper levels of every index at 100k memories.
 const CACHE_KIB: i64 = 6 * 1024;
@@ -150,6 +153,31 @@ impl Store {
             let answer = work(&transaction, &scope)?;
             transaction.commit()?;
             Ok(answer)
+        })
+        .await
+    }
+
+    /// Waits until a write could begin, but no longer than `patience`.
+    ///
+    /// Errors with [`Kind::Busy`] where another process, or another call of this one, writes all that time.
+    pub async fn await_turn(&self, scope: &Scope, patience: Duration) -> Result<()> {
+        self.admit(scope)?;
+        let store = self.clone();
+        blocking(move || {
+            let began = Instant::now();
+            let busy = || Error::new(Kind::Busy, "another call writes to the store").hint("try again later");
+            let mut writer = loop {
+                match store.inner.writer.try_lock() {
+                    Ok(writer) => break writer,
+                    Err(TryLockError::Poisoned(poisoned)) => break poisoned.into_inner(),
+                    Err(TryLockError::WouldBlock) if began.elapsed() >= patience => return Err(busy()),
+                    Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK_AGAIN),
+                }
+            };
+            writer.busy_timeout(patience.saturating_sub(began.elapsed()))?;
+            let turn = writer.transaction_with_behavior(TransactionBehavior::Immediate).map(drop);
+            writer.busy_timeout(BUSY_TIMEOUT)?;
+            Ok(turn?)
         })
         .await
     }

@@ -4,6 +4,7 @@
 //! for the server while it idles, and for the next call. Commits are followed only where the user had them imported,
 //! and sessions only where hooks were installed.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -12,11 +13,19 @@ use super::{common, import_git, import_sessions};
 use crate::clients::{Client, transcripts};
 use crate::engine::{Engine, OpenProject};
 use crate::error::{Kind, Result};
+use crate::git::Sha;
+use crate::memory::Millis;
 use crate::project;
-use crate::spool::Spool;
+use crate::spool::{Spool, Taken};
 
 /// How long a call catches up before it answers.
 const BEFORE_A_CALL: Duration = Duration::from_millis(600);
+
+/// How long to wait for others who write: an answer from what is stored is better than none for ten seconds.
+const TURN: Duration = Duration::from_millis(250);
+
+/// How long a transcript that can't be read is tried again, in milliseconds: a week.
+const GIVEN_UP: Millis = 7 * 24 * 60 * 60 * 1000;
 
 /// Commits that a call imports before it answers; about a quarter of a second.
 const COMMITS_BEFORE_A_CALL: usize = 256;
@@ -77,12 +86,16 @@ pub async fn follow(
         return Ok(followed);
     }
 
+    project.store.await_turn(&project.scope, TURN).await?;
     let taken = spool.take();
     let (nudges, grown): (Vec<_>, Vec<_>) =
         taken.into_iter().partition(|each| each.reference.client == "git");
     if moved || !nudges.is_empty() {
-        let left_out = commits_of(engine, project, commits, &mut followed).await?;
-        nudges.into_iter().for_each(crate::spool::Taken::done);
+        let also =
+            nudges.iter().filter_map(|nudge| nudge.reference.commit.as_deref()?.parse().ok()).collect();
+        let left_out = commits_of(engine, project, commits, also, &mut followed).await?;
+        let is_left_out = |nudge: &Taken| left_out > 0 && nudge.reference.commit.is_some();
+        nudges.into_iter().filter(|nudge| !is_left_out(nudge)).for_each(Taken::done);
         if let Some(stamp) = stamp.filter(|_| left_out == 0) {
             project.store.set_import_cursor(&project.scope, HEADS, &stamp, engine.now()).await?;
             engine.saw_refs(stamp);
@@ -92,6 +105,10 @@ pub async fn follow(
     let place = Place::of(project);
     let (mut output, mut span) = (import_sessions::Output::default(), Span::default());
     for taken in grown {
+        if let Err(error) = project.store.await_turn(&project.scope, TURN).await {
+            followed.notices.push(format!("not caught up with all sessions: {error}"));
+            break;
+        }
         let left = patience.saturating_sub(began.elapsed());
         let (Some(client), Some(path)) =
             (Client::of(&taken.reference.client), taken.reference.transcript.clone())
@@ -127,7 +144,12 @@ pub async fn follow(
             }
             Err(error) => {
                 tracing::warn!(%error, "a transcript was not read");
-                taken.done();
+                let is_gone = matches!(path.metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
+                let is_old = engine.now().saturating_sub(taken.reference.at) > GIVEN_UP;
+                match error.kind() == Kind::Io && !is_gone && !is_old {
+                    true => taken.keep(error.to_string()),
+                    false => taken.done(),
+                }
             }
         }
     }
@@ -159,18 +181,19 @@ fn elsewhere(engine: &Engine, place: &Place, client: Client, path: &Path) -> Opt
     Some(Spool::of(&config.data_dir, &other))
 }
 
-/// Imports what no call has seen, where the user had commits imported before; returns how many are left out.
+/// Imports what no call has seen, `also` included, where the user had commits imported before; returns how many are left out.
 async fn commits_of(
     engine: &Engine,
     project: &OpenProject,
     limit: Option<usize>,
+    also: Vec<Sha>,
     followed: &mut Followed,
 ) -> Result<usize> {
     let is_wanted = project.store.import_cursor(&project.scope, import_git::SOURCE).await?.is_some();
     if project.repository.is_none() || !is_wanted {
         return Ok(0);
     }
-    let args = import_git::Args { threads: 1, limit };
+    let args = import_git::Args { threads: 1, limit, also };
     let output = import_git::run(engine, args, |_, _| {}).await?;
     followed.imported += output.imported;
     if output.left_out > 0 {

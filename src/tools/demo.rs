@@ -212,7 +212,8 @@ async fn import_history(engine: &Engine, sample: &Engine) -> Result<History> {
         );
         return Ok(History { name: "the sample history".to_owned(), is_sample: true, found });
     }
-    let imported = import_git::run(engine, import_git::Args { threads: 2, limit: None }, |_, _| {}).await?;
+    let imported =
+        import_git::run(engine, import_git::Args { threads: 2, ..Default::default() }, |_, _| {}).await?;
     let stats = super::stats::run(engine).await?;
     let commits = stats.kinds.iter().find(|each| each.kind == MemoryKind::Commit.as_str());
     let found = format!(

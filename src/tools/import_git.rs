@@ -11,7 +11,7 @@ use super::link::{self, Place, Span};
 use super::{catch_up, common};
 use crate::engine::{Engine, OpenProject};
 use crate::error::{Error, Kind, Result};
-use crate::git::{History, Known, Listed, Outcome as Read, Repository, Sha};
+use crate::git::{History, Known, Listed, Outcome as Read, Repository, Sha, Tip};
 use crate::import::git::{self as import, CommitDraft};
 use crate::memory::{CommitRecord, Draft, Identity, Kind as MemoryKind, Provenance};
 use crate::remember::remember;
@@ -30,6 +30,8 @@ pub struct Args {
     pub threads: usize,
     /// At most this many commits; the newest ones.
     pub limit: Option<usize>,
+    /// Commits to take although no branch leads to them; those that are gone are passed over.
+    pub also: Vec<Sha>,
 }
 
 /// What `tiro import git` answers.
@@ -79,6 +81,8 @@ pub async fn run(
     let mut tips = repository.tips()?;
     // What is on the main branch belongs there, whichever branch is checked out.
     tips.sort_by_key(|tip| !matches!(tip.branch.as_deref(), Some("main" | "master" | "trunk")));
+    let also = args.also.into_iter().filter(|sha| repository.contains(sha));
+    tips.extend(also.map(|sha| Tip { branch: None, sha }));
     if tips.is_empty() {
         output.notices.push("the repository has no commits yet".into());
         return Ok(output);

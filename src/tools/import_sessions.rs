@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::catch_up;
 use super::common::{self, counted};
+use super::cursor::Cursor;
+use super::kept_out::{self, KeptOut};
 use super::link::{Place, Span, link_span};
 use crate::clients::transcripts::{self, Line, Lines};
 use crate::clients::{Client, Places};
@@ -16,7 +18,6 @@ use crate::import::transcript::{About, Counts, Format, Said, Transcript};
 use crate::memory::{Draft, Identity, Kind, Millis, Provenance, Role};
 use crate::remember::remember;
 use crate::scope::SessionId;
-use crate::spool::Spool;
 use crate::store::{Origin, Outcome};
 
 /// What is stored by one transaction: entries, and bytes of their texts.
@@ -34,8 +35,8 @@ const UNIQUE: usize = 24;
 /// Bytes that may follow a call before it is no longer waited for.
 const WAITED: u64 = 256 * 1024;
 
-/// By how many bytes at its beginning and before the place reached a transcript is known again.
-const AROUND: u64 = 4096;
+/// Bytes of a transcript that are looked at by a step that must come to an end: a line may have none.
+const STEP: u64 = 64 * 1024 * 1024;
 
 /// What `tiro import claude-code|codex|gemini` takes.
 #[derive(Debug)]
@@ -85,43 +86,6 @@ pub struct Output {
     pub pending: usize,
     /// What else there is to know.
     pub notices: Vec<String>,
-}
-
-/// Where reading a transcript goes on.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct Cursor {
-    at: u64,
-    /// Digest of the bytes at the beginning and before `at`.
-    around: String,
-    session: Option<String>,
-    is_subagent: bool,
-    worktree: Option<String>,
-    branch: Option<String>,
-    last: Option<Millis>,
-    /// Bytes kept so far, of what tools printed and of all.
-    tools_kept: usize,
-    all_kept: usize,
-}
-
-/// Stores how far a transcript is read, what is known of its session, and by what its file is known again.
-async fn keep(
-    engine: &Engine,
-    project: &OpenProject,
-    source: &str,
-    path: &Path,
-    cursor: &mut Cursor,
-    about: &About,
-) -> Result<()> {
-    cursor.around = digest(&transcripts::around(path, cursor.at, AROUND)?.1);
-    (cursor.session, cursor.worktree) = (about.session.clone(), about.worktree.clone());
-    (cursor.branch, cursor.is_subagent) = (about.branch.clone(), about.is_subagent);
-    let text = serde_json::to_string(&cursor).expect("a cursor is plain values");
-    let text = engine.installation().await?.redactor.redact(&text).text.into_owned();
-    project.store.set_import_cursor(&project.scope, source, &text, engine.now()).await
-}
-
-fn digest(bytes: &[u8]) -> String {
-    blake3::hash(bytes).to_hex()[..16].to_owned()
 }
 
 /// Reads what is new in the project's transcripts and stores it; `progress` hears bytes done and all.
@@ -200,41 +164,32 @@ pub(super) async fn follow(
     output.transcripts += 1;
     let redactor = &engine.installation().await?.redactor;
     let source = redactor.redact(&format!("transcript:{}", path.display())).text.into_owned();
-    let stored = project.store.import_cursor(&project.scope, &source).await?;
-    let mut cursor: Cursor = stored.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
-    let (all, around) = transcripts::around(path, cursor.at, AROUND)?;
-    if cursor.at > all || cursor.around != digest(&around) {
-        // Another file, or one that was rewound: what it has in common with the one before is stored already.
-        cursor = Cursor::default();
-    }
-    if cursor.at >= all {
+    let (mut cursor, all) = Cursor::of(project, &source, path).await?;
+    if cursor.at + cursor.looked >= all {
         return Ok(());
     }
     output.grown += 1;
 
-    let about = About {
-        session: cursor.session.clone(),
-        worktree: cursor.worktree.clone(),
-        branch: cursor.branch.clone(),
-        is_subagent: cursor.is_subagent,
-        ..About::default()
-    };
-    let mut reader = Transcript::new(format(client)?, about);
-    let mut lines = Lines::open(path, cursor.at)?;
+    let mut reader = Transcript::new(format(client)?, cursor.about());
+    let most = patience.map_or(u64::MAX, |_| STEP);
+    let mut lines = Lines::resume(path, cursor.at, cursor.looked, most)?;
     let begins = cursor.at;
     let mut batch = Batch::default();
     let mut described = None;
     loop {
-        let is_over = patience.is_some_and(|patience| began.elapsed() >= patience);
-        let line = if is_over { None } else { lines.next_line()? };
+        let is_late = patience.is_some_and(|patience| began.elapsed() >= patience);
+        let line = if is_late { None } else { lines.next_line()? };
         let is_last = line.is_none();
-        if let Some((at, line)) = line {
-            let said = match line {
-                Line::Whole(bytes) => reader.line(at, bytes),
-                Line::Cut(start, bytes) => reader.cut(at, start, bytes),
-            };
-            batch.bytes += said.iter().map(|said| said.text.len()).sum::<usize>();
-            batch.said.extend(said);
+        let said = match line {
+            Some((at, Line::Whole(bytes))) => reader.line(at, bytes),
+            Some((at, Line::Cut(start, bytes))) => reader.cut(at, start, bytes),
+            None => Vec::new(),
+        };
+        batch.bytes += said.iter().map(|said| said.text.len()).sum::<usize>();
+        batch.said.extend(said);
+        let is_over = is_last && (is_late || lines.is_spent());
+        if is_last && !is_over {
+            batch.said.extend(reader.rest());
         }
         if is_last || batch.said.len() >= BATCH || batch.bytes >= BATCH_BYTES {
             let said = std::mem::take(&mut batch).said;
@@ -252,27 +207,30 @@ pub(super) async fn follow(
                 &mut described,
             )
             .await?;
-            cursor.at = reader.open_from().unwrap_or(u64::MAX).min(lines.at()).max(cursor.at);
-            keep(engine, project, &source, path, &mut cursor, &about).await?;
+            let from = reader.open_from();
+            cursor.at = from.unwrap_or(u64::MAX).min(lines.at()).max(cursor.at);
+            cursor.looked = if from.is_none() { lines.looked() } else { 0 };
+            cursor.keep(engine, project, &source, path, &reader).await?;
             progress(lines.at() - begins);
         }
         if is_last {
             // Half a line at the end is no work left: its rest is not written yet.
-            output.bytes_left += if is_over { all.saturating_sub(lines.at()) } else { 0 };
+            let done = lines.at() + lines.looked();
+            output.bytes_left += if is_over { all.saturating_sub(done) } else { 0 };
             break;
         }
     }
     output.bytes += lines.at() - begins;
     count(reader.counts(), output);
-    if reader.open_from().is_some_and(|from| lines.at() - from > WAITED) {
+    if reader.open_from().is_some_and(|from| lines.at() + lines.looked() - from > WAITED) {
         // The call was broken off with its session, or the next step would begin where this one did.
         let about = reader.about().clone();
         let rest = reader.finish();
         let origin = &mut described;
         store(engine, project, place, (client, path), &about, rest, &mut cursor, output, span, origin)
             .await?;
-        cursor.at = lines.at();
-        keep(engine, project, &source, path, &mut cursor, &about).await?;
+        (cursor.at, cursor.looked) = (lines.at(), lines.looked());
+        cursor.keep(engine, project, &source, path, &reader).await?;
     }
     Ok(())
 }
@@ -312,11 +270,14 @@ async fn store(
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let session =
         common::session(&installation.redactor, "session", about.session.as_deref().unwrap_or(&stem))?;
+    let pauses = KeptOut::of(engine, project);
+    cursor.first = cursor.first.or_else(|| said.iter().find_map(kept_out::began));
+    let title = about.title.as_deref().filter(|_| !pauses.title(cursor.first, about.last));
     let work_tree = about.worktree.as_deref().and_then(|directory| place.work_tree(directory));
     let origin = Origin {
         client: Some(client.word().to_owned()),
         worktree: work_tree.as_ref().map(|root| root.to_string_lossy().into_owned()),
-        title: about.title.as_deref().map(|title| installation.redactor.redact(title).text.into_owned()),
+        title: title.map(|title| installation.redactor.redact(title).text.into_owned()),
         aliases: about
             .aliases
             .iter()
@@ -324,8 +285,6 @@ async fn store(
             .collect(),
     };
     let ignored = &engine.config().ignored;
-    let mut pauses = engine.spool(project).pauses();
-    pauses.extend(Spool::everywhere(&engine.config().data_dir).pauses());
     // A fork begins with a copy of what it was forked from, under the same ids.
     let ids = said.iter().map(|said| said.key.clone()).filter(|key| key.len() >= UNIQUE).collect();
     let copied = project.store.known_elsewhere(&project.scope, &session, ids).await?;
@@ -335,16 +294,18 @@ async fn store(
             output.already_stored += 1;
             continue;
         }
-        let time = said.time.or(cursor.last).unwrap_or_else(|| engine.now());
-        cursor.last = Some(time);
+        let time = said.time.or(said.since).unwrap_or_else(|| engine.now());
         let size = said.text.len();
         let is_tool = said.role == Role::Tool;
         let is_beyond =
             cursor.all_kept + size > ALL_KEPT || (is_tool && cursor.tools_kept + size > TOOLS_KEPT);
-        let is_paused = pauses.iter().any(|(from, until)| (*from..*until).contains(&time));
         let files: Vec<String> =
             said.files.iter().filter_map(|file| place.relative(file, said.worktree.as_deref())).collect();
-        if is_beyond || is_paused || ignored.session(session.as_str()) || ignored.any_path(&files) {
+        if is_beyond
+            || pauses.said(&said, cursor.first)
+            || ignored.session(session.as_str())
+            || ignored.any_path(&files)
+        {
             output.left_out += 1;
             continue;
         }

@@ -11,6 +11,7 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::git::{Repository, identity};
 use crate::scope::ProjectId;
+use crate::spool::Spool;
 use crate::store::ProjectRow;
 
 /// What `tiro projects list` answers.
@@ -86,7 +87,7 @@ pub async fn link(engine: &Engine, id: &str, directory: &Path, forget_others: bo
     })?;
     let place = match Repository::discover(&directory)? {
         Some(repository) => {
-            identity::replace(&repository.common_dir(), row.id.as_str())?;
+            rename(engine, &repository, &row.id)?;
             repository.common_dir()
         }
         None => directory,
@@ -124,7 +125,7 @@ pub async fn merge(
     registry.absorb(&from.id, &into.id).await?;
     for place in &from.places {
         if let Ok(Some(repository)) = Repository::discover(Path::new(place)) {
-            identity::replace(&repository.common_dir(), into.id.as_str())?;
+            rename(engine, &repository, &into.id)?;
         }
     }
     Ok(Merged {
@@ -134,6 +135,14 @@ pub async fn merge(
         known: restored.known,
         left_behind: source.display().to_string(),
     })
+}
+
+/// Gives a repository the id of another project; when its sessions were paused stays known.
+fn rename(engine: &Engine, repository: &Repository, id: &ProjectId) -> Result<()> {
+    let (data_dir, place) = (&engine.config().data_dir, repository.common_dir());
+    let before = Spool::of(data_dir, &place);
+    identity::replace(&place, id.as_str())?;
+    Spool::of(data_dir, &place).inherit(&before)
 }
 
 /// Finds a project by its id, or by its name where only one has it; also one whose store alone is left.

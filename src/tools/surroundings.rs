@@ -157,6 +157,16 @@ pub fn spool(engine: &Engine, project: &SeenProject) -> Vec<Finding> {
         },
     };
     let mut found = vec![found];
+    let troubles = spool.troubles();
+    if !troubles.is_empty() {
+        let count = counted(troubles.len(), "transcript waits", "transcripts wait");
+        found.push(Finding {
+            what,
+            ok: false,
+            found: format!("{count} until it can be read: {}", troubles.join("; ")),
+            mend: Some("make it readable; it is tried again for a week".into()),
+        });
+    }
     for (spool, place, mend) in [
         (spool, "in this project", "tiro resume"),
         (Spool::everywhere(&engine.config().data_dir), "in all projects", "tiro resume --all"),

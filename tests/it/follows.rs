@@ -175,7 +175,6 @@ fn what_is_secret_private_or_not_to_be_remembered_reaches_no_file() {
     says_now("within the pause a medlarsecret");
     assert_eq!(paused.nudge(&home, "Stop"), "");
     assert_eq!(paused.nudge(&home, "SessionStart"), "", "nothing is said while capture is paused");
-    assert_eq!(home.waiting(), 0);
     home.json(&repo.path, &["resume"]);
     says_now("after the pause a medlar");
     paused.hook(&home, "Stop");

@@ -9,6 +9,7 @@ mod answers;
 mod bad_input;
 mod follows;
 mod harness;
+mod keeps_out;
 mod lives_beside;
 mod never_over_budget;
 mod packaging;

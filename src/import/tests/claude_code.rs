@@ -72,6 +72,8 @@ fn a_session_is_read_as_it_was_held() {
         speaker: None,
         text: "hello there".into(),
         time: Some(1_795_182_860_735),
+        since: Some(1_795_182_860_735),
+        until: Some(1_795_182_860_735),
         branch: Some("main".into()),
         worktree: Some("/home/dev/project".into()),
         files: vec![],
