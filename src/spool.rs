@@ -71,7 +71,7 @@ pub struct Taken {
 }
 
 /// The references and marks of one project.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spool {
     folder: PathBuf,
     /// Where things were left before the repository had an id.

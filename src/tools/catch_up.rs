@@ -117,8 +117,13 @@ pub async fn follow(
             continue;
         };
         if let Some(other) = elsewhere(engine, &place, client, &path) {
-            // The agent had gone to another project's directory when its hook ran.
-            other.leave(&taken.reference)?;
+            // The agent had gone to another project's directory when its hook ran, or to one that is a copy of this one,
+            // which bears this one's id until a call opens it.
+            if other != spool {
+                other.leave(&taken.reference)?;
+            } else if !is_old(engine, &taken) {
+                continue;
+            }
             taken.done();
             continue;
         }
@@ -145,8 +150,7 @@ pub async fn follow(
             Err(error) => {
                 tracing::warn!(%error, "a transcript was not read");
                 let is_gone = matches!(path.metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
-                let is_old = engine.now().saturating_sub(taken.reference.at) > GIVEN_UP;
-                match error.kind() == Kind::Io && !is_gone && !is_old {
+                match error.kind() == Kind::Io && !is_gone && !is_old(engine, &taken) {
                     true => taken.keep(error.to_string()),
                     false => taken.done(),
                 }
@@ -163,6 +167,10 @@ pub async fn follow(
     }
     point(engine, project).await?;
     Ok(followed)
+}
+
+fn is_old(engine: &Engine, taken: &Taken) -> bool {
+    engine.now().saturating_sub(taken.reference.at) > GIVEN_UP
 }
 
 /// Returns the spool of the project that a session was held in, where that is another one.
