@@ -299,8 +299,7 @@ impl Transcript {
 
     /// Takes in the parts of a line.
     pub(super) fn hear(&mut self, line: Line<'_>) {
-        // A message that is written again bears its first time.
-        let is_again = line.time < self.latest;
+        let is_again = self.is_rewritten() && line.time < self.latest;
         if let Some(time) = line.time {
             if Some(time) > self.latest {
                 let held = self.said.iter_mut().filter(|(_, said)| said.until.is_none());
@@ -368,6 +367,11 @@ impl Transcript {
         self.counts.private += private.replaced;
     }
 
+    /// Whether a message is written again, under its first time, when it has grown.
+    fn is_rewritten(&self) -> bool {
+        self.format == Format::Gemini
+    }
+
     /// Returns something a tool says, still without words, where the session stands.
     fn place(&self, time: Option<Millis>, is_subagent: bool) -> Said {
         Said {
@@ -405,7 +409,8 @@ impl Transcript {
         };
         let mut open = self.open.remove(place);
         // In another line of the same time it is the same message, written again when the answer was there.
-        open.said.until = time.filter(|_| open.at == self.at || time != open.said.time);
+        let is_again = self.is_rewritten() && open.at != self.at && time == open.said.time;
+        open.said.until = time.filter(|_| !is_again);
         open.said.changes_files |= !changed.is_empty();
         open.said.files.extend(changed);
         let ended = match outcome {

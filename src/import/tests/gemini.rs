@@ -81,7 +81,11 @@ fn a_running_call_waits_and_a_failed_one_says_so() {
     let mut transcript = Transcript::new(Format::Gemini, About::default());
     assert!(transcript.line(70, running.to_string().as_bytes()).is_empty());
     assert_eq!(transcript.open_from(), Some(70));
-    let said = transcript.line(90, failed.to_string().as_bytes());
+    // The message has its first time still: when the call ended is known by what follows.
+    assert!(transcript.line(90, failed.to_string().as_bytes()).is_empty());
+    assert_eq!(transcript.open_from(), Some(70));
+    let said = transcript.rest();
+    assert_eq!((said[0].since, said[0].until), (said[0].time, None));
     assert_eq!(told(&said), ["Tool: run_shell_command: ls\nfailed:\nno such file"]);
     assert_eq!(transcript.open_from(), None);
 }

@@ -44,7 +44,8 @@ fn odd_types_cost_their_field_only() {
         "sessionId": 1, "message": {"role": null, "content": [null, 1, {"type": "text", "text": "kept"},
         {"type": "text", "text": 5}, {"type": "tool_result"}, {"type": "tool_use", "id": null, "name": "x"}]}});
     let mut transcript = Transcript::new(Format::ClaudeCode, About::default());
-    let said = transcript.line(42, line.to_string().as_bytes());
+    assert!(transcript.line(42, line.to_string().as_bytes()).is_empty(), "its time may be told yet");
+    let said = transcript.rest();
     assert_eq!(told(&said), ["User: kept"]);
     assert_eq!((said[0].key.as_str(), said[0].time), ("at:42", None));
     assert_eq!(*transcript.about(), About::default());
@@ -81,6 +82,7 @@ fn no_name_is_longer_than_names_are_and_no_call_is_waited_for_among_too_many() {
     let mut transcript = Transcript::new(Format::ClaudeCode, About::default());
     for at in 0..300 {
         transcript.line(at, call(&format!("t{at}")).to_string().as_bytes());
+        transcript.rest();
     }
     assert_eq!((transcript.open_from(), transcript.finish().len()), (Some(44), 256));
 }
@@ -160,4 +162,38 @@ proptest! {
         }
         prop_assert!(said.len() == 2 && counts.private >= 3, "{said:?}");
     }
+}
+
+#[test]
+fn what_has_no_time_was_said_between_the_times_around_it() {
+    let says = |id: &str, time: Option<&str>| {
+        let mut line = json!({"type": "user", "uuid": id, "message": {"role": "user", "content": id}});
+        if let Some(time) = time {
+            line["timestamp"] = json!(format!("2026-01-01T00:00:{time}Z"));
+        }
+        line
+    };
+    let lines = [
+        says("a", None),
+        says("b", Some("10")),
+        says("c", None),
+        // A clock that was set back tells nothing of when the line before was written.
+        says("d", Some("05")),
+        says("e", Some("20")),
+        says("f", None),
+    ];
+    let (said, _, _) = read(Format::ClaudeCode, &file(&lines));
+    let begins = said[1].time.unwrap() - 10_000;
+    let seconds = |time: Option<i64>| time.map(|time| (time - begins) / 1000);
+    let bounds: Vec<_> =
+        said.iter().map(|said| (said.key.as_str(), seconds(said.since), seconds(said.until))).collect();
+    let expected = [
+        ("a", None, Some(10)),
+        ("b", Some(10), Some(10)),
+        ("c", Some(10), Some(20)),
+        ("d", Some(5), Some(5)),
+        ("e", Some(20), Some(20)),
+        ("f", Some(20), None),
+    ];
+    assert_eq!(bounds, expected);
 }
