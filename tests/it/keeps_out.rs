@@ -77,7 +77,7 @@ fn what_may_have_been_said_in_a_pause_or_tells_of_it_is_left_out() {
     let (home, repo, mut server) = followed();
     let talk = Talk::new(&home, SESSION, &repo.path, "main");
     let began = now() - 60_000;
-    says_some_time(&talk, "a medlarsecret of no time at all");
+    says_some_time(&talk, "a medlar of no time at all, but before");
     says(&talk, began, "a medlar of before");
     says_some_time(&talk, "another medlar of before");
     says(&talk, began + 1000, "a third medlar of before");
@@ -108,9 +108,9 @@ fn what_may_have_been_said_in_a_pause_or_tells_of_it_is_left_out() {
     says(&next, after + 4000, "a medlar of the next session");
 
     let imported = home.json(&repo.path, &["import", "claude-code"]);
-    assert_eq!((&imported["imported"], &imported["left_out"]), (&json!(7), &json!(7)), "{imported}");
+    assert_eq!((&imported["imported"], &imported["left_out"]), (&json!(8), &json!(6)), "{imported}");
     assert!(home.files_with("medlarsecret").is_empty());
-    assert_eq!(server.hits(json!({"query": "medlar", "k": 20})).len(), 7);
+    assert_eq!(server.hits(json!({"query": "medlar", "k": 20})).len(), 8);
     // A session without a pause has its summary.
     home.json(&repo.path, &["pause"]);
     home.json(&repo.path, &["resume"]);
