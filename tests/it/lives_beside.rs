@@ -236,6 +236,7 @@ fn whatever_is_wrong_a_hook_says_nothing_and_ends() {
 
     std::fs::remove_dir_all(home.data().join("spool")).unwrap();
 
+    talk.says("user", 0, "who writes there?");
     // Somebody writes to the databases all the while, and nobody ever closes the hook's input.
     let stores = [home.data().join("owner.db"), home.store()];
     let locks = stores.map(|path| {
