@@ -50,11 +50,14 @@ pub fn directory(config: &Config) -> Result<PathBuf> {
 ///
 /// That is the git common directory, or the directory where it lies in no repository. Nothing is registered.
 pub fn place(directory: &Path, home: Option<&Path>) -> Result<Option<PathBuf>> {
-    Ok(look(directory, home)?.map(|(place, _)| place))
+    Ok(place_and_repository(directory, home)?.map(|(place, _)| place))
 }
 
 /// Returns what [`place`] does, and the repository where it lies in one.
-pub fn look(directory: &Path, home: Option<&Path>) -> Result<Option<(PathBuf, Option<Repository>)>> {
+pub fn place_and_repository(
+    directory: &Path,
+    home: Option<&Path>,
+) -> Result<Option<(PathBuf, Option<Repository>)>> {
     let directory = directory
         .canonicalize()
         .context(Kind::NoProject, || format!("cannot open `{}`", directory.display()))?;

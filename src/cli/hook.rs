@@ -91,7 +91,7 @@ fn hear(client: &str, named: Option<&Path>) -> Result<Option<String>> {
         Some(directory) if named.is_none() => directory.clone(),
         _ => project::directory(&config)?,
     };
-    let Some((place, repository)) = project::look(&directory, config.home.as_deref())? else {
+    let Some((place, repository)) = project::place_and_repository(&directory, config.home.as_deref())? else {
         return Ok(None);
     };
     let spool = Spool::of(&config.data_dir, &place);
