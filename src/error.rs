@@ -28,6 +28,10 @@ pub enum Kind {
     Git,
     /// A file or directory cannot be read or written.
     Io,
+    /// A provider of language models did not answer, or not with something that is of use.
+    Provider,
+    /// A limit on what may be spent leaves no room.
+    Limit,
 }
 
 /// What was being done when it failed, what to try next, and the cause beneath.

@@ -5,8 +5,9 @@
 //! - doors, wire only: [`server`] (MCP), [`cli`]
 //! - operations: [`tools`], one file each, the only composer
 //! - the opened parts: [`engine`], [`config`], [`project`]
-//! - what is done: [`remember`] (the write path), [`retrieve`] (the read path), [`import`] (histories to drafts)
-//! - effects: [`store`], [`embed`], [`git`], [`clients`], [`spool`]
+//! - what is done: [`remember`] (the write path), [`retrieve`] (the read path), [`import`] (histories to drafts),
+//!   [`context`] (what of a conversation is shown), [`summarize`]
+//! - effects: [`store`], [`embed`], [`git`], [`clients`], [`llm`], [`spool`]
 //! - text: [`redact`], [`chunk`], [`tokens`]
 //! - words and values: [`memory`], [`scope`], [`filter`], [`budget`], [`envelope`], [`error`]
 
@@ -15,6 +16,7 @@ pub mod chunk;
 pub mod cli;
 pub mod clients;
 pub mod config;
+pub mod context;
 pub mod embed;
 pub mod engine;
 pub mod envelope;
@@ -22,6 +24,7 @@ pub mod error;
 pub mod filter;
 pub mod git;
 pub mod import;
+pub mod llm;
 pub mod memory;
 pub mod project;
 pub mod redact;
@@ -31,5 +34,6 @@ pub mod scope;
 pub mod server;
 pub mod spool;
 pub mod store;
+pub mod summarize;
 pub mod tokens;
 pub mod tools;

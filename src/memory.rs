@@ -162,6 +162,18 @@ words! {
     }
 }
 
+words! {
+    /// How much a summary says (document 002 §4.3.1).
+    Level {
+        /// One or two sentences: what came of it.
+        Brief = "brief",
+        /// A paragraph: the main points.
+        Standard = "standard",
+        /// Several paragraphs: also how it came about.
+        Detailed = "detailed",
+    }
+}
+
 impl Kind {
     /// Returns the kinds it is ranked with.
     pub fn group(self) -> Group {

@@ -79,7 +79,7 @@ pub fn run(args: Args, project: Option<&Path>) -> ExitCode {
 
 /// Returns what is to be printed.
 fn hear(client: &str, named: Option<&Path>) -> Result<Option<String>> {
-    let config = Config::from_environment(named)?;
+    let config = Config::without_options(named)?;
     if config.ci {
         return Ok(None);
     }

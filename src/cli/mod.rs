@@ -19,6 +19,7 @@ mod model;
 mod pause;
 mod progress;
 mod projects;
+mod provider;
 mod search;
 mod serve;
 mod sessions;
@@ -56,6 +57,14 @@ struct Common {
     /// Print the answer as JSON.
     #[arg(long, global = true)]
     json: bool,
+    /// Set an option for this run, such as context.max_tokens=2000; it goes before variables and the file.
+    #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = key_and_value)]
+    set: Vec<(String, String)>,
+}
+
+fn key_and_value(text: &str) -> std::result::Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("it is not KEY=VALUE")?;
+    Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
 #[derive(Subcommand)]
@@ -96,6 +105,8 @@ enum Command {
     Doctor,
     /// Install or list embedding models.
     Model(model::Args),
+    /// Name the models that may be asked, and see what leaves the machine for them and what it costs.
+    Provider(provider::Args),
     /// What the hooks of clients and of git run.
     #[command(hide = true)]
     Hook(hook::Args),
@@ -158,7 +169,13 @@ fn run(cli: Cli) -> Result<ExitCode> {
         Command::Hook(args) => return Ok(hook::run(args, common.project.as_deref())),
         _ => {}
     }
-    let config = Config::from_environment(common.project.as_deref())?;
+    let mut config = Config::from_environment(common.project.as_deref(), common.set)?;
+    // The doctor says it among other things; the others would go on without what the user wants.
+    if !matches!(command, Command::Doctor)
+        && let Some(fault) = config.fault.take()
+    {
+        return Err(Arc::into_inner(fault).expect("nobody else has it yet"));
+    }
     log_to_stderr(&config.log);
     let engine = Arc::new(Engine::new(config));
     match command {
@@ -191,6 +208,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
             Command::Export(args) => export::run(&engine, args).await,
             Command::Doctor => doctor::run(&engine, out).await,
             Command::Model(args) => model::run(&engine, args, out).await,
+            Command::Provider(args) => provider::run(&engine, args, out).await,
             Command::Serve(_)
             | Command::Bench(_)
             | Command::Completions(_)
@@ -229,8 +247,8 @@ impl Out {
 }
 
 fn log_to_stderr(filter: &str) {
-    // The protocol library logs whole requests, and with them the text of memories.
-    let filter = tracing_subscriber::EnvFilter::try_new(format!("{filter},rmcp=off"))
+    // The protocol library logs whole requests, and with them the text of memories; so do those that ask models.
+    let filter = tracing_subscriber::EnvFilter::try_new(format!("{filter},rmcp=off,{}", crate::llm::QUIET))
         .unwrap_or_else(|_| "warn".into());
     // A second subscriber in one process, as in tests, is no error.
     let _ = tracing_subscriber::fmt()

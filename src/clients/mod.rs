@@ -12,7 +12,7 @@ mod claude_code;
 mod codex;
 mod cut;
 mod edit;
-mod file;
+pub(crate) mod file;
 mod gemini;
 mod git_hook;
 mod leftover;

@@ -298,5 +298,7 @@ fn name(kind: Kind) -> &'static str {
         Kind::Model => "model",
         Kind::Git => "git",
         Kind::Io => "io",
+        Kind::Provider => "provider",
+        Kind::Limit => "limit",
     }
 }

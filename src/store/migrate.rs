@@ -32,11 +32,16 @@ const SESSIONS: Migration =
 const OWNER_SESSIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..SESSIONS };
 const REGISTRY: Migration =
     Migration { sql: include_str!("../../migrations/registry_0001.sql"), min_reader: 2, min_writer: 2 };
+const LEDGER: Migration = Migration {
+    sql: include_str!("../../migrations/registry_0002_ledger.sql"),
+    min_reader: 2,
+    min_writer: 2,
+};
 
 fn migrations(flavour: Flavour) -> &'static [Migration] {
     match flavour {
         Flavour::Project => &[MEMORIES, SESSIONS],
-        Flavour::Owner => &[MEMORIES, REGISTRY, OWNER_SESSIONS],
+        Flavour::Owner => &[MEMORIES, REGISTRY, OWNER_SESSIONS, LEDGER],
     }
 }
 

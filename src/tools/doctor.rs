@@ -42,7 +42,7 @@ const PROBE_BYTES: usize = 64 << 10;
 
 /// Looks at everything; changes nothing. Reads the whole store.
 pub async fn run(engine: &Engine) -> Result<Output> {
-    let mut findings = vec![data_directory(engine), surroundings::disk(engine)];
+    let mut findings = vec![configuration(engine), data_directory(engine), surroundings::disk(engine)];
     findings.push(model(engine));
     let owner = "memories of the owner";
     match engine.existing_installation().await {
@@ -73,6 +73,25 @@ pub async fn run(engine: &Engine) -> Result<Output> {
     findings.extend(surroundings::clients(engine).await);
     let ok = findings.iter().all(|finding| finding.ok);
     Ok(Output { version: env!("CARGO_PKG_VERSION"), findings, ok })
+}
+
+fn configuration(engine: &Engine) -> Finding {
+    let what = "configuration";
+    let config = engine.config();
+    let file = config.sources.file.as_deref();
+    match (&config.fault, file) {
+        (Some(fault), _) => failed(what, fault),
+        (None, Some(file)) if file.exists() => {
+            Finding { what, ok: true, found: file.display().to_string(), mend: None }
+        }
+        (None, Some(file)) => Finding {
+            what,
+            ok: true,
+            found: format!("{} is not there: defaults", file.display()),
+            mend: None,
+        },
+        (None, None) => Finding { what, ok: true, found: "defaults".into(), mend: None },
+    }
 }
 
 fn data_directory(engine: &Engine) -> Finding {

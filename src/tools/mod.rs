@@ -9,9 +9,11 @@
 //! of a tool. It is not: the wire. Nothing here knows MCP or JSON-RPC, and `server/` is the only place that does.
 
 mod arguments;
+mod ask;
 pub mod backup;
 pub mod catch_up;
 pub(crate) mod common;
+pub mod configure_llm_provider;
 mod cursor;
 pub mod demo;
 pub mod doctor;
@@ -28,6 +30,7 @@ pub mod list_sessions;
 pub mod mark_important;
 pub mod model;
 pub mod projects;
+pub mod provider;
 mod resources;
 pub mod save_messages;
 mod schema;
@@ -67,6 +70,7 @@ pub fn all(engine: &Arc<Engine>) -> Vec<Tool> {
         tool!(engine, mark_important, Memory, SETS),
         tool!(engine, forget_context, Memory, REMOVES),
         tool!(engine, list_sessions, Memory, READS),
+        tool!(engine, configure_llm_provider, Context, SETS),
     ]
 }
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::provider;
 use crate::engine::{Embedding, Engine};
 use crate::error::Result;
 use crate::store::Measurement;
@@ -44,6 +45,8 @@ pub struct Output {
     pub stored_lately: i64,
     /// How often each tool was called, and how long that took.
     pub tools: Vec<ToolUse>,
+    /// What asking models has cost by day and provider, in all projects.
+    pub spending: Vec<provider::Day>,
 }
 
 /// How a tool was used, in all processes.
@@ -107,6 +110,7 @@ pub async fn run(engine: &Engine) -> Result<Output> {
         repeats: stats.repeats,
         stored_lately: stats.stored_lately,
         tools: tool_use(&project.store.measurements(&project.scope).await?),
+        spending: provider::days(owners.spending().await?),
     })
 }
 
@@ -166,6 +170,9 @@ impl Output {
         }
         for ToolUse { name, calls, p50_ms, p99_ms } in &self.tools {
             text += &format!("\n{name:28} {calls:>9} {p50_ms:>12.1} {p99_ms:>12.1}");
+        }
+        if !self.spending.is_empty() {
+            text += &format!("\n\n{}", provider::table(&self.spending));
         }
         text
     }

@@ -16,6 +16,7 @@ mod packaging;
 mod redaction;
 mod remembers;
 mod scopes;
+mod spends;
 #[cfg(unix)]
 mod survives;
 mod talk;

@@ -14,9 +14,9 @@ const ROWS: &[&[&str]] = &[
     &["engine"],
     &["project"],
     &["config"],
-    &["remember", "import", "retrieve"],
+    &["remember", "import", "retrieve", "context", "summarize"],
     &["spool"],
-    &["store", "embed", "git", "clients"],
+    &["store", "embed", "git", "clients", "llm"],
     &["redact", "chunk", "tokens"],
     &["budget", "envelope", "filter", "memory", "scope", "error"],
 ];
@@ -32,10 +32,11 @@ const WALLS: &[(&[&str], &[&str], &str)] = &[
     (&["rusqlite", "SELECT ", "INSERT INTO", "DELETE FROM", "PRAGMA "], &["store/"], "SQL only in store/"),
     (
         &["env::var", "env::vars", "env::current_dir", "env::home_dir", "env::set_var"],
-        &["config.rs"],
-        "the environment is read only in config.rs",
+        &["config/"],
+        "the environment is read only in config/",
     ),
     (&["gix::", "use gix"], &["git/"], "git objects only through git/"),
+    (&["genai::", "reqwest::", "use hyper"], &["llm/"], "models are asked only through llm/"),
     (&["unsafe {", "unsafe fn", "unsafe impl"], &["embed/raw.rs"], "unsafe only in the documented file"),
 ];
 
@@ -43,7 +44,7 @@ const WALLS: &[(&[&str], &[&str], &str)] = &[
 const ONE_FILE_PER_OPERATION: &[&str] = &["tools", "cli"];
 
 /// Folders with more than twelve files, each a name of its own.
-const LARGE_FOLDERS: &[(&str, usize)] = &[("git", 14), ("store", 14)];
+const LARGE_FOLDERS: &[(&str, usize)] = &[("git", 14), ("store", 15)];
 
 const LONGEST_FILE: usize = 500;
 const LARGEST_FOLDER: usize = 12;
@@ -231,8 +232,9 @@ fn a_planted_violation_is_found() {
         ("tools/x.rs", "//! X.\nuse rmcp::model::Tool;\n", "only in server/"),
         ("memory.rs", "//! X.\n#[derive(JsonSchema)]\nstruct A;\n", "only in tools/"),
         ("tools/x.rs", "//! X.\nconst SQL: &str = \"SELECT 1\";\n", "only in store/"),
-        ("embed/x.rs", "//! X.\nfn f() { std::env::var(\"HOME\"); }\n", "only in config.rs"),
+        ("embed/x.rs", "//! X.\nfn f() { std::env::var(\"HOME\"); }\n", "only in config/"),
         ("import/x.rs", "//! X.\nuse gix::ObjectId;\n", "only through git/"),
+        ("tools/x.rs", "//! X.\nuse reqwest::Url;\n", "only through llm/"),
         ("store/x.rs", "//! X.\nfn f() { unsafe { g() } }\n", "only in the documented file"),
         ("store/x.rs", "use crate::error::Error;\n", "begins without `//!`"),
         ("attic/x.rs", "//! X.\n", "has no row"),

@@ -24,6 +24,7 @@ mod random;
 mod retrieval;
 mod score;
 mod sessions;
+mod spend;
 mod stats;
 mod suite;
 mod talk;
@@ -85,6 +86,8 @@ enum Eval {
     Isolation(isolation::Args),
     /// What hooks cost whoever is at work
     Hooks(hooks::Args),
+    /// Whether processes that ask a paid model at once overspend their limit
+    Spend(spend::Args),
     /// How long it takes until sessions held before can be searched
     Sessions(sessions::Args),
     /// Whether a commit names the session that led to it
@@ -110,6 +113,7 @@ fn main() -> Result<ExitCode> {
         Eval::Clients(args) => ("clients", clients::run(args, &tiro)?),
         Eval::Isolation(args) => ("isolation", isolation::run(args, &tiro)?),
         Eval::Hooks(args) => ("hooks", hooks::run(args, &tiro)?),
+        Eval::Spend(args) => ("spend", spend::run(args, &tiro)?),
         Eval::Sessions(args) => ("sessions", sessions::run(args, &tiro)?),
         Eval::Join(args) => ("join", join::run(args, &tiro)?),
     };

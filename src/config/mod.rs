@@ -1,12 +1,26 @@
-//! The settings: the only place that reads the environment.
+//! The settings: the only place that reads the environment and the configuration file.
 //!
-//! A setting is read once, at the door, and carried as a value from there on.
+//! A setting is read once, at the door, and carried as a value from there on; but for who is asked of models and what
+//! that may cost, which is read for each call: a server lives longer than what the file says.
 #![expect(clippy::disallowed_methods, reason = "this is the place")]
 
+mod edit;
+mod file;
+mod options;
+mod providers;
+
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use etcetera::BaseStrategy;
 use globset::{Glob, GlobSet};
+
+pub use edit::{Change, Given, change, remove};
+pub use file::Sources;
+pub use options::{External, List, Options, Setting};
+pub use providers::{
+    Configured, Limits, Origin, Use, host, is_loopback, is_provider, is_variable, key, purpose,
+};
 
 use crate::clients::Places;
 use crate::error::{Context, Error, Kind, Result};
@@ -31,6 +45,12 @@ pub struct Config {
     pub timings: bool,
     /// Where clients keep their files; `None` without a home directory.
     pub clients: Option<Places>,
+    /// The options, as they were when the process began.
+    pub options: Options,
+    /// Where the options come from.
+    pub sources: Sources,
+    /// What is wrong with them; then they have their defaults.
+    pub fault: Option<Arc<Error>>,
     /// What is not to be remembered.
     pub ignored: Ignored,
     /// Whether this is a build machine's run, which nobody wants remembered: `CI`.
@@ -40,10 +60,35 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads the environment; `project` is the command line's `--project`.
+    /// Reads the environment and the configuration file; `project` is the command line's `--project`, `set` what it
+    /// says of options.
     ///
-    /// Errors with [`Kind::BadInput`] where there is neither a home nor `TIRO_DATA_DIR`.
-    pub fn from_environment(project: Option<&Path>) -> Result<Config> {
+    /// Errors with [`Kind::BadInput`] where there is neither a home nor `TIRO_DATA_DIR`. What is wrong with options is
+    /// noted as the `fault`, for the caller to refuse to go on or to go on without them.
+    pub fn from_environment(project: Option<&Path>, set: Vec<(String, String)>) -> Result<Config> {
+        let mut config = Config::without_options(project)?;
+        let given =
+            |name: String| std::env::var(&name).ok().filter(|text| !text.is_empty()).map(|text| (name, text));
+        let named = Options::ALL.iter().flat_map(Setting::variables).chain(providers::other_variables());
+        config.sources.variables = named.filter_map(given).collect();
+        let keys = providers::key_variables().filter(|name| given((*name).to_owned()).is_some());
+        config.sources.keys = keys.map(str::to_owned).collect();
+        config.sources.set = set;
+        let read = config.sources.options().and_then(|options| {
+            config.sources.providers(&options)?;
+            Ok((Ignored::new(&options)?, options))
+        });
+        match read {
+            Ok((ignored, options)) => (config.ignored, config.options) = (ignored, options),
+            Err(error) => config.fault = Some(Arc::new(error)),
+        }
+        Ok(config)
+    }
+
+    /// Reads where things lie and who asks: what hooks need, which no broken file may stop.
+    ///
+    /// Errors as [`Config::from_environment`] does.
+    pub fn without_options(project: Option<&Path>) -> Result<Config> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let path = |name: &str| set(name).map(PathBuf::from);
         let platform = etcetera::choose_base_strategy().ok();
@@ -61,10 +106,13 @@ impl Config {
             gemini: path("GEMINI_CLI_HOME").unwrap_or_else(|| home.clone()).join(".gemini"),
             home,
         });
-        let words = |name: &str| set(name).and_then(|text| text.into_string().ok()).unwrap_or_default();
+        let in_home = || platform.as_ref().map(|platform| platform.config_dir().join("tiro/config.toml"));
         Ok(Config {
             clients,
-            ignored: Ignored::new(&words("TIRO_IGNORE_SESSIONS"), &words("TIRO_IGNORE_PATHS"))?,
+            options: Options::default(),
+            sources: Sources { file: path("TIRO_CONFIG").or_else(in_home), ..Sources::default() },
+            fault: None,
+            ignored: Ignored::default(),
             model_dir: path("TIRO_MODEL_DIR").unwrap_or_else(|| data_dir.join("models")),
             data_dir,
             project: project
@@ -102,23 +150,21 @@ pub struct Ignored {
 }
 
 impl Ignored {
-    /// Reads patterns separated by commas: of sessions' names, and of paths relative to the project.
+    /// Reads the patterns: of sessions' names, and of paths relative to the project.
     ///
     /// Errors with [`Kind::BadInput`] naming a pattern that is none.
-    pub fn new(sessions: &str, paths: &str) -> Result<Ignored> {
-        let set = |name: &str, patterns: &str| {
+    pub fn new(options: &Options) -> Result<Ignored> {
+        let set = |key: &str, List(patterns): &List| {
             let mut set = GlobSet::builder();
-            for pattern in patterns.split(',').map(str::trim).filter(|pattern| !pattern.is_empty()) {
-                set.add(
-                    Glob::new(pattern)
-                        .context(Kind::BadInput, || format!("`{pattern}` in {name} is no pattern"))?,
-                );
+            for pattern in patterns {
+                let glob = Glob::new(pattern);
+                set.add(glob.context(Kind::BadInput, || format!("`{pattern}` in `{key}` is no pattern"))?);
             }
-            set.build().context(Kind::BadInput, || format!("the patterns in {name} are too many"))
+            set.build().context(Kind::BadInput, || format!("the patterns in `{key}` are too many"))
         };
         Ok(Ignored {
-            sessions: set("TIRO_IGNORE_SESSIONS", sessions)?,
-            paths: set("TIRO_IGNORE_PATHS", paths)?,
+            sessions: set("ignore.sessions", &options.ignore_sessions)?,
+            paths: set("ignore.paths", &options.ignore_paths)?,
         })
     }
 
@@ -152,11 +198,18 @@ mod tests {
 
     #[test]
     fn patterns_name_what_is_ignored() {
-        let ignored = Ignored::new("scratch-*", "secrets/**, *.pem").unwrap();
+        let list = |words: &[&str]| List(words.iter().map(|word| (*word).to_owned()).collect());
+        let options = Options {
+            ignore_sessions: list(&["scratch-*"]),
+            ignore_paths: list(&["secrets/**", "*.pem"]),
+            ..Options::default()
+        };
+        let ignored = Ignored::new(&options).unwrap();
         assert!(ignored.session("scratch-1") && !ignored.session("work"));
         let any = |file: &str| ignored.any_path(&["src/a.rs".to_owned(), file.to_owned()]);
         assert!(any("secrets/x/y.txt") && any("keys/a.pem") && !any("src/b.rs"));
-        let error = Ignored::new("", "a[").unwrap_err();
+        let options = Options { ignore_paths: list(&["a["]), ..Options::default() };
+        let error = Ignored::new(&options).unwrap_err();
         assert!(error.to_string().contains("a["), "{error}");
     }
 }

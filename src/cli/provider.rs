@@ -1,0 +1,157 @@
+//! `tiro provider`: who may be asked for what, and what that costs.
+
+use std::process::ExitCode;
+
+use clap::Subcommand;
+
+use super::Out;
+use crate::config::{Change, Given, Use, purpose};
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::tools::provider;
+
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Subcommand)]
+enum Action {
+    /// Name a provider of models, or change what is said of one.
+    Add(Box<Add>),
+    /// List the providers.
+    List,
+    /// Say what leaves this machine, to whom, what for, and what was spent.
+    Show {
+        /// The provider; all if left out.
+        name: Option<String>,
+    },
+    /// Send a provider a few words that hold nothing of the memory.
+    Test {
+        /// The provider; whoever is asked for summaries, with the fallback, if left out.
+        name: Option<String>,
+    },
+    /// Take a provider out of the configuration.
+    Remove {
+        /// The provider.
+        name: String,
+    },
+    /// Ask this provider for summaries before others.
+    Default {
+        /// The provider.
+        name: String,
+    },
+}
+
+#[derive(clap::Args)]
+struct Add {
+    /// What to call it; openai, anthropic, gemini and ollama need nothing more.
+    name: String,
+    /// openai, openai-responses, anthropic, gemini, ollama or openai-compatible.
+    #[arg(long)]
+    service: Option<String>,
+    /// The model.
+    #[arg(long)]
+    model: Option<String>,
+    /// Its address, where it isn't the service's own.
+    #[arg(long, value_name = "URL")]
+    endpoint: Option<String>,
+    /// The environment variable that holds its key.
+    #[arg(long, value_name = "NAME", conflicts_with = "key_file")]
+    key_variable: Option<String>,
+    /// A file that holds its key, which only you can read.
+    #[arg(long, value_name = "PATH")]
+    key_file: Option<String>,
+    /// What it may be asked for: summarize, embed, consult, separated by commas.
+    #[arg(long = "use", value_name = "USES", value_delimiter = ',', value_parser = a_use)]
+    uses: Vec<Use>,
+    /// Let it search the memory while it is consulted, or not.
+    #[arg(long, value_name = "BOOL")]
+    memory: Option<bool>,
+    /// Tokens of an answer at most.
+    #[arg(long, value_name = "N")]
+    max_output: Option<u64>,
+    /// How freely it answers, 0 to 2.
+    #[arg(long)]
+    temperature: Option<f64>,
+    /// Tokens of request and answer together.
+    #[arg(long, value_name = "N")]
+    window: Option<u64>,
+    /// Dollars for a million tokens, sent and received.
+    #[arg(long, value_name = "IN,OUT", value_parser = a_price)]
+    price: Option<(f64, f64)>,
+    /// Dollars that one call may cost.
+    #[arg(long, value_name = "USD")]
+    limit_call: Option<f64>,
+    /// Dollars that may be spent on it on a day.
+    #[arg(long, value_name = "USD")]
+    limit_day: Option<f64>,
+    /// Ask it before others.
+    #[arg(long)]
+    default: bool,
+}
+
+fn a_use(word: &str) -> std::result::Result<Use, String> {
+    purpose(word).ok_or_else(|| "choose from summarize, embed and consult".into())
+}
+
+fn a_price(words: &str) -> std::result::Result<(f64, f64), String> {
+    let (input, output) = words.split_once(',').ok_or("it is not IN,OUT")?;
+    let dollars = |word: &str| word.trim().parse::<f64>().map_err(|_| format!("`{word}` is no amount"));
+    Ok((dollars(input)?, dollars(output)?))
+}
+
+/// Adds, lists, shows, tests, removes or prefers.
+pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
+    match args.action {
+        Action::Add(add) => {
+            let Add { name, service, model, endpoint, key_variable, key_file, uses, memory, .. } = *add;
+            // A key is in one place.
+            let (variable, file): (Given<String>, Given<String>) = match (key_variable, key_file) {
+                (Some(name), _) => (Given::As(name), Given::Gone),
+                (None, Some(path)) => (Given::Gone, Given::As(path)),
+                (None, None) => (Given::Not, Given::Not),
+            };
+            let change = Change {
+                service,
+                endpoint: endpoint.into(),
+                model,
+                key_variable: variable,
+                key_file: file,
+                uses: Some(uses).filter(|uses| !uses.is_empty()),
+                memory,
+                max_output: add.max_output,
+                temperature: add.temperature,
+                window: add.window,
+                price: add.price,
+                limit_call: add.limit_call,
+                limit_day: add.limit_day,
+                is_default: add.default,
+            };
+            let output = provider::set(engine, &name, change)?;
+            out.answer(&output, &output.text())
+        }
+        Action::List => {
+            let output = provider::show(engine, None, true).await?;
+            out.answer(&output, &output.text())
+        }
+        Action::Show { name } => {
+            let output = provider::show(engine, name.as_deref(), false).await?;
+            out.answer(&output, &output.text())
+        }
+        Action::Test { name } => {
+            let output = provider::test(engine, name.as_deref()).await?;
+            out.answer(&output, &output.text())
+        }
+        Action::Remove { name } => {
+            let output = provider::remove(engine, &name)?;
+            out.answer(&output, &output.text())
+        }
+        Action::Default { name } => {
+            let change = Change { is_default: true, ..Change::default() };
+            let output = provider::set(engine, &name, change)?;
+            out.answer(&output, &output.text())
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Where options come from: the command line, variables, the configuration file; and what is wrong with them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use toml_edit::{Document, Item, Value};
+
+use super::options::{Options, Setting};
+use crate::error::{Context, Error, Kind, Result};
+
+/// The largest configuration file that is read, in bytes. Arbitrary: a thousand times a long one.
+const LIMIT: u64 = 1 << 20;
+
+/// The table of providers; [`super::providers`] reads what stands in it.
+const PROVIDERS: &str = "providers";
+
+/// What options are read from. The file is read each time: a server lives longer than what it says.
+#[derive(Clone, Debug, Default)]
+pub struct Sources {
+    /// `KEY=VALUE` of the command line.
+    pub set: Vec<(String, String)>,
+    /// The variables that say options, by name.
+    pub variables: BTreeMap<String, String>,
+    /// Those variables that are set and hold the key of a service, by name alone.
+    pub keys: Vec<String>,
+    /// The configuration file, which needn't be there.
+    pub file: Option<PathBuf>,
+}
+
+impl Sources {
+    /// Returns the options.
+    ///
+    /// Errors with [`Kind::BadInput`] naming the place, the key and what would be right.
+    pub fn options(&self) -> Result<Options> {
+        let mut options = Options::default();
+        if let Some(document) = self.document()? {
+            let file = self.file.as_deref().expect("it was read");
+            read_file(&mut options, file, &document)?;
+        }
+        for setting in Options::ALL {
+            let named = setting.variables().into_iter();
+            let first = named.filter_map(|name| self.variables.get(&name).map(|text| (name, text))).next();
+            if let Some((name, text)) = first {
+                read(setting, &mut options, text, &format!("the variable {name}"))?;
+            }
+        }
+        for (key, text) in &self.set {
+            let setting = Options::find(key).ok_or_else(|| unknown(key, "--set"))?;
+            read(setting, &mut options, text, "--set")?;
+        }
+        Ok(options)
+    }
+
+    /// Returns the file as it stands, or `None` where there is none.
+    pub(super) fn document(&self) -> Result<Option<Document<String>>> {
+        let Some(path) = &self.file else { return Ok(None) };
+        let Some(text) = text(path)? else { return Ok(None) };
+        let document = Document::parse(text).map_err(|error| {
+            Error::bad_input(format!("`{}` is no TOML: {}", path.display(), first_lines(&error.to_string())))
+                .hint("mend the line; `tiro doctor` says whether the rest is as it should be")
+        })?;
+        Ok(Some(document))
+    }
+}
+
+/// Returns what the file at `path` says, or `None` where there is none.
+pub(super) fn text(path: &Path) -> Result<Option<String>> {
+    let shown = path.display();
+    let metadata = match fs::metadata(path) {
+        Ok(metadata) => metadata,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error).context(Kind::Io, || format!("cannot read `{shown}`")),
+    };
+    // A pipe would be waited for.
+    if !metadata.is_file() || metadata.len() > LIMIT {
+        return Err(Error::bad_input(format!("`{shown}` is no configuration file"))
+            .hint("name another in TIRO_CONFIG, or remove it"));
+    }
+    fs::read_to_string(path).map(Some).context(Kind::Io, || format!("cannot read `{shown}`"))
+}
+
+fn read_file(options: &mut Options, path: &Path, document: &Document<String>) -> Result<()> {
+    for (key, item) in document.iter().filter(|(key, _)| *key != PROVIDERS) {
+        match (item.as_table_like(), Options::find(key)) {
+            (_, Some(setting)) => from_item(setting, options, item, path, document)?,
+            (Some(table), None) => {
+                for (inner, item) in table.iter() {
+                    let key = format!("{key}.{inner}");
+                    let place = place(path, document, item);
+                    let setting = Options::find(&key).ok_or_else(|| unknown(&key, &place))?;
+                    from_item(setting, options, item, path, document)?;
+                }
+            }
+            (None, None) => return Err(unknown(key, &place(path, document, item))),
+        }
+    }
+    Ok(())
+}
+
+/// Returns where `item` stands: the file and the line.
+pub(super) fn place(path: &Path, document: &Document<String>, item: &Item) -> String {
+    let line = item.span().map(|span| document.raw()[..span.start].matches('\n').count() + 1);
+    match line {
+        Some(line) => format!("`{}`, line {line}", path.display()),
+        None => format!("`{}`", path.display()),
+    }
+}
+
+/// Returns the words of a value: as written, an array with an end of line after each.
+pub(super) fn words(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.value().clone()),
+        Value::Integer(number) => Some(number.value().to_string()),
+        Value::Float(number) => Some(number.value().to_string()),
+        Value::Boolean(flag) => Some(flag.value().to_string()),
+        Value::Array(items) => items.iter().map(|item| Some(format!("{}\n", item.as_str()?))).collect(),
+        Value::Datetime(_) | Value::InlineTable(_) => None,
+    }
+}
+
+fn from_item(
+    setting: &Setting,
+    options: &mut Options,
+    item: &Item,
+    path: &Path,
+    document: &Document<String>,
+) -> Result<()> {
+    let place = place(path, document, item);
+    let Some(text) = item.as_value().and_then(words) else {
+        return Err(Error::bad_input(format!("`{}` in {place} is no plain value", setting.key))
+            .hint(format!("give {}", setting.right)));
+    };
+    read(setting, options, &text, &place)
+}
+
+fn read(setting: &Setting, options: &mut Options, text: &str, place: &str) -> Result<()> {
+    if setting.read(options, text) {
+        return Ok(());
+    }
+    let shown: String = text.chars().take(60).collect();
+    Err(Error::bad_input(format!("`{}` in {place} is `{}`", setting.key, shown.trim()))
+        .hint(format!("give {}", setting.right)))
+}
+
+/// Returns the error that `key`, found in `place`, names no option.
+fn unknown(key: &str, place: &str) -> Error {
+    let near = Options::ALL.iter().map(|setting| setting.key);
+    let section = key.split('.').next().unwrap_or_default();
+    let like: Vec<&str> = near.clone().filter(|known| known.split('.').next() == Some(section)).collect();
+    // The last part may stand in the wrong section.
+    let last = key.rsplit('.').next().unwrap_or_default();
+    let moved = near.clone().find(|known| known.rsplit('.').next() == Some(last));
+    let hint = match (moved, like.is_empty()) {
+        (Some(moved), _) => format!("it is called `{moved}`"),
+        (None, false) => format!("there are {}", like.join(", ")),
+        (None, true) => "README.md lists the options".to_owned(),
+    };
+    Error::bad_input(format!("`{key}` in {place} is no option")).hint(hint)
+}
+
+/// Returns an error of the parser without the picture that it draws.
+fn first_lines(error: &str) -> String {
+    let lines = error.lines().filter(|line| !line.contains('|'));
+    lines.map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sources(file: &str, variables: &[(&str, &str)], set: &[(&str, &str)]) -> (tempfile::TempDir, Sources) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("config.toml");
+        fs::write(&path, file).unwrap();
+        let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        let sources = Sources {
+            set: set.iter().map(owned).collect(),
+            variables: variables.iter().map(owned).collect(),
+            keys: Vec::new(),
+            file: Some(path),
+        };
+        (folder, sources)
+    }
+
+    fn error(file: &str) -> (String, String) {
+        let (_folder, sources) = sources(file, &[], &[]);
+        let error = sources.options().unwrap_err();
+        assert_eq!(error.kind(), Kind::BadInput);
+        (error.to_string(), error.way_out().unwrap_or_default().to_owned())
+    }
+
+    #[test]
+    fn the_command_line_goes_before_variables_and_those_before_the_file() {
+        let file = "external = 'never'\n[context]\nmax_tokens = 1001\ncache_ttl = 5\nsummary_ratio = 0.4\n";
+        let mut variables = vec![("PERSISTENCE_CONTEXT_MAX_TOKENS", "1002")];
+        let tokens = |variables: &[(&str, &str)], set: &[(&str, &str)]| {
+            let (_folder, sources) = sources(file, variables, set);
+            sources.options().unwrap().context_max_tokens
+        };
+        assert_eq!(tokens(&[], &[]), 1001);
+        assert_eq!(tokens(&variables, &[]), 1002);
+        variables.push(("TIRO_CONTEXT_MAX_TOKENS", "1003"));
+        assert_eq!(tokens(&variables, &[]), 1003);
+        assert_eq!(tokens(&variables, &[("context.max_tokens", "1004")]), 1004);
+        let (_folder, sources) = sources(file, &[("PERSISTENCE_SUMMARIZATION_PROVIDER", "mine")], &[]);
+        let options = sources.options().unwrap();
+        assert_eq!(
+            (options.cache_ttl_s, options.summary_ratio, options.default_provider.as_str()),
+            (5, 0.4, "mine")
+        );
+        assert_eq!(options.external, super::super::External::Never);
+        assert_eq!(options.session_max_tokens, Options::default().session_max_tokens);
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_place_and_what_is_right() {
+        let (message, hint) = error("[context]\n# a comment\nmax_tokens = 'many'\n");
+        assert!(
+            message.contains("`context.max_tokens`") && message.contains("config.toml`, line 3"),
+            "{message}"
+        );
+        assert!(message.contains("`many`") && hint.contains("200 to 20000"), "{message}; {hint}");
+        let (message, hint) = error("max_tokens = 5\n");
+        assert!(
+            message.contains("`max_tokens`") && hint.contains("`context.max_tokens`"),
+            "{message}; {hint}"
+        );
+        let (message, hint) = error("[limits]\ndaily = 3\n");
+        assert!(message.contains("`limits.daily`") && hint.contains("limits.day"), "{message}; {hint}");
+        let (message, _) = error("[context\nmax_tokens = 5\n");
+        assert!(message.contains("is no TOML") && message.contains("line 1"), "{message}");
+        assert!(error("external = { a = 1 }\n").0.contains("no plain value"));
+    }
+
+    #[test]
+    fn patterns_of_an_array_may_hold_commas() {
+        let (_folder, file) = sources("[ignore]\npaths = ['{a,b}/**', 'c']\n", &[], &[]);
+        assert_eq!(file.options().unwrap().ignore_paths.0, ["{a,b}/**", "c"]);
+        let (_folder, variable) = sources("", &[("TIRO_IGNORE_PATHS", "a/**, b")], &[]);
+        assert_eq!(variable.options().unwrap().ignore_paths.0, ["a/**", "b"]);
+    }
+
+    #[test]
+    fn no_file_means_the_defaults() {
+        let (folder, mut sources) = sources("", &[], &[]);
+        sources.file = Some(folder.path().join("none.toml"));
+        assert_eq!(sources.options().unwrap(), Options::default());
+        sources.file = Some(folder.path().to_owned());
+        assert!(sources.options().unwrap_err().to_string().contains("no configuration file"));
+    }
+}

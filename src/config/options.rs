@@ -1,0 +1,323 @@
+//! The options: every one with its default, in one list.
+//!
+//! The list makes the struct, the defaults, what a value must be, and the table in README.md (a test holds the two
+//! together). An option is read from the command line (`--set KEY=VALUE`), from its `TIRO_*` variable, from the
+//! `PERSISTENCE_*` variable of the same name, from the configuration file, in this order; its variable is the key in
+//! capitals with `_` for the dot. It is not: what an option does. That is where its field is read.
+
+use std::fmt::Display;
+use std::str::FromStr;
+
+use crate::store::Money;
+
+/// Whether anything may be asked of providers outside this machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum External {
+    /// As the `uses` of each provider say.
+    Allowed,
+    /// Nothing, whatever else is configured.
+    Never,
+}
+
+/// Patterns or other words, in an array or separated by commas.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct List(pub Vec<String>);
+
+/// An option as it is read, told of and listed.
+pub struct Setting {
+    /// How the configuration file and `--set` call it: `context.max_tokens`.
+    pub key: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+    /// What a value must be.
+    pub right: &'static str,
+    /// Other variables that stand for it.
+    pub also: &'static [&'static str],
+    read: fn(&mut Options, &str) -> bool,
+    show: fn(&Options) -> String,
+}
+
+impl Setting {
+    /// Returns the name of its variable without the prefix: `CONTEXT_MAX_TOKENS`.
+    fn suffix(&self) -> String {
+        self.key.to_uppercase().replace('.', "_")
+    }
+
+    /// Returns its variables, the one that goes before the others first.
+    pub fn variables(&self) -> Vec<String> {
+        let own = ["TIRO_", "PERSISTENCE_"].map(|prefix| format!("{prefix}{}", self.suffix()));
+        own.into_iter().chain(self.also.iter().map(|name| (*name).to_owned())).collect()
+    }
+
+    /// Puts the value that `text` says into `options`; returns false where it says none that is right.
+    pub(super) fn read(&self, options: &mut Options, text: &str) -> bool {
+        (self.read)(options, text.trim())
+    }
+
+    /// Returns the value in `options` as it would be written.
+    pub fn show(&self, options: &Options) -> String {
+        (self.show)(options)
+    }
+}
+
+macro_rules! options {
+    ($($(#[doc = $about:literal])+ $field:ident: $kind:ty = $default:expr, $key:literal, $right:literal,
+       $is_right:expr $(, also $also:literal)?;)*) => {
+        /// The value of every option.
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct Options {
+            $($(#[doc = $about])+ pub $field: $kind,)*
+        }
+
+        impl Default for Options {
+            fn default() -> Options {
+                Options { $($field: $default,)* }
+            }
+        }
+
+        impl Options {
+            /// Every option there is.
+            pub const ALL: &'static [Setting] = &[$(Setting {
+                key: $key,
+                about: concat!($($about),+),
+                right: $right,
+                also: &[$($also)?],
+                read: |options, text| {
+                    let is_right: fn(&$kind) -> bool = $is_right;
+                    let read = <$kind as Value>::read(text).filter(is_right);
+                    read.map(|value| options.$field = value).is_some()
+                },
+                show: |options| options.$field.show(),
+            }),*];
+        }
+    };
+}
+
+options! {
+    /// The provider that summaries are asked of, where its `uses` allow it.
+    default_provider: String = "ollama".into(), "default_provider", "a provider's name", is_name,
+        also "PERSISTENCE_SUMMARIZATION_PROVIDER";
+    /// The provider asked where the default fails, if its `uses` allow it.
+    fallback_provider: String = "openai".into(), "fallback_provider", "a provider's name", is_name;
+    /// Whether anything may leave this machine at all.
+    external: External = External::Allowed, "external", "allowed or never", any;
+    /// How often a request that failed is tried again.
+    max_retries: u32 = 3, "max_retries", "a whole number, 0 to 10", |n| *n <= 10;
+    /// How freely models answer.
+    temperature: f64 = 0.7, "temperature", "a number, 0 to 2", |n| (0.0..=2.0).contains(n);
+    /// How freely models summarise.
+    summary_temperature: f64 = 0.3, "summary.temperature", "a number, 0 to 2", |n| (0.0..=2.0).contains(n);
+    /// Messages of a conversation before it is summarised.
+    summarization_threshold: usize = 20, "summary.threshold", "a whole number, 1 to 100000",
+        |n| (1..=100_000).contains(n);
+    /// Seconds before the summary of a conversation that has grown is made again.
+    summary_update_interval_s: u64 = 3600, "summary.update_interval", "seconds, a whole number", any;
+    /// Seconds that a local model may take for a summary.
+    summary_local_deadline_s: u64 = 5, "summary.local_deadline", "seconds, 1 to 600", |n| (1..=600).contains(n);
+    /// Seconds that an external model may take for a summary.
+    summary_external_deadline_s: u64 = 10, "summary.external_deadline", "seconds, 1 to 600",
+        |n| (1..=600).contains(n);
+    /// Tokens of a context across conversations.
+    context_max_tokens: usize = 4000, "context.max_tokens", "a whole number, 200 to 20000",
+        |n| (200..=20_000).contains(n);
+    /// Tokens of the context of one conversation.
+    session_max_tokens: usize = 8000, "context.session_max_tokens", "a whole number, 200 to 20000",
+        |n| (200..=20_000).contains(n);
+    /// The share of a context that summaries may take; what they leave is spent on messages.
+    summary_ratio: f64 = 0.3, "context.summary_ratio", "a number, 0 to 1", share;
+    /// The latest messages that a context always shows in full, where they fit.
+    max_recent_messages: usize = 10, "context.max_recent_messages", "a whole number, 1 to 1000",
+        |n| (1..=1000).contains(n);
+    /// Percent taken off messages 11 to 50.
+    compression_medium: f64 = 70.0, "context.compression_medium", "a number, 0 to 100", percent;
+    /// Percent taken off messages 51 to 100.
+    compression_long: f64 = 85.0, "context.compression_long", "a number, 0 to 100", percent;
+    /// Percent taken off messages before the last hundred.
+    compression_ancient: f64 = 95.0, "context.compression_ancient", "a number, 0 to 100", percent;
+    /// The importance from which a message enters a context whatever its age.
+    importance_threshold: f64 = 0.5, "context.importance_threshold", "a number, 0 to 1", share;
+    /// Earlier messages that a search may bring into a context.
+    vector_search_limit: usize = 40, "context.vector_search_limit", "a whole number, 0 to 200", |n| *n <= 200;
+    /// How much recency counts for importance.
+    weight_recency: f64 = 0.25, "context.weight_recency", "a number, 0 to 1", share;
+    /// How much likeness to the question counts for importance.
+    weight_semantic: f64 = 0.25, "context.weight_semantic", "a number, 0 to 1", share;
+    /// How much names count for importance.
+    weight_entity: f64 = 0.25, "context.weight_entity", "a number, 0 to 1", share;
+    /// How much the mark of a user counts for importance.
+    weight_user: f64 = 0.25, "context.weight_user", "a number, 0 to 1", share;
+    /// Seconds that an assembled context may be given again while its sources stay the same.
+    cache_ttl_s: u64 = 86_400, "context.cache_ttl", "seconds, a whole number", any;
+    /// Bytes that such contexts may take in each project's store.
+    cache_max_bytes: u64 = 16 << 20, "context.cache_bytes", "bytes, a whole number", any;
+    /// US dollars that one call may cost.
+    limit_call: Option<Money> = Some(Money(500_000)), "limits.call", "US dollars, or none", any;
+    /// US dollars that may be spent on a day (UTC), in all projects.
+    limit_day: Option<Money> = Some(Money(5_000_000)), "limits.day", "US dollars, or none", any;
+    /// US dollars that a project may ever cost.
+    limit_project: Option<Money> = None, "limits.project", "US dollars, or none", any;
+    /// US dollars that may ever be spent.
+    limit_total: Option<Money> = None, "limits.total", "US dollars, or none", any;
+    /// Sessions that are never remembered, by patterns of their names.
+    ignore_sessions: List = List::default(), "ignore.sessions", "patterns", any;
+    /// Files whose work is never remembered, by patterns of their paths in the project.
+    ignore_paths: List = List::default(), "ignore.paths", "patterns", any;
+}
+
+impl Options {
+    /// Returns the option called `key`, or `None`.
+    pub fn find(key: &str) -> Option<&'static Setting> {
+        Options::ALL.iter().find(|setting| setting.key == key)
+    }
+
+    /// Returns the table of the options as README.md shows it.
+    pub fn table() -> String {
+        let defaults = Options::default();
+        let mut table = "| option | default | what it is |\n|---|---|---|\n".to_owned();
+        for setting in Options::ALL {
+            let default = match setting.show(&defaults) {
+                empty if empty.is_empty() => String::new(),
+                default => format!("`{default}`"),
+            };
+            let about = setting.about.trim().trim_end_matches('.');
+            table += &format!("| `{}` | {default} | {about}; {} |\n", setting.key, setting.right);
+        }
+        table
+    }
+}
+
+fn any<T>(_: &T) -> bool {
+    true
+}
+
+fn share(n: &f64) -> bool {
+    (0.0..=1.0).contains(n)
+}
+
+fn percent(n: &f64) -> bool {
+    (0.0..=100.0).contains(n)
+}
+
+/// Returns whether `name` can name a provider: it is a key in a file and a word on the command line.
+#[expect(clippy::ptr_arg, reason = "the list of options hands over what an option holds")]
+pub(super) fn is_name(name: &String) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
+    (1..=40).contains(&name.len()) && name.bytes().all(is_plain)
+}
+
+/// A type that an option can have.
+trait Value: Sized {
+    fn read(text: &str) -> Option<Self>;
+    fn show(&self) -> String;
+}
+
+/// What Rust itself reads and writes.
+trait Plain: FromStr + Display {}
+impl Plain for String {}
+impl Plain for u32 {}
+impl Plain for u64 {}
+impl Plain for usize {}
+impl Plain for f64 {}
+
+impl<T: Plain> Value for T {
+    fn read(text: &str) -> Option<T> {
+        text.parse().ok()
+    }
+
+    fn show(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl Value for External {
+    fn read(text: &str) -> Option<External> {
+        match text {
+            "allowed" => Some(External::Allowed),
+            "never" => Some(External::Never),
+            _ => None,
+        }
+    }
+
+    fn show(&self) -> String {
+        match self {
+            External::Allowed => "allowed".into(),
+            External::Never => "never".into(),
+        }
+    }
+}
+
+impl Value for Option<Money> {
+    fn read(text: &str) -> Option<Option<Money>> {
+        match text {
+            "none" => Some(None),
+            amount => Money::parse(amount).map(Some),
+        }
+    }
+
+    fn show(&self) -> String {
+        self.map_or_else(|| "none".into(), |money| money.plain())
+    }
+}
+
+impl Value for List {
+    /// An array comes with an end of line after each word, so that words may hold commas.
+    fn read(text: &str) -> Option<List> {
+        let words = text.split(if text.contains('\n') { '\n' } else { ',' });
+        Some(List(words.map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()))
+    }
+
+    fn show(&self) -> String {
+        self.0.join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_readme_lists_every_option_as_it_is() {
+        let readme = include_str!("../../README.md");
+        let (_, rest) = readme.split_once("<!-- options: begin -->\n").expect("the place of the table");
+        let (table, _) = rest.split_once("<!-- options: end -->").unwrap();
+        assert_eq!(table, Options::table(), "put this into README.md:\n{}", Options::table());
+    }
+
+    #[test]
+    fn every_option_is_read_as_it_is_shown_and_differs_once_it_is_set() {
+        for setting in Options::ALL {
+            let mut options = Options::default();
+            let shown = setting.show(&options);
+            assert!(setting.read(&mut options, &shown), "{}", setting.key);
+            assert_eq!(options, Options::default(), "{}", setting.key);
+            // One of these is right for any of them, and the default of none.
+            let other = ["never", "0.77", "577", "7", "other"].iter().find(|text| {
+                let mut tried = Options::default();
+                setting.read(&mut tried, text) && tried != Options::default()
+            });
+            assert!(other.is_some(), "{} takes no other value", setting.key);
+        }
+    }
+
+    #[test]
+    fn what_is_out_of_range_is_not_read() {
+        let wrong = [
+            ("context.max_tokens", "0"),
+            ("context.max_tokens", "1e9"),
+            ("context.summary_ratio", "1.5"),
+            ("context.summary_ratio", "NaN"),
+            ("temperature", "-0.1"),
+            ("external", "sometimes"),
+            ("limits.day", "-1"),
+            ("limits.day", "NaN"),
+            ("limits.day", "lots"),
+            ("max_retries", "11"),
+            ("default_provider", "../evil"),
+        ];
+        for (key, text) in wrong {
+            let mut options = Options::default();
+            assert!(!Options::find(key).unwrap().read(&mut options, text), "{key} = {text}");
+            assert_eq!(options, Options::default());
+        }
+    }
+}

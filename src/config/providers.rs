@@ -1,0 +1,484 @@
+//! Who may be asked what: `[providers.NAME]` in the configuration file, and what the environment alone says.
+//!
+//! A key in the environment enables consulting and nothing else; a model on this machine may summarise too. What leaves
+//! the machine for a summary does so because the user wrote that use behind the provider's name. A key is found for
+//! each call and never kept: this module knows where keys are, not what they are.
+
+use std::fs;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use toml_edit::{Document, Item, TableLike};
+
+use super::file::{self, Sources};
+use super::options::{External, Options, is_name};
+use crate::error::{Context, Error, Kind, Result};
+use crate::llm::{Key, Price, Provider, Service};
+use crate::store::Money;
+
+/// The largest file that can hold a key, in bytes. Arbitrary.
+const LARGEST_KEY: u64 = 16 << 10;
+
+/// What a provider may be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Use {
+    /// Making summaries of what is remembered.
+    Summarize,
+    /// Embedding what is remembered.
+    Embed,
+    /// Being consulted, with what the call gives it.
+    Consult,
+}
+
+/// What may be spent on one provider.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// On one call.
+    pub call: Option<Money>,
+    /// On a day.
+    pub day: Option<Money>,
+}
+
+/// Why a provider is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Origin {
+    /// It stands in the configuration file.
+    File,
+    /// Variables name its model or its key.
+    Environment,
+}
+
+/// A provider, and what it may be asked for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Configured {
+    /// How it is asked.
+    pub provider: Provider,
+    /// What for.
+    pub uses: Vec<Use>,
+    /// Whether it may search the memory while it is consulted.
+    pub memory: bool,
+    /// What may be spent on it.
+    pub limits: Limits,
+    /// Why it is known.
+    pub origin: Origin,
+}
+
+impl Configured {
+    /// Returns whether it is asked on this machine.
+    pub fn is_local(&self) -> bool {
+        self.provider.is_local()
+    }
+
+    /// Returns whether it may be asked for `purpose` under `options`.
+    pub fn may(&self, purpose: Use, options: &Options) -> bool {
+        self.uses.contains(&purpose) && self.may_at_all(options)
+    }
+
+    /// Returns whether `options` let it be asked for anything.
+    pub fn may_at_all(&self, options: &Options) -> bool {
+        options.external == External::Allowed || self.is_local()
+    }
+}
+
+/// What a service is where nothing else is said of it.
+struct Known {
+    name: &'static str,
+    service: Service,
+    /// A model of it. Arbitrary: small and current.
+    model: &'static str,
+    /// Variables that hold its key.
+    keys: &'static [&'static str],
+}
+
+const KNOWN: &[Known] = &[
+    Known { name: "ollama", service: Service::Ollama, model: "llama3.2", keys: &[] },
+    Known {
+        name: "openai",
+        service: Service::Openai,
+        model: "gpt-4.1-mini",
+        keys: &["OPENAI_API_KEY", "PERSISTENCE_OPENAI_API_KEY"],
+    },
+    Known {
+        name: "anthropic",
+        service: Service::Anthropic,
+        model: "claude-haiku-4-5",
+        keys: &["ANTHROPIC_API_KEY", "PERSISTENCE_ANTHROPIC_API_KEY"],
+    },
+    Known {
+        name: "gemini",
+        service: Service::Gemini,
+        model: "gemini-2.5-flash",
+        keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY", "PERSISTENCE_GOOGLE_API_KEY"],
+    },
+];
+
+/// Returns the variables that hold keys of services.
+pub(super) fn key_variables() -> impl Iterator<Item = &'static str> {
+    KNOWN.iter().flat_map(|known| known.keys.iter().copied())
+}
+
+/// Returns the variables that say something else of a service; of these, those with a value are read.
+pub(super) fn other_variables() -> impl Iterator<Item = String> {
+    let both = |known: &Known, what: &str| {
+        ["TIRO", "PERSISTENCE"].map(|prefix| format!("{prefix}_{}_{what}", known.name.to_uppercase()))
+    };
+    let models = KNOWN.iter().flat_map(move |known| both(known, "MODEL"));
+    models.chain(["TIRO_OLLAMA_ENDPOINT".into(), "PERSISTENCE_OLLAMA_ENDPOINT".into()])
+}
+
+impl Sources {
+    /// Returns every provider that is configured, by name.
+    ///
+    /// Errors with [`Kind::BadInput`] as [`Sources::options`] does.
+    pub fn providers(&self, options: &Options) -> Result<Vec<Configured>> {
+        let mut found = Vec::new();
+        if let (Some(document), Some(path)) = (self.document()?, &self.file) {
+            let tables = document.get("providers").and_then(Item::as_table_like);
+            for (name, item) in tables.into_iter().flat_map(TableLike::iter) {
+                found.push(Reader { name, path, document: &document, sources: self }.provider(item)?);
+            }
+        }
+        for known in KNOWN {
+            if found.iter().all(|each| each.provider.name != known.name) {
+                found.extend(self.known(known, options)?);
+            }
+        }
+        // The seeds' variable names a provider for summaries, which is all that it takes.
+        let named = self.variables.get("PERSISTENCE_SUMMARIZATION_PROVIDER");
+        if let Some(each) = found.iter_mut().find(|each| named == Some(&each.provider.name))
+            && options.default_provider == each.provider.name
+            && !each.uses.contains(&Use::Summarize)
+        {
+            each.uses.push(Use::Summarize);
+        }
+        found.sort_by(|a, b| a.provider.name.cmp(&b.provider.name));
+        Ok(found)
+    }
+
+    /// Returns a service that variables alone make a provider of.
+    fn known(&self, known: &Known, options: &Options) -> Result<Option<Configured>> {
+        let named = self.variables.get("PERSISTENCE_SUMMARIZATION_PROVIDER").is_some_and(|name| {
+            // What is named for summaries is meant to be asked, key or not: the error then says what is missing.
+            name == known.name && options.default_provider == known.name
+        });
+        let variable = |what: &str| {
+            let name = known.name.to_uppercase();
+            let get = |prefix| self.variables.get(&format!("{prefix}_{name}_{what}")).cloned();
+            get("TIRO").or_else(|| get("PERSISTENCE"))
+        };
+        let model = variable("MODEL");
+        let key = known.keys.iter().find(|name| self.keys.iter().any(|set| set == *name));
+        let is_there = match known.service {
+            Service::Ollama => model.is_some(),
+            _ => key.is_some(),
+        };
+        if !is_there && !named {
+            return Ok(None);
+        }
+        let endpoint = (known.service == Service::Ollama).then(|| variable("ENDPOINT")).flatten();
+        if let Some(endpoint) = &endpoint {
+            host(endpoint).map_err(|error| error.hint("mend the variable TIRO_OLLAMA_ENDPOINT"))?;
+        }
+        let provider = Provider {
+            name: known.name.into(),
+            service: known.service,
+            endpoint,
+            model: model.unwrap_or_else(|| known.model.into()),
+            key: key.or(known.keys.first()).map_or(Key::None, |name| Key::Variable((*name).into())),
+            max_output: None,
+            temperature: None,
+            window: None,
+            price: None,
+        };
+        let uses = usual_uses(&provider);
+        Ok(Some(Configured {
+            provider,
+            uses,
+            memory: true,
+            limits: Limits::default(),
+            origin: Origin::Environment,
+        }))
+    }
+}
+
+/// Returns what a provider may be asked for where nothing is said.
+fn usual_uses(provider: &Provider) -> Vec<Use> {
+    match provider.is_local() {
+        true => vec![Use::Summarize, Use::Consult],
+        false => vec![Use::Consult],
+    }
+}
+
+/// Reads one table of the file.
+struct Reader<'a> {
+    name: &'a str,
+    path: &'a Path,
+    document: &'a Document<String>,
+    sources: &'a Sources,
+}
+
+impl Reader<'_> {
+    fn provider(&self, item: &Item) -> Result<Configured> {
+        let Some(table) = item.as_table_like().filter(|_| is_provider(self.name)) else {
+            let place = file::place(self.path, self.document, item);
+            return Err(Error::bad_input(format!("`providers.{}` in {place} is no provider", self.name))
+                .hint("name it in lower-case letters, digits, - and _, and give it a table"));
+        };
+        let known = KNOWN.iter().find(|known| known.name == self.name);
+        let service = match table.get("service") {
+            Some(item) => {
+                let word = self.text(item, "service", SERVICES)?;
+                Service::parse(&word).ok_or_else(|| self.wrong(item, "service", SERVICES))?
+            }
+            None => known.map(|known| known.service).or(Service::parse(self.name)).ok_or_else(|| {
+                let place = file::place(self.path, self.document, item);
+                Error::bad_input(format!("`providers.{}` in {place} names no `service`", self.name))
+                    .hint(format!("give {SERVICES}"))
+            })?,
+        };
+        let usual = KNOWN.iter().find(|known| known.service == service);
+        let mut configured = Configured {
+            provider: Provider {
+                name: self.name.to_owned(),
+                service,
+                endpoint: None,
+                model: usual.map(|known| known.model.to_owned()).unwrap_or_default(),
+                key: Key::None,
+                max_output: None,
+                temperature: None,
+                window: None,
+                price: None,
+            },
+            uses: Vec::new(),
+            memory: true,
+            limits: Limits::default(),
+            origin: Origin::File,
+        };
+        for (field, item) in table.iter().filter(|(field, _)| *field != "service") {
+            self.field(&mut configured, field, item)?;
+        }
+        let provider = &mut configured.provider;
+        if provider.model.is_empty() {
+            let place = file::place(self.path, self.document, item);
+            return Err(Error::bad_input(format!("`providers.{}` in {place} names no `model`", self.name)));
+        }
+        if service == Service::OpenaiCompatible && provider.endpoint.is_none() {
+            let place = file::place(self.path, self.document, item);
+            return Err(Error::bad_input(format!(
+                "`providers.{}` in {place} names no `endpoint`",
+                self.name
+            ))
+            .hint("give the address of the server, such as http://localhost:8080/v1"));
+        }
+        // The key of a service goes to the service: to another address only a key that is named for it.
+        if let (Key::None, None, Some(usual)) = (&provider.key, &provider.endpoint, usual) {
+            let set = usual.keys.iter().find(|name| self.sources.keys.iter().any(|set| set == *name));
+            provider.key = set.or(usual.keys.first()).map_or(Key::None, |name| Key::Variable((*name).into()));
+        }
+        if table.get("uses").is_none() {
+            configured.uses = usual_uses(provider);
+        }
+        Ok(configured)
+    }
+
+    fn field(&self, configured: &mut Configured, field: &str, item: &Item) -> Result<()> {
+        const NUMBER: &str = "a whole number, 1 or more";
+        let count = || {
+            let number = self.text(item, field, NUMBER)?.parse().ok().filter(|number| *number > 0);
+            number.map(Some).ok_or_else(|| self.wrong(item, field, NUMBER))
+        };
+        let provider = &mut configured.provider;
+        match field {
+            "model" => provider.model = self.text(item, field, "the model's name")?,
+            "endpoint" => {
+                let endpoint = self.text(item, field, ENDPOINT)?;
+                host(&endpoint).map_err(|_| self.wrong(item, field, ENDPOINT))?;
+                provider.endpoint = Some(endpoint);
+            }
+            "key_variable" => {
+                let name = self.text(item, field, VARIABLE)?;
+                // It may be the key itself, so it is not repeated.
+                if !is_variable(&name) {
+                    return Err(self.wrong(item, field, VARIABLE));
+                }
+                provider.key = Key::Variable(name);
+            }
+            "key_file" => provider.key = Key::File(PathBuf::from(self.text(item, field, "a path")?)),
+            "max_output" => provider.max_output = count()?,
+            "window" => provider.window = count()?,
+            "temperature" => {
+                const RIGHT: &str = "a number, 0 to 2";
+                let number: Option<f64> = self.text(item, field, RIGHT)?.parse().ok();
+                let number = number.filter(|number| (0.0..=2.0).contains(number));
+                provider.temperature = Some(number.ok_or_else(|| self.wrong(item, field, RIGHT))?);
+            }
+            "memory" => {
+                let flag = item.as_bool();
+                configured.memory = flag.ok_or_else(|| self.wrong(item, field, "true or false"))?;
+            }
+            "uses" => {
+                const RIGHT: &str = "a list of summarize, embed and consult";
+                let words = self.text(item, field, RIGHT)?;
+                let uses = words.split(['\n', ',']).map(str::trim).filter(|word| !word.is_empty());
+                let uses: Option<Vec<Use>> = uses.map(purpose).collect();
+                configured.uses = uses.ok_or_else(|| self.wrong(item, field, RIGHT))?;
+            }
+            "price" => {
+                const RIGHT: &str = "{ input = DOLLARS, output = DOLLARS } for a million tokens";
+                let table = item.as_table_like().ok_or_else(|| self.wrong(item, field, RIGHT))?;
+                let part = |name: &str| {
+                    let words = table.get(name).and_then(Item::as_value).and_then(file::words);
+                    let amount: Option<f64> = words.and_then(|words| words.parse().ok());
+                    amount.filter(|n| (0.0..=1e6).contains(n)).ok_or_else(|| self.wrong(item, field, RIGHT))
+                };
+                if table.iter().any(|(name, _)| !["input", "output"].contains(&name)) {
+                    return Err(self.wrong(item, field, RIGHT));
+                }
+                provider.price = Some(Price { input: part("input")?, output: part("output")? });
+            }
+            "limits" => {
+                const RIGHT: &str = "{ call = DOLLARS, day = DOLLARS }";
+                let table = item.as_table_like().ok_or_else(|| self.wrong(item, field, RIGHT))?;
+                for (name, item) in table.iter() {
+                    let words = item.as_value().and_then(file::words);
+                    let money = words.and_then(|words| Money::parse(&words));
+                    let money = Some(money.ok_or_else(|| self.wrong(item, field, RIGHT))?);
+                    match name {
+                        "call" => configured.limits.call = money,
+                        "day" => configured.limits.day = money,
+                        _ => return Err(self.wrong(item, field, RIGHT)),
+                    }
+                }
+            }
+            _ => {
+                let place = file::place(self.path, self.document, item);
+                let message = format!("`providers.{}.{field}` in {place} is no setting", self.name);
+                return Err(Error::bad_input(message).hint(
+                    "there are service, endpoint, model, key_variable, key_file, uses, memory, max_output, \
+                     temperature, window, price and limits",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    fn text(&self, item: &Item, field: &str, right: &str) -> Result<String> {
+        let words = item.as_value().and_then(file::words).map(|words| words.trim().to_owned());
+        words.ok_or_else(|| self.wrong(item, field, right))
+    }
+
+    fn wrong(&self, item: &Item, field: &str, right: &str) -> Error {
+        let place = file::place(self.path, self.document, item);
+        Error::bad_input(format!("`providers.{}.{field}` in {place} is not as it should be", self.name))
+            .hint(format!("give {right}"))
+    }
+}
+
+const SERVICES: &str = "openai, openai-responses, anthropic, gemini, ollama or openai-compatible";
+const ENDPOINT: &str = "an address, http:// or https://, without user, query or fragment";
+const VARIABLE: &str =
+    "the name of a variable, such as OPENAI_API_KEY; a key itself has no place in the file";
+
+/// Returns the use that `word` names.
+pub fn purpose(word: &str) -> Option<Use> {
+    match word {
+        "summarize" => Some(Use::Summarize),
+        "embed" => Some(Use::Embed),
+        "consult" => Some(Use::Consult),
+        _ => None,
+    }
+}
+
+/// Returns whether `name` can name a provider.
+pub fn is_provider(name: &str) -> bool {
+    is_name(&name.to_owned())
+}
+
+/// Returns whether `name` can be that of a variable that holds a key.
+pub fn is_variable(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
+    (2..=64).contains(&name.len()) && name.as_bytes()[0].is_ascii_uppercase() && name.bytes().all(is_plain)
+}
+
+/// Returns the host that `endpoint` names.
+///
+/// Errors with [`Kind::BadInput`] where it is anything but scheme, host, port and a plain path: what parsers read in
+/// different ways could be local to one and elsewhere for another.
+pub fn host(endpoint: &str) -> Result<&str> {
+    let parse = || {
+        let rest = endpoint.strip_prefix("http://").or_else(|| endpoint.strip_prefix("https://"))?;
+        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
+        let is_path = |byte: u8| byte.is_ascii_alphanumeric() || b"/._~-".contains(&byte);
+        if !path.bytes().all(is_path) || path.contains("..") {
+            return None;
+        }
+        let (host, port) = match authority.strip_prefix('[') {
+            Some(rest) => rest.split_once(']').filter(|(host, _)| host.parse::<IpAddr>().is_ok())?,
+            None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
+        };
+        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-".contains(&byte);
+        let is_host = authority.starts_with('[') || (!host.is_empty() && host.bytes().all(is_name));
+        let is_port =
+            port.is_empty() || port.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok());
+        (is_host && is_port).then_some(host)
+    };
+    parse()
+        .ok_or_else(|| Error::bad_input("the endpoint is no plain address").hint(format!("give {ENDPOINT}")))
+}
+
+/// Returns whether `host` is this machine.
+pub fn is_loopback(host: &str) -> bool {
+    host.eq_ignore_ascii_case("localhost")
+        || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// Finds a key; `None` where there is none to send. It is asked for each call.
+///
+/// Errors with [`Kind::BadInput`] where the variable is not set, or others can read the file.
+pub fn key(key: &Key) -> Result<Option<String>> {
+    match key {
+        Key::None => Ok(None),
+        Key::Variable(name) => match std::env::var(name) {
+            Ok(key) if !key.trim().is_empty() => Ok(Some(key.trim().to_owned())),
+            _ => Err(Error::bad_input(format!("the variable {name}, which is to hold the key, is not set"))
+                .hint("set it where Tiro is started: a client's configuration has a place for it")),
+        },
+        Key::File(path) => from_file(path).map(Some),
+    }
+}
+
+fn from_file(path: &Path) -> Result<String> {
+    let shown = path.display();
+    let metadata =
+        fs::metadata(path).context(Kind::BadInput, || format!("cannot read the key in `{shown}`"))?;
+    if !metadata.is_file() || metadata.len() > LARGEST_KEY {
+        return Err(Error::bad_input(format!("`{shown}` is no file that holds a key")));
+    }
+    if is_shared(&metadata) {
+        return Err(Error::bad_input(format!("`{shown}` holds a key, and others can read it"))
+            .hint(format!("chmod 600 {shown}")));
+    }
+    let text =
+        fs::read_to_string(path).context(Kind::BadInput, || format!("cannot read the key in `{shown}`"))?;
+    match text.trim() {
+        "" => Err(Error::bad_input(format!("`{shown}` is empty, and is to hold a key"))),
+        key => Ok(key.to_owned()),
+    }
+}
+
+#[cfg(unix)]
+fn is_shared(metadata: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    metadata.mode() & 0o077 != 0
+}
+
+#[cfg(not(unix))]
+fn is_shared(_: &fs::Metadata) -> bool {
+    false
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,242 @@
+//! What is known of models beforehand: windows, longest answers, prices.
+//!
+//! The table is `assets/models.txt`, compiled in. It grows old, so a provider's own settings go before it, and of a
+//! model that it doesn't know nothing is assumed: the cost of an unknown model is unknown, not nothing. Local services
+//! cost nothing. All prices err upwards, because money is reserved by them before a call.
+
+use std::sync::LazyLock;
+
+use super::{Provider, Service, Usage};
+
+const TABLE: &str = include_str!("../../assets/models.txt");
+
+static MODELS: LazyLock<Vec<Model>> = LazyLock::new(|| TABLE.lines().filter_map(read).collect());
+
+/// What is known of a model.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Model {
+    /// Who serves it: `openai`, `anthropic` or `gemini`.
+    pub service: &'static str,
+    /// Its name without a date.
+    pub name: &'static str,
+    /// Tokens of request and answer together.
+    pub window: usize,
+    /// Tokens of an answer at most.
+    pub max_output: Option<usize>,
+    /// What it costs.
+    pub rates: Rates,
+    /// What it costs in requests of more than so many tokens, where that differs.
+    pub over: Option<(u64, Rates)>,
+    /// Whether the service refuses a temperature.
+    pub fixed_temperature: bool,
+    /// Whether it is no longer served.
+    pub is_retired: bool,
+}
+
+/// US dollars for a million tokens.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Rates {
+    /// Of what is sent.
+    pub input: f64,
+    /// Of what is sent and was in the provider's cache.
+    pub cached: f64,
+    /// Of what comes back.
+    pub output: f64,
+}
+
+impl Rates {
+    fn of(self, input: u64, cached: u64, output: u64) -> f64 {
+        let cached = cached.min(input);
+        ((input - cached) as f64 * self.input + cached as f64 * self.cached + output as f64 * self.output)
+            / 1e6
+    }
+}
+
+/// Returns every model that is known, the newest of each service first.
+pub fn models() -> &'static [Model] {
+    &MODELS
+}
+
+/// Returns what is known of the model of `provider`.
+///
+/// A name stands for its dated versions too. Of a server that merely speaks somebody's dialect nothing is known: what
+/// it calls `gpt-4.1` may be anything.
+pub fn model(provider: &Provider) -> Option<&'static Model> {
+    let service = match provider.service {
+        Service::Openai | Service::OpenaiResponses => "openai",
+        Service::Anthropic => "anthropic",
+        Service::Gemini => "gemini",
+        Service::Ollama | Service::OpenaiCompatible => return None,
+    };
+    let name = provider.model.strip_prefix("models/").unwrap_or(&provider.model);
+    let is_version = |model: &Model| {
+        name.strip_prefix(model.name).is_some_and(|rest| {
+            // `-20250514`, `-2025-04-14`, `-001`; but `claude-opus-4-1` is another model than `claude-opus-4`.
+            let first = rest.strip_prefix('-').and_then(|rest| rest.split('-').next()).unwrap_or_default();
+            let is_date = first.len() >= 3 && rest.bytes().all(|byte| byte.is_ascii_digit() || byte == b'-');
+            is_date || matches!(rest, "" | "-0" | "-latest" | "-preview" | "-exp")
+        })
+    };
+    MODELS
+        .iter()
+        .filter(|model| model.service == service && is_version(model))
+        .max_by_key(|model| model.name.len())
+}
+
+/// Returns the tokens of request and answer together that the model of `provider` takes, where that is known.
+pub fn window(provider: &Provider) -> Option<usize> {
+    provider.window.or_else(|| model(provider).map(|model| model.window))
+}
+
+/// Returns what a request costs at most, in US dollars: `input` tokens, and an answer of `max_output` at most.
+///
+/// `None` where nobody said what the model costs; nothing where the service is local.
+pub fn estimate(provider: &Provider, input: usize, max_output: usize) -> Option<f64> {
+    dollars(provider, input as u64, 0, max_output as u64)
+}
+
+/// Returns what `usage` cost, in US dollars; `None` and nothing as for [`estimate`].
+pub fn cost(provider: &Provider, usage: &Usage) -> Option<f64> {
+    dollars(provider, usage.input, usage.cached, usage.output)
+}
+
+fn dollars(provider: &Provider, input: u64, cached: u64, output: u64) -> Option<f64> {
+    if let Some(price) = provider.price {
+        let rates = Rates { input: price.input, cached: price.input, output: price.output };
+        return Some(rates.of(input, cached, output));
+    }
+    if provider.is_local() {
+        return Some(0.0);
+    }
+    let model = model(provider)?;
+    let rates = match model.over {
+        Some((limit, rates)) if input > limit => rates,
+        _ => model.rates,
+    };
+    Some(rates.of(input, cached, output))
+}
+
+fn read(line: &'static str) -> Option<Model> {
+    let mut words = line.split_whitespace();
+    let service = words.next().filter(|word| !word.starts_with('#'))?;
+    let (name, window, max_output) = (words.next()?, words.next()?, words.next()?);
+    let mut dollars = || words.next()?.parse().ok();
+    let rates = Rates { input: dollars()?, cached: dollars()?, output: dollars()? };
+    let mut model = Model {
+        service,
+        name,
+        window: window.parse().ok()?,
+        max_output: max_output.parse().ok(),
+        rates,
+        over: None,
+        fixed_temperature: false,
+        is_retired: false,
+    };
+    for note in words {
+        match note {
+            "no-temperature" => model.fixed_temperature = true,
+            "retired" => model.is_retired = true,
+            _ => {
+                let mut parts = note.strip_prefix("over=")?.split(':');
+                let limit = parts.next()?.parse().ok()?;
+                let input: f64 = parts.next()?.parse().ok()?;
+                let output = parts.next()?.parse().ok()?;
+                let cached = rates.cached * input / rates.input;
+                model.over = Some((limit, Rates { input, cached, output }));
+            }
+        }
+    }
+    Some(model)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llm::{Key, Price};
+
+    fn provider(service: Service, model: &str) -> Provider {
+        Provider {
+            name: "p".into(),
+            service,
+            endpoint: None,
+            model: model.into(),
+            key: Key::None,
+            max_output: None,
+            temperature: None,
+            window: None,
+            price: None,
+        }
+    }
+
+    #[test]
+    fn every_line_of_the_table_is_read_and_makes_sense() {
+        let lines = TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).count();
+        assert_eq!(models().len(), lines);
+        assert!(lines > 60);
+        for model in models() {
+            let Rates { input, cached, output } = model.rates;
+            assert!(0.0 < cached && cached <= input && input < output && output <= 600.0, "{model:?}");
+            assert!(model.max_output.is_some_and(|most| most <= model.window), "{model:?}");
+            if let Some((limit, over)) = model.over {
+                assert!(
+                    over.input > input && over.output > output && limit <= model.window as u64,
+                    "{model:?}"
+                );
+            }
+        }
+        let mut names: Vec<_> = models().iter().map(|model| (model.service, model.name)).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), lines);
+    }
+
+    #[test]
+    fn a_name_stands_for_its_dated_versions_and_for_no_other_model() {
+        let found = |service, name| model(&provider(service, name)).map(|model| model.name);
+        for (service, name, expected) in [
+            (Service::Openai, "o3", Some("o3")),
+            (Service::OpenaiResponses, "o3-pro-2025-06-10", Some("o3-pro")),
+            (Service::Openai, "gpt-4.1-mini", Some("gpt-4.1-mini")),
+            (Service::Openai, "gpt-4.1-2025-04-14", Some("gpt-4.1")),
+            (Service::Openai, "gpt-4.1-turbo", None),
+            (Service::Anthropic, "claude-sonnet-4-5-20250929", Some("claude-sonnet-4-5")),
+            (Service::Anthropic, "claude-opus-4-20250514", Some("claude-opus-4")),
+            (Service::Anthropic, "claude-opus-4-0", Some("claude-opus-4")),
+            (Service::Anthropic, "claude-opus-4-1-20250805", Some("claude-opus-4-1")),
+            (Service::Anthropic, "claude-opus-4-9-20270101", None),
+            (Service::Anthropic, "claude-opus-5-5", Some("claude-opus-5-5")),
+            (Service::Anthropic, "claude-opus-5-6", None),
+            (Service::Gemini, "gemini-2.5-pro", Some("gemini-2.5-pro")),
+            (Service::Gemini, "models/gemini-2.5-flash-latest", Some("gemini-2.5-flash")),
+            (Service::Gemini, "gemini-2.5-flash-lite", Some("gemini-2.5-flash-lite")),
+            (Service::Gemini, "gpt-4.1", None),
+            (Service::OpenaiCompatible, "gpt-4.1", None),
+        ] {
+            assert_eq!(found(service, name), expected, "{service:?} {name}");
+        }
+    }
+
+    #[test]
+    fn the_cost_of_a_known_model_follows_its_prices_and_that_of_an_unknown_one_is_unknown() {
+        let known = provider(Service::Openai, "gpt-4.1");
+        assert_eq!(estimate(&known, 1_000_000, 1_000_000), Some(10.0));
+        let usage = Usage { input: 1_000_000, cached: 400_000, output: 0, is_estimate: false };
+        assert_eq!(cost(&known, &usage), Some(1.4));
+        // Beyond 200,000 tokens Gemini's price doubles, that of the whole request.
+        let long = provider(Service::Gemini, "gemini-2.5-pro");
+        assert_eq!(estimate(&long, 200_000, 0), Some(0.25));
+        assert_eq!(estimate(&long, 400_000, 100_000), Some(2.5));
+        assert_eq!(estimate(&provider(Service::Openai, "gpt-9"), 1, 1), None);
+        assert_eq!(estimate(&provider(Service::Ollama, "llama3.2"), 1_000_000, 1_000), Some(0.0));
+
+        let mut elsewhere = provider(Service::OpenaiCompatible, "anything");
+        elsewhere.endpoint = Some("https://models.example/v1".into());
+        assert_eq!(estimate(&elsewhere, 1, 1), None);
+        elsewhere.price = Some(Price { input: 1.0, output: 2.0 });
+        assert_eq!(estimate(&elsewhere, 1_000_000, 500_000), Some(2.0));
+        assert_eq!(cost(&elsewhere, &usage), Some(1.0));
+        elsewhere.window = Some(8_192);
+        assert_eq!(window(&elsewhere), Some(8_192));
+        assert_eq!(window(&known), Some(1_047_576));
+    }
+}

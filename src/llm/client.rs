@@ -1,0 +1,231 @@
+//! Asking until there is an answer, a reason why there is none, or no time left.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use genai::adapter::AdapterKind;
+use genai::resolver::{AuthData, Endpoint};
+use genai::{ModelIden, ServiceTarget};
+use reqwest::Url;
+use tokio::time::Instant;
+
+use super::convert::{self, OnText};
+use super::failure::{Failure, late, too_long};
+use super::relay::{Relay, Route};
+use super::{Asking, Key, Llm, Provider, Reply, Request, Service};
+use crate::error::{Context, Error, Kind, Result};
+
+/// Finds a key. It is asked for each call, and once more when the key is refused; `None` where there is none to send.
+pub type Keys = Arc<dyn Fn(&Key) -> Result<Option<String>> + Send + Sync>;
+
+/// How often a request is repeated at most.
+const RETRIES: u32 = 3;
+
+/// What is waited before the first repetition; twice as long before each further one.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// How long a connection may take to be made: beyond it nobody is there.
+const CONNECT: Duration = Duration::from_secs(10);
+
+/// A provider that can be asked. Making one opens no connection.
+pub struct Client {
+    provider: Provider,
+    keys: Keys,
+    base: Url,
+    retries: u32,
+    seed: u64,
+    pause: Duration,
+    outside: reqwest::Client,
+    genai: genai::Client,
+}
+
+impl Client {
+    /// Returns a client of `provider`, whose key `keys` finds.
+    ///
+    /// Errors with [`Kind::BadInput`] where its endpoint or model can't be one.
+    pub fn new(provider: Provider, keys: Keys) -> Result<Client> {
+        let base = provider.base()?;
+        let model = &provider.model;
+        if model.is_empty() || model.contains("::") || model.contains("..") || model.contains(['?', '#', '%'])
+        {
+            return Err(Error::bad_input(format!("`{model}` is no name of a model")));
+        }
+        // A second installation in one process, as in tests, is no error.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let cannot = || format!("cannot make a client of provider `{}`", provider.name);
+        let plain = || {
+            reqwest::Client::builder()
+                .redirect(reqwest::redirect::Policy::none())
+                .retry(reqwest::retry::never())
+                .referer(false)
+                .connect_timeout(CONNECT)
+        };
+        let mut outside = plain().user_agent(concat!("tiro/", env!("CARGO_PKG_VERSION")));
+        if provider.is_local() {
+            // A proxy would be someone else.
+            outside = outside.no_proxy();
+        }
+        if base.scheme() == "http" {
+            // The platform's certificates take a while to read.
+            outside = outside.tls_certs_only([]);
+        }
+        let outside = outside.build().context(Kind::Provider, cannot)?;
+        let inside = plain().no_proxy().tls_certs_only([]).pool_max_idle_per_host(0);
+        let inside = inside.build().context(Kind::Provider, cannot)?;
+        let genai = genai::Client::builder().with_reqwest(inside).build();
+        let genai = genai.context(Kind::Provider, cannot)?;
+        Ok(Client { provider, keys, base, retries: RETRIES, seed: 0, pause: PAUSE, outside, genai })
+    }
+
+    /// Sets how often a request is repeated at most; 3 where nothing is said.
+    pub fn retries(mut self, retries: u32) -> Client {
+        self.retries = retries;
+        self
+    }
+
+    /// Sets what the lengths of pauses are drawn from, so that processes don't repeat in step.
+    pub fn seed(mut self, seed: u64) -> Client {
+        self.seed = seed;
+        self
+    }
+
+    /// Sets the first pause.
+    #[cfg(test)]
+    pub(super) fn pause(mut self, pause: Duration) -> Client {
+        self.pause = pause;
+        self
+    }
+
+    async fn until_answered(
+        &self,
+        request: &Arc<Request>,
+        end: Instant,
+        on_text: OnText<'_>,
+        received: &Arc<AtomicU64>,
+    ) -> Result<Reply> {
+        let has_spoken = AtomicBool::new(false);
+        let spoken = |text: &str| {
+            has_spoken.store(true, Ordering::Relaxed);
+            if let Some(on_text) = on_text {
+                on_text(text);
+            }
+        };
+        let on_text: OnText<'_> = if on_text.is_some() { Some(&spoken) } else { None };
+        let mut key = (self.keys)(&self.provider.key)?;
+        let (mut attempts, mut repeated, mut is_key_fresh) = (0, 0, true);
+        loop {
+            attempts += 1;
+            received.store(0, Ordering::Relaxed);
+            let failure = match self.once(request, key.clone(), on_text, received).await {
+                Ok(reply) => return Ok(Reply { attempts, ..reply }),
+                Err(failure) => failure,
+            };
+            if failure.is_unauthorized() && is_key_fresh {
+                is_key_fresh = false;
+                let again = (self.keys)(&self.provider.key)?;
+                // The same key would be refused again.
+                if again != key {
+                    key = again;
+                    continue;
+                }
+            }
+            // What was handed on can't be taken back.
+            if !failure.is_passing() || repeated == self.retries || has_spoken.load(Ordering::Relaxed) {
+                return Err(failure.error(&self.provider, attempts));
+            }
+            repeated += 1;
+            let wait = failure.wait().unwrap_or_else(|| self.backoff(repeated));
+            let left = end.saturating_duration_since(Instant::now());
+            if wait >= left {
+                return Err(too_long(&failure, wait, left, &self.provider, attempts));
+            }
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    async fn once(
+        &self,
+        request: &Arc<Request>,
+        key: Option<String>,
+        on_text: OnText<'_>,
+        received: &Arc<AtomicU64>,
+    ) -> Result<Reply, Failure> {
+        let key = key.map(|key| key.trim().to_owned()).filter(|key| !key.is_empty());
+        let route = Route {
+            service: self.provider.service,
+            base: self.base.clone(),
+            key: key.clone(),
+            window: self.window(request),
+            request: Arc::clone(request),
+            received: Arc::clone(received),
+        };
+        let relay = Relay::open(self.outside.clone(), route).await?;
+        let target = ServiceTarget {
+            endpoint: Endpoint::from_owned(relay.address()),
+            auth: AuthData::from_single("none"),
+            model: ModelIden::new(adapter(self.provider.service), self.provider.model.clone()),
+        };
+        let answer = tokio::select! {
+            answer = convert::converse(&self.genai, target, &self.provider, key.as_deref(), request, on_text) => answer,
+            never = relay.serve() => match never {},
+        };
+        match relay.failure() {
+            Some(failure) => Err(failure),
+            None => answer,
+        }
+    }
+
+    /// Returns the window that a request needs of a service that has to be told: a power of two, because each new size
+    /// makes it load the model again.
+    fn window(&self, request: &Request) -> Option<usize> {
+        if self.provider.service != Service::Ollama {
+            return None;
+        }
+        let bytes: usize = request.texts().map(|text| text.len()).sum();
+        // Three bytes a token is more than most texts need, and the model is loaded with what is asked for.
+        let needed = bytes / 3 + convert::most_output(&self.provider, request).unwrap_or(1024) + 512;
+        let needed = needed.next_power_of_two().max(4096);
+        Some(self.provider.window.map_or(needed, |window| needed.min(window)))
+    }
+
+    /// Returns what is waited before the `nth` repetition: between three and five quarters of the doubled pause.
+    fn backoff(&self, nth: u32) -> Duration {
+        let mut drawn = [0; 8];
+        let seed = [self.seed.to_le_bytes(), u64::from(nth).to_le_bytes()].concat();
+        drawn.copy_from_slice(&blake3::hash(&seed).as_bytes()[..8]);
+        let share = u64::from_le_bytes(drawn) as f64 / u64::MAX as f64;
+        self.pause.saturating_mul(1 << (nth - 1).min(16)).mul_f64(0.75 + share / 2.0)
+    }
+}
+
+impl Llm for Client {
+    fn provider(&self) -> &Provider {
+        &self.provider
+    }
+
+    fn ask<'a>(&'a self, request: &'a Request, deadline: Duration, on_text: OnText<'a>) -> Asking<'a> {
+        Box::pin(async move {
+            let start = Instant::now();
+            // A deadline beyond what a clock can hold is none.
+            let end = start.checked_add(deadline).unwrap_or(start + Duration::from_secs(86_400));
+            let received = Arc::new(AtomicU64::new(0));
+            let request = Arc::new(request.clone());
+            let answered = self.until_answered(&request, end, on_text, &received);
+            match tokio::time::timeout_at(end, answered).await {
+                Ok(answer) => answer,
+                Err(_) => Err(late(&self.provider, deadline, received.load(Ordering::Relaxed))),
+            }
+        })
+    }
+}
+
+fn adapter(service: Service) -> AdapterKind {
+    match service {
+        Service::Openai | Service::OpenaiCompatible => AdapterKind::OpenAI,
+        Service::OpenaiResponses => AdapterKind::OpenAIResp,
+        Service::Anthropic => AdapterKind::Anthropic,
+        Service::Gemini => AdapterKind::Gemini,
+        Service::Ollama => AdapterKind::Ollama,
+    }
+}

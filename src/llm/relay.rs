@@ -1,0 +1,375 @@
+//! What stands between genai and the network.
+//!
+//! genai knows the dialects, and it reads a body to its end, however long, keeps nothing of a `Retry-After` in a
+//! stream, and puts bodies into errors. Neither it nor reqwest offers a place beneath to hook into: adapters are
+//! private, a connector's connections are sealed. So genai is given an address on the loopback interface, where this
+//! relay takes its one request, sends it to the service with the key that genai never had, and passes the answer back
+//! piece by piece: counted, capped, never redirected. A refusal stays here; what is known of it is the failure.
+//!
+//! The address holds a secret of its own for each request, so that no other process can use the relay, and the relay
+//! lives as long as the future that asks: dropping that ends the connection to the service.
+//!
+//! It is not a proxy for anyone else, and it knows nothing of dialects but where each wants its key, and what
+//! genai leaves out for Ollama.
+
+use std::convert::Infallible;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Empty, StreamBody};
+use hyper::body::{Bytes, Frame, Incoming};
+use hyper::header::{self, HeaderMap, HeaderName, HeaderValue};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper::{Request as Incomer, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use reqwest::Url;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+
+use super::failure::{self, Failure};
+use super::{Request, Service};
+
+/// The largest answer that is read, in bytes: some hundred times what a model can say at once.
+pub(super) const LARGEST_ANSWER: u64 = 4 << 20;
+
+/// What is read of a refusal, in bytes. Arbitrary; the word that names the error stands early.
+const LARGEST_REFUSAL: usize = 64 << 10;
+
+/// How a request goes out.
+pub(super) struct Route {
+    /// Who serves it.
+    pub service: Service,
+    /// The base address; what genai appends to it comes after its path.
+    pub base: Url,
+    /// The key.
+    pub key: Option<String>,
+    /// What is asked.
+    pub request: Arc<Request>,
+    /// The window to ask a local service for, where it has to be told.
+    pub window: Option<usize>,
+    /// The bytes received so far, for whoever watches the clock.
+    pub received: Arc<AtomicU64>,
+}
+
+/// One request's way to the service and back.
+pub(super) struct Relay {
+    listener: TcpListener,
+    address: String,
+    exchange: Arc<Exchange>,
+}
+
+impl Relay {
+    /// Opens the way for one request.
+    pub(super) async fn open(http: reqwest::Client, route: Route) -> Result<Relay, Failure> {
+        let mut secret = [0; 16];
+        let opened = getrandom::fill(&mut secret).is_ok();
+        let listener = TcpListener::bind(("127.0.0.1", 0)).await;
+        let (Ok(listener), true) = (listener, opened) else {
+            return Err(Failure::Unreachable("no local port could be opened"));
+        };
+        let Ok(own) = listener.local_addr() else {
+            return Err(Failure::Unreachable("no local port could be opened"));
+        };
+        let secret = format!("{:032x}", u128::from_le_bytes(secret));
+        let address = format!("http://{own}/{secret}/");
+        let exchange = Exchange {
+            http,
+            route,
+            prefix: format!("/{secret}/"),
+            is_taken: AtomicBool::new(false),
+            failure: Mutex::new(None),
+        };
+        Ok(Relay { listener, address, exchange: Arc::new(exchange) })
+    }
+
+    /// Returns the base address that genai is given.
+    pub(super) fn address(&self) -> &str {
+        &self.address
+    }
+
+    /// Returns why the exchange failed, where it did.
+    pub(super) fn failure(&self) -> Option<Failure> {
+        self.exchange.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Passes the request on; ends only by being dropped, and everything under way with it.
+    pub(super) async fn serve(&self) -> Infallible {
+        let mut connections = JoinSet::new();
+        loop {
+            let Ok((stream, _)) = self.listener.accept().await else {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+                continue;
+            };
+            let exchange = Arc::clone(&self.exchange);
+            connections.spawn(async move {
+                let pass = service_fn(|incoming| Arc::clone(&exchange).pass(incoming));
+                // How it ended is known from the exchange.
+                let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), pass).await;
+            });
+        }
+    }
+}
+
+type Body = UnsyncBoxBody<Bytes, Interrupted>;
+
+/// Ends the answer that genai reads; why is in the exchange.
+#[derive(Debug)]
+struct Interrupted;
+
+impl std::fmt::Display for Interrupted {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        f.write_str("interrupted")
+    }
+}
+
+impl std::error::Error for Interrupted {}
+
+struct Exchange {
+    http: reqwest::Client,
+    route: Route,
+    prefix: String,
+    is_taken: AtomicBool,
+    failure: Mutex<Option<Failure>>,
+}
+
+impl Exchange {
+    async fn pass(self: Arc<Self>, incoming: Incomer<Incoming>) -> Result<Response<Body>, Infallible> {
+        let target = incoming.uri().path_and_query().map_or("", |target| target.as_str());
+        let Some(target) = target.strip_prefix(&self.prefix).map(str::to_owned) else {
+            return Ok(nothing(StatusCode::NOT_FOUND));
+        };
+        if self.is_taken.swap(true, Ordering::Relaxed) {
+            return Ok(nothing(StatusCode::CONFLICT));
+        }
+        Ok(Arc::clone(&self).exchange(&target, incoming).await.unwrap_or_else(|failure| {
+            self.fail(failure);
+            nothing(StatusCode::BAD_GATEWAY)
+        }))
+    }
+
+    async fn exchange(
+        self: Arc<Self>,
+        target: &str,
+        incoming: Incomer<Incoming>,
+    ) -> Result<Response<Body>, Failure> {
+        let (parts, body) = incoming.into_parts();
+        let body =
+            body.collect().await.map_err(|_| Failure::Unreachable("the request was not taken"))?.to_bytes();
+        let response = self
+            .http
+            .post(address(&self.route.base, target))
+            .headers(self.headers(parts.headers)?)
+            .body(self.completed(body))
+            .send()
+            .await
+            .map_err(|error| Failure::Unreachable(unreachable(&error)))?;
+        if !response.status().is_success() {
+            return Err(self.refusal(response).await);
+        }
+        if response.content_length().is_some_and(|length| length > LARGEST_ANSWER) {
+            return Err(Failure::TooLarge);
+        }
+        // Some servers call it text. What isn't JSON fails to parse whatever it is called.
+        let is_stream = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| {
+            kind.to_str().is_ok_and(|kind| kind.contains("event-stream") || kind.contains("ndjson"))
+        });
+        let kind = if is_stream { "text/event-stream" } else { "application/json" };
+        let pieces =
+            futures_util::stream::try_unfold((response, self), |(mut response, exchange)| async move {
+                match response.chunk().await {
+                    Ok(Some(piece)) => {
+                        let size = piece.len() as u64;
+                        if exchange.route.received.fetch_add(size, Ordering::Relaxed) + size > LARGEST_ANSWER
+                        {
+                            exchange.fail(Failure::TooLarge);
+                            return Err(Interrupted);
+                        }
+                        Ok(Some((Frame::data(piece), (response, exchange))))
+                    }
+                    Ok(None) => Ok(None),
+                    Err(_) => {
+                        exchange.fail(Failure::BrokenOff);
+                        Err(Interrupted)
+                    }
+                }
+            });
+        let mut answer = Response::new(StreamBody::new(pieces).boxed_unsync());
+        answer.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+        Ok(answer)
+    }
+
+    /// Returns genai's headers without what is of the connection, and with the key.
+    fn headers(&self, from: HeaderMap) -> Result<HeaderMap, Failure> {
+        let mut headers: HeaderMap =
+            from.into_iter().filter_map(|(name, value)| name.map(|name| (name, value))).collect();
+        for name in [header::HOST, header::CONTENT_LENGTH, header::CONNECTION, header::ACCEPT_ENCODING] {
+            headers.remove(name);
+        }
+        for name in ["authorization", "x-api-key", "x-goog-api-key"] {
+            headers.remove(name);
+        }
+        if let Some(key) = &self.route.key {
+            let (name, value) = match self.route.service {
+                Service::Anthropic => ("x-api-key", key.clone()),
+                Service::Gemini => ("x-goog-api-key", key.clone()),
+                _ => ("authorization", format!("Bearer {key}")),
+            };
+            let Ok(mut value) = HeaderValue::from_str(&value) else {
+                return Err(Failure::NoKey);
+            };
+            value.set_sensitive(true);
+            headers.insert(HeaderName::from_static(name), value);
+        }
+        Ok(headers)
+    }
+
+    /// Adds what genai leaves out for Ollama: the schema of the answer, and a window that holds the request. Without
+    /// it Ollama drops what is beyond the first 4,096 tokens and says nothing.
+    fn completed(&self, body: Bytes) -> Bytes {
+        if self.route.service != Service::Ollama {
+            return body;
+        }
+        let Ok(mut payload) = serde_json::from_slice::<Value>(&body) else { return body };
+        if let Some((_, schema)) = &self.route.request.schema {
+            payload["format"] = schema.clone();
+        }
+        if let Some(window) = self.route.window {
+            if !payload["options"].is_object() {
+                payload["options"] = json!({});
+            }
+            payload["options"]["num_ctx"] = json!(window);
+        }
+        payload.to_string().into()
+    }
+
+    async fn refusal(&self, mut response: reqwest::Response) -> Failure {
+        let status = response.status().as_u16();
+        let wait = retry_after(response.headers());
+        let mut body = Vec::new();
+        while let Ok(Some(piece)) = response.chunk().await {
+            self.route.received.fetch_add(piece.len() as u64, Ordering::Relaxed);
+            body.extend_from_slice(&piece[..piece.len().min(LARGEST_REFUSAL - body.len())]);
+            if body.len() == LARGEST_REFUSAL {
+                break;
+            }
+        }
+        let body: Option<Value> = serde_json::from_slice(&body).ok();
+        // Gemini puts the error into a list of one where a stream was asked for.
+        let error = body.as_ref().map(|body| body.get(0).unwrap_or(body));
+        let word =
+            error.and_then(|error| failure::word(error, self.route.key.as_deref(), &self.route.request));
+        Failure::of_status(status, word, wait)
+    }
+
+    /// Keeps why the exchange failed; the first reason counts.
+    fn fail(&self, failure: Failure) {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
+    }
+}
+
+/// Returns an answer without a body, which tells genai no more than that there is none.
+fn nothing(status: StatusCode) -> Response<Body> {
+    let body = Empty::new().map_err(|never: Infallible| match never {}).boxed_unsync();
+    let mut answer = Response::new(body);
+    *answer.status_mut() = status;
+    answer
+}
+
+/// Returns where a request goes: what genai appended, after the path of `base`; the queries of both.
+fn address(base: &Url, target: &str) -> Url {
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let mut address = base.clone();
+    address.set_path(&format!("{}/{path}", base.path().trim_end_matches('/')));
+    let queries: Vec<&str> =
+        [base.query().unwrap_or(""), query].into_iter().filter(|query| !query.is_empty()).collect();
+    address.set_query((!queries.is_empty()).then(|| queries.join("&")).as_deref());
+    address
+}
+
+/// Returns why there is no answer, in words that hold nothing of the request.
+fn unreachable(error: &reqwest::Error) -> &'static str {
+    let mut cause: Option<&dyn std::error::Error> = Some(error);
+    while let Some(error) = cause {
+        if let Some(error) = error.downcast_ref::<std::io::Error>() {
+            use std::io::ErrorKind as Io;
+            match error.kind() {
+                Io::ConnectionRefused => return "the connection was refused",
+                Io::ConnectionReset | Io::ConnectionAborted | Io::BrokenPipe | Io::UnexpectedEof => {
+                    return "the connection was closed before an answer came";
+                }
+                Io::HostUnreachable | Io::NetworkUnreachable => return "there is no way to it",
+                Io::TimedOut => return "the connection timed out",
+                _ => {}
+            }
+        }
+        cause = error.source();
+    }
+    let told = format!("{error:?}");
+    match () {
+        () if error.is_timeout() => "the connection timed out",
+        () if told.contains("dns") => "its name could not be resolved",
+        () if told.contains("ertificate") => "its certificate is not trusted",
+        () if error.is_connect() => "no connection could be made",
+        () => "the connection was closed before an answer came",
+    }
+}
+
+/// Returns how long a service asks to be left alone. A date is taken against the service's own clock.
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
+    if let Some(millis) = text("retry-after-ms").and_then(|text| text.parse::<u64>().ok()) {
+        return Some(Duration::from_millis(millis));
+    }
+    let after = text("retry-after")?;
+    if let Ok(seconds) = after.parse::<f64>() {
+        return Some(Duration::try_from_secs_f64(seconds).unwrap_or(if seconds < 0.0 {
+            Duration::ZERO
+        } else {
+            Duration::MAX
+        }));
+    }
+    let date = |text: &str| jiff::fmt::rfc2822::parse(text).ok().map(|date| date.timestamp().as_second());
+    let seconds = date(after)? - date(text("date")?)?;
+    Some(Duration::from_secs(seconds.try_into().unwrap_or(0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_keeps_the_path_and_the_query_of_the_base() {
+        let joined = |base: &str, target: &str| address(&Url::parse(base).unwrap(), target).to_string();
+        assert_eq!(joined("https://a.test/v1", "chat/completions"), "https://a.test/v1/chat/completions");
+        assert_eq!(joined("https://a.test/v1/?v=2", "m:x?alt=sse"), "https://a.test/v1/m:x?v=2&alt=sse");
+        assert_eq!(joined("http://[::1]:80/", "api/chat"), "http://[::1]/api/chat");
+    }
+
+    #[test]
+    fn services_say_in_three_ways_how_long_to_wait() {
+        let headers = |pairs: &[(&'static str, &'static str)]| {
+            pairs
+                .iter()
+                .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
+                .collect()
+        };
+        let wait = |pairs: &[(&'static str, &'static str)]| retry_after(&headers(pairs));
+        assert_eq!(wait(&[]), None);
+        assert_eq!(wait(&[("retry-after", "7")]), Some(Duration::from_secs(7)));
+        assert_eq!(wait(&[("retry-after", "0.5")]), Some(Duration::from_millis(500)));
+        assert_eq!(
+            wait(&[("retry-after", "9"), ("retry-after-ms", "250")]),
+            Some(Duration::from_millis(250))
+        );
+        let dates =
+            [("retry-after", "Fri, 02 Jan 2026 00:01:00 GMT"), ("date", "Fri, 02 Jan 2026 00:00:00 GMT")];
+        assert_eq!(wait(&dates), Some(Duration::from_secs(60)));
+        assert_eq!(wait(&[("retry-after", "99999999999999999999999")]), Some(Duration::MAX));
+        assert_eq!(wait(&[("retry-after", "-5")]), Some(Duration::ZERO));
+        assert_eq!(wait(&[("retry-after", "soon")]), None);
+    }
+}

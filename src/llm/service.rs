@@ -1,0 +1,213 @@
+//! The services: what they are called, where they are, and which of them are this machine.
+
+use std::borrow::Cow;
+use std::net::IpAddr;
+
+use reqwest::Url;
+
+use super::{Provider, Request, Service, Turn};
+use crate::error::{Error, Result};
+
+impl Service {
+    /// Every service.
+    pub const ALL: [Service; 6] = [
+        Service::Openai,
+        Service::OpenaiResponses,
+        Service::Anthropic,
+        Service::Gemini,
+        Service::Ollama,
+        Service::OpenaiCompatible,
+    ];
+
+    /// Returns the word it is configured, stored and shown as.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Service::Openai => "openai",
+            Service::OpenaiResponses => "openai-responses",
+            Service::Anthropic => "anthropic",
+            Service::Gemini => "gemini",
+            Service::Ollama => "ollama",
+            Service::OpenaiCompatible => "openai-compatible",
+        }
+    }
+
+    /// Returns the service of that name.
+    pub fn parse(name: &str) -> Option<Service> {
+        Service::ALL.into_iter().find(|service| service.as_str() == name)
+    }
+
+    /// Returns the address it has of its own; one that many servers share has none.
+    pub fn own_endpoint(self) -> Option<&'static str> {
+        Some(match self {
+            Service::Openai | Service::OpenaiResponses => "https://api.openai.com/v1",
+            Service::Anthropic => "https://api.anthropic.com/v1",
+            Service::Gemini => "https://generativelanguage.googleapis.com/v1beta",
+            Service::Ollama => "http://127.0.0.1:11434",
+            Service::OpenaiCompatible => return None,
+        })
+    }
+
+    /// Returns whether what is sent to `endpoint`, or where there is none to the service's own address, stays on this
+    /// machine: its host is a loopback address, or `localhost`. A name that resolves to one is not.
+    pub fn is_local(self, endpoint: Option<&str>) -> bool {
+        let Some(url) = endpoint.or(self.own_endpoint()).and_then(|endpoint| Url::parse(endpoint).ok())
+        else {
+            return false;
+        };
+        let Some(host) = url.host_str() else { return false };
+        let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
+        address.map_or(host == "localhost", |address| address.to_canonical().is_loopback())
+    }
+
+    /// Returns how its answers are called in an error.
+    pub(super) fn dialect(self) -> &'static str {
+        match self {
+            Service::Openai | Service::OpenaiCompatible => "a completion in OpenAI's dialect",
+            Service::OpenaiResponses => "a response in OpenAI's dialect",
+            Service::Anthropic => "a message in Anthropic's dialect",
+            Service::Gemini => "a candidate in Gemini's dialect",
+            Service::Ollama => "a message in Ollama's dialect",
+        }
+    }
+
+    /// Returns the path that its own address has, for endpoints that name none.
+    fn own_path(self) -> &'static str {
+        match self {
+            Service::Openai | Service::OpenaiResponses | Service::OpenaiCompatible | Service::Anthropic => {
+                "/v1"
+            }
+            Service::Gemini => "/v1beta",
+            Service::Ollama => "/",
+        }
+    }
+}
+
+impl Provider {
+    /// Returns whether what it is sent stays on this machine. Ollama hands models whose name ends in `cloud` on to its
+    /// makers, so they don't.
+    pub fn is_local(&self) -> bool {
+        let is_handed_on = self.service == Service::Ollama
+            && (self.model.ends_with("-cloud") || self.model.ends_with(":cloud"));
+        self.service.is_local(self.endpoint.as_deref()) && !is_handed_on
+    }
+
+    /// Returns the base address of its requests. An endpoint without a path gets the service's own: `/v1`, `/v1beta`.
+    ///
+    /// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput) where it is none, naming no more than its host.
+    pub fn base(&self) -> Result<Url> {
+        let name = &self.name;
+        let Some(endpoint) = self.endpoint.as_deref().or(self.service.own_endpoint()) else {
+            return Err(Error::bad_input(format!("provider `{name}` has no endpoint"))
+                .hint("name the server's base address, such as `http://127.0.0.1:8080/v1`"));
+        };
+        let bad = |why: &str| {
+            Error::bad_input(format!("the endpoint of provider `{name}` {why}"))
+                .hint("an endpoint is a base address, such as `https://models.example/v1`")
+        };
+        let mut base = Url::parse(endpoint).map_err(|_| bad("is no address"))?;
+        if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none_or(str::is_empty) {
+            return Err(bad("is not one of http or https"));
+        }
+        if !base.username().is_empty() || base.password().is_some() {
+            return Err(bad("holds a name or password, which belong into its key"));
+        }
+        base.set_fragment(None);
+        if matches!(base.path(), "" | "/") {
+            base.set_path(self.service.own_path());
+        }
+        Ok(base)
+    }
+
+    /// Returns the host and port it is asked at, to be shown.
+    pub fn host(&self) -> String {
+        let Ok(base) = self.base() else { return "no address".to_owned() };
+        let host = base.host_str().unwrap_or_default();
+        base.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    }
+}
+
+impl Request {
+    /// Returns every text that leaves with the request.
+    pub(super) fn texts(&self) -> impl Iterator<Item = Cow<'_, str>> {
+        let turns = self.turns.iter().flat_map(|turn| match turn {
+            Turn::User(text) | Turn::Result { text, .. } => vec![Cow::from(text)],
+            Turn::Assistant { text, calls } => {
+                let calls =
+                    calls.iter().flat_map(|call| [Cow::from(&call.name), call.arguments.to_string().into()]);
+                std::iter::once(Cow::from(text)).chain(calls).collect()
+            }
+        });
+        let functions = self.functions.iter().flat_map(|function| {
+            [
+                Cow::from(&function.name),
+                Cow::from(&function.description),
+                function.parameters.to_string().into(),
+            ]
+        });
+        let schema =
+            self.schema.iter().flat_map(|(name, schema)| [Cow::from(name), schema.to_string().into()]);
+        std::iter::once(Cow::from(&self.system)).chain(turns).chain(functions).chain(schema)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::llm::Key;
+
+    #[test]
+    fn local_is_what_stays_on_this_machine() {
+        for (endpoint, expected) in [
+            ("http://127.0.0.1:8080/v1", true),
+            ("http://127.9.9.9", true),
+            ("http://[::1]:8080", true),
+            ("http://[::ffff:127.0.0.1]/", true),
+            ("http://localhost:11434", true),
+            ("http://LOCALHOST", true),
+            ("http://192.168.0.2:8080", false),
+            ("http://0.0.0.0:8080", false),
+            ("https://api.openai.com/v1", false),
+            ("http://localhost.example.com", false),
+            ("http://127.0.0.1.example.com", false),
+            ("http://127.0.0.1@example.com", false),
+            ("nonsense", false),
+        ] {
+            assert_eq!(Service::OpenaiCompatible.is_local(Some(endpoint)), expected, "{endpoint}");
+        }
+        for service in Service::ALL {
+            assert_eq!(service.is_local(None), service == Service::Ollama);
+            assert_eq!(Service::parse(service.as_str()), Some(service));
+            let configured = serde_json::to_value(service).unwrap();
+            assert_eq!(configured, service.as_str());
+        }
+    }
+
+    #[test]
+    fn an_endpoint_is_an_address_without_secrets() {
+        let at = |service, endpoint: Option<&str>| Provider {
+            name: "p".into(),
+            service,
+            endpoint: endpoint.map(str::to_owned),
+            model: "m:cloud".into(),
+            key: Key::None,
+            max_output: None,
+            temperature: None,
+            window: None,
+            price: None,
+        };
+        for (service, endpoint, expected) in [
+            (Service::OpenaiCompatible, "http://localhost:8080", "http://localhost:8080/v1"),
+            (Service::OpenaiCompatible, "http://localhost:8080/api/v3/", "http://localhost:8080/api/v3/"),
+            (Service::Gemini, "http://localhost:8080/", "http://localhost:8080/v1beta"),
+            (Service::Ollama, "http://localhost:8080", "http://localhost:8080/"),
+        ] {
+            assert_eq!(at(service, Some(endpoint)).base().unwrap().as_str(), expected);
+        }
+        for endpoint in [None, Some("models"), Some("ftp://a.test"), Some("https://me:hunter2@a.test")] {
+            let error = at(Service::OpenaiCompatible, endpoint).base().unwrap_err();
+            assert!(!error.to_string().contains("hunter2") && error.way_out().is_some(), "{error}");
+        }
+        assert_eq!(at(Service::Openai, None).host(), "api.openai.com");
+        assert!(!at(Service::Ollama, None).is_local());
+    }
+}

@@ -1,0 +1,1 @@
+//! Summaries of messages and commits: by choosing sentences, or by a model.

@@ -1,0 +1,231 @@
+//! Configures who makes summaries, as far as a model may: whoever reads memory could be told to by what it read.
+//!
+//! So it can't send anything to a new place, can't name a key that isn't one, holds no key itself, and can't let an
+//! external provider summarise: that a user says, on the command line or in the file. What it may do is what is left:
+//! model, answer's length, temperature, which of the allowed is the default, and anything on this machine.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::provider;
+use crate::config::{self, Change, Configured};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+
+/// The name agents call it by.
+pub const NAME: &str = "configure_llm_provider";
+/// The name people are shown.
+pub const TITLE: &str = "Configure a provider";
+/// What agents are told of it.
+pub const DESCRIPTION: &str = "Only on the user's request. Sets the model that makes summaries; `operation` show lists \
+    what is configured. Endpoints must be local or the user's own; keys stay in variables.";
+
+/// What the call takes.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub struct Args {
+    /// Such as ollama, openai, anthropic, google.
+    pub provider: Option<String>,
+    /// What to do.
+    #[serde(default)]
+    #[schemars(description = "")]
+    pub operation: Operation,
+    /// What is said of it.
+    #[schemars(description = "")]
+    pub config: Option<Config>,
+    /// Whether it is asked first from now on.
+    #[serde(default)]
+    #[schemars(description = "")]
+    pub set_as_default: bool,
+}
+
+/// What to do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Operation {
+    /// Say something of a provider.
+    #[default]
+    Set,
+    /// List what is configured.
+    Show,
+    /// Prefer a provider.
+    Default,
+}
+
+/// What is said of a provider.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub struct Config {
+    /// Its name, where it doesn't stand beside.
+    #[schemars(description = "")]
+    pub provider: Option<String>,
+    /// Its address.
+    #[schemars(description = "")]
+    pub endpoint: Option<String>,
+    /// The model.
+    #[schemars(description = "")]
+    pub model: Option<String>,
+    /// A variable's name.
+    pub api_key_env: Option<String>,
+    /// Tokens of an answer at most.
+    #[schemars(description = "")]
+    pub max_tokens: Option<u64>,
+    /// How freely it answers.
+    #[schemars(description = "")]
+    pub temperature: Option<f64>,
+}
+
+/// What the call answers.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Output {
+    /// The providers that there are now.
+    pub providers: Vec<Provider>,
+    /// Who is asked first, where it is allowed.
+    pub default: String,
+    /// Whether the configuration changed.
+    pub changed: bool,
+    /// What else there is to know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
+}
+
+/// A provider.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Provider {
+    /// Its name.
+    pub name: String,
+    /// Its model.
+    pub model: String,
+    /// Where it is.
+    pub place: String,
+    /// What it may be asked for.
+    pub uses: Vec<String>,
+}
+
+/// Sets, shows or prefers.
+pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+    let Args { provider: named, operation, config: said, set_as_default } = args;
+    let mut said = said.unwrap_or_default();
+    let named = named.or(said.provider.take());
+    if operation == Operation::Show {
+        return output(engine, false, Vec::new()).await;
+    }
+    let Some(name) = named else {
+        return Err(
+            Error::bad_input("`provider` is missing").hint("such as ollama, openai, anthropic or google")
+        );
+    };
+    let name = if name == "google" { "gemini".to_owned() } else { name };
+    refuse_secrets(engine, [Some(&name), said.model.as_ref(), said.endpoint.as_ref()]).await?;
+    // It may be a key, so it is not repeated.
+    if !config::is_provider(&name) {
+        return Err(Error::bad_input(
+            "`provider` is no name: at most 40 lower-case letters, digits, - and _",
+        )
+        .hint("such as ollama, openai, anthropic or google"));
+    }
+    let (_, providers) = provider::read(engine)?;
+    let known = providers.iter().find(|each| each.provider.name == name);
+    if operation == Operation::Default {
+        if known.is_none() {
+            return Err(Error::not_found(format!("there is no provider `{name}`"))
+                .hint("`operation: show` lists them"));
+        }
+        said = Config::default();
+    }
+    if let Some(endpoint) = &said.endpoint {
+        admit_endpoint(endpoint, known)?;
+    }
+    if let Some(variable) = &said.api_key_env {
+        admit_variable(variable, &name, said.endpoint.as_deref(), known)?;
+    }
+    let change = Change {
+        endpoint: said.endpoint.into(),
+        model: said.model,
+        key_variable: said.api_key_env.into(),
+        max_output: said.max_tokens,
+        temperature: said.temperature,
+        is_default: set_as_default || operation == Operation::Default,
+        ..Change::default()
+    };
+    let changed = provider::set(engine, &name, change)?;
+    output(engine, changed.changed, changed.notices).await
+}
+
+/// Refuses texts that hold a key: they would stand in a file, and in this answer.
+async fn refuse_secrets(engine: &Engine, texts: [Option<&String>; 3]) -> Result<()> {
+    let redactor = &engine.installation().await?.redactor;
+    let holds_secret = |text: &&String| !redactor.redact(text).found.is_empty();
+    match texts.iter().flatten().any(holds_secret) {
+        true => Err(Error::bad_input("a key stands in `config`; it was not stored")
+            .hint("the user puts the key into an environment variable; name that in `api_key_env`")),
+        false => Ok(()),
+    }
+}
+
+/// Admits this machine, and where the user has the provider already.
+fn admit_endpoint(endpoint: &str, known: Option<&Configured>) -> Result<()> {
+    let host = config::host(endpoint)?;
+    let is_known = known.is_some_and(|each| each.provider.endpoint.as_deref() == Some(endpoint));
+    match config::is_loopback(host) || is_known {
+        true => Ok(()),
+        false => Err(Error::bad_input(
+            "`endpoint` is neither on this machine nor the one configured for the provider",
+        )
+        .hint("only the user can name another: `tiro provider add NAME --endpoint URL`")),
+    }
+}
+
+/// Admits the name of a variable that holds a key of models; never the key itself, and no service's key elsewhere.
+fn admit_variable(
+    variable: &str,
+    name: &str,
+    endpoint: Option<&str>,
+    known: Option<&Configured>,
+) -> Result<()> {
+    let is_plausible = config::is_variable(variable) && variable.ends_with("_API_KEY");
+    if !is_plausible {
+        // It may be a key, so it is not repeated.
+        return Err(Error::bad_input(
+            "`api_key_env` is no name of a variable that holds a key; it was not stored",
+        )
+        .hint("give the name, such as OPENAI_API_KEY, and let the user set the variable"));
+    }
+    let endpoint = endpoint.or(known.and_then(|each| each.provider.endpoint.as_deref()));
+    let is_own =
+        known.is_some_and(|each| each.provider.key == crate::llm::Key::Variable(variable.to_owned()));
+    // What listens on this machine, or at an address of the user's, is not the service that a key was made for.
+    match endpoint.is_none() || is_own {
+        true => Ok(()),
+        false => Err(Error::bad_input(format!("`api_key_env` would send a key to the endpoint of `{name}`"))
+            .hint("only the user can say so: `tiro provider add NAME --key-variable VARIABLE`")),
+    }
+}
+
+async fn output(engine: &Engine, changed: bool, notices: Vec<String>) -> Result<Output> {
+    let shown = provider::show(engine, None, true).await?;
+    let providers = shown.providers.into_iter().map(|each| Provider {
+        name: each.name,
+        model: each.model,
+        place: each.place,
+        uses: each.uses.into_iter().map(|purpose| provider::word(purpose).to_owned()).collect(),
+    });
+    Ok(Output { providers: providers.collect(), default: shown.default, changed, notices })
+}
+
+impl Output {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let mut text = if self.changed { "Changed." } else { "Nothing changed." }.to_owned();
+        for Provider { name, model, place, uses } in &self.providers {
+            let uses = if uses.is_empty() { "nothing".to_owned() } else { uses.join(", ") };
+            let role = if *name == self.default { ", the default" } else { "" };
+            text += &format!("\n{name}{role}: {model} at {place}, asked for {uses}");
+        }
+        if self.providers.is_empty() {
+            text += "\nNo provider is configured: summaries are made without a model.";
+        }
+        for notice in &self.notices {
+            text += &format!("\n{notice}");
+        }
+        text
+    }
+}

@@ -1,0 +1,479 @@
+//! Says which models may be asked and what leaves the machine for them; names, changes, tries and removes them.
+
+use std::time::{Duration, Instant};
+
+use jiff::civil::Date;
+use jiff::{Span, ToSpan};
+use serde::Serialize;
+
+use super::ask;
+use super::common::counted;
+use crate::config::{self, Change, Configured, External, Options, Use};
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::llm::{Key, Request, Service, Turn};
+use crate::store::SpendingRow;
+
+/// How long a trial may take.
+const TRIAL: Duration = Duration::from_secs(60);
+
+/// Tokens of its answer: models that think before they answer need some.
+const TRIAL_OUTPUT: usize = 512;
+
+/// What `tiro provider list` and `show` answer.
+#[derive(Debug, Serialize)]
+pub struct Output {
+    /// The configuration file.
+    pub file: Option<String>,
+    /// Who is asked for summaries first, where the user allowed it.
+    pub default: String,
+    /// Who is asked where that fails.
+    pub fallback: String,
+    /// Who makes summaries as it stands; nobody means that no model does.
+    pub summaries: Option<String>,
+    /// Whether anything may leave this machine.
+    pub external: bool,
+    /// The providers.
+    pub providers: Vec<Shown>,
+    /// What may be spent.
+    pub limits: Vec<String>,
+    /// What was spent, the latest day first.
+    pub spending: Vec<Day>,
+    #[serde(skip)]
+    is_brief: bool,
+}
+
+/// A provider as it is shown.
+#[derive(Debug, Serialize)]
+pub struct Shown {
+    /// Its name.
+    pub name: String,
+    /// Who serves it.
+    pub service: Service,
+    /// Where.
+    pub place: String,
+    /// Whether that is this machine.
+    pub is_local: bool,
+    /// Its model.
+    pub model: String,
+    /// What it may be asked for.
+    pub uses: Vec<Use>,
+    /// Whether it may search the memory while it is consulted.
+    pub memory: bool,
+    /// Where its key is, and whether it can be had; never the key.
+    pub key: String,
+    /// What may be spent on it.
+    pub limits: String,
+    /// What leaves the machine for it.
+    pub discloses: String,
+    /// Where it is configured.
+    pub origin: config::Origin,
+}
+
+/// What was spent on a provider on a day, in all projects.
+#[derive(Debug, Serialize)]
+pub struct Day {
+    /// The day (UTC).
+    pub day: String,
+    /// The provider.
+    pub provider: String,
+    /// The model.
+    pub model: String,
+    /// How often it was asked.
+    pub calls: i64,
+    /// How often in vain.
+    pub failed: i64,
+    /// Tokens sent.
+    pub input: i64,
+    /// Tokens received.
+    pub output: i64,
+    /// US dollars.
+    pub cost: f64,
+}
+
+/// What changing a provider answers.
+#[derive(Debug, Serialize)]
+pub struct Changed {
+    /// The provider.
+    pub name: String,
+    /// The file that says so.
+    pub file: String,
+    /// Whether it said something else before.
+    pub changed: bool,
+    /// What there is to know.
+    pub notices: Vec<String>,
+}
+
+/// What a trial answers.
+#[derive(Debug, Serialize)]
+pub struct Tried {
+    /// The provider.
+    pub name: String,
+    /// Its model.
+    pub model: String,
+    /// What it answered.
+    pub answer: String,
+    /// How long that took.
+    pub ms: u64,
+    /// Tokens sent.
+    pub input: u64,
+    /// Tokens received.
+    pub output: u64,
+    /// US dollars.
+    pub cost: f64,
+    /// What was sent where.
+    pub disclosure: String,
+    /// Who did not answer before, and why.
+    pub notices: Vec<String>,
+}
+
+/// Lists every provider, or shows one; changes nothing and asks nobody.
+pub async fn show(engine: &Engine, name: Option<&str>, is_brief: bool) -> Result<Output> {
+    let (options, mut providers) = read(engine)?;
+    if let Some(name) = name {
+        providers = vec![find(providers, name)?];
+    }
+    let rows = engine.installation().await?.registry.spending().await?;
+    let limit = |name: &str, amount: Option<crate::store::Money>| amount.map(|it| format!("{name} {it}"));
+    let limits = [
+        limit("one call", options.limit_call),
+        limit("a day", options.limit_day),
+        limit("a project", options.limit_project),
+        limit("everything", options.limit_total),
+    ];
+    let mut spending = days(rows);
+    spending.retain(|day| name.is_none_or(|name| day.provider == name));
+    Ok(Output {
+        file: engine.config().sources.file.as_ref().map(|file| file.display().to_string()),
+        default: options.default_provider.clone(),
+        fallback: options.fallback_provider.clone(),
+        summaries: ask::may_ask(engine, Use::Summarize).map(|each| each.provider.name),
+        external: options.external == External::Allowed,
+        providers: providers.iter().map(|each| shown(each, &options)).collect(),
+        limits: limits.into_iter().flatten().collect(),
+        spending,
+        is_brief,
+    })
+}
+
+/// Writes what `change` says of a provider into the configuration file.
+pub fn set(engine: &Engine, name: &str, mut change: Change) -> Result<Changed> {
+    let sources = &engine.config().sources;
+    let (options, before) = read(engine)?;
+    let known = before.iter().find(|each| each.provider.name == name);
+    if known.is_none() && change.service.is_none() && Service::parse(name).is_none() {
+        return Err(Error::bad_input(format!(
+            "there is no provider `{name}` yet, so its service must be named"
+        ))
+        .hint("openai, openai-responses, anthropic, gemini, ollama or openai-compatible"));
+    }
+    // The first that may summarise is the one to ask.
+    let is_named = |name: &str| {
+        before.iter().any(|each| each.provider.name == name && each.uses.contains(&Use::Summarize))
+    };
+    let summarizes = change.uses.as_ref().is_some_and(|uses| uses.contains(&Use::Summarize));
+    if summarizes
+        && ![&options.default_provider, &options.fallback_provider].into_iter().any(|each| is_named(each))
+    {
+        change.is_default = true;
+    }
+    let changed = config::change(sources, name, &change)?;
+    let (options, after) = read(engine)?;
+    let set = find(after, name)?;
+    Ok(Changed {
+        name: name.to_owned(),
+        file: sources.file.as_ref().map(|file| file.display().to_string()).unwrap_or_default(),
+        changed,
+        notices: notices(&set, &options),
+    })
+}
+
+/// Takes a provider out of the configuration file.
+pub fn remove(engine: &Engine, name: &str) -> Result<Changed> {
+    let sources = &engine.config().sources;
+    let changed = config::remove(sources, name)?;
+    let (_, after) = read(engine)?;
+    let left = after.iter().any(|each| each.provider.name == name);
+    if !changed && !left {
+        return Err(unknown(&after, name));
+    }
+    let notices = if left {
+        vec![format!("variables still make a provider of `{name}`: unset them")]
+    } else {
+        Vec::new()
+    };
+    let file = sources.file.as_ref().map(|file| file.display().to_string()).unwrap_or_default();
+    Ok(Changed { name: name.to_owned(), file, changed, notices })
+}
+
+/// Sends a few words that hold nothing of the memory to a provider, or to whoever would be asked for a summary.
+pub async fn test(engine: &Engine, name: Option<&str>) -> Result<Tried> {
+    let request = Request {
+        system: "You are being tried out.".into(),
+        turns: vec![Turn::User("Answer with the one word: ready".into())],
+        max_output: TRIAL_OUTPUT,
+        temperature: Some(0.0),
+        ..Request::default()
+    };
+    let began = Instant::now();
+    let answered = match name {
+        Some(name) => {
+            let (options, providers) = read(engine)?;
+            ask::ask_one(engine, &options, &find(providers, name)?, &request, TRIAL).await?
+        }
+        None => ask::ask(engine, Use::Summarize, &request, TRIAL).await?,
+    };
+    Ok(Tried {
+        disclosure: answered.disclosure(),
+        name: answered.provider,
+        model: answered.model,
+        answer: answered.reply.text.chars().filter(|c| !c.is_control()).take(200).collect(),
+        ms: began.elapsed().as_millis().try_into().unwrap_or(u64::MAX),
+        input: answered.reply.usage.input,
+        output: answered.reply.usage.output,
+        cost: answered.cost_usd,
+        notices: answered.notices,
+    })
+}
+
+/// Returns the options and the providers as they are now.
+pub(super) fn read(engine: &Engine) -> Result<(Options, Vec<Configured>)> {
+    let sources = &engine.config().sources;
+    let options = sources.options()?;
+    let providers = sources.providers(&options)?;
+    Ok((options, providers))
+}
+
+/// Returns what was spent by provider and day, in all projects.
+pub(super) fn days(rows: Vec<SpendingRow>) -> Vec<Day> {
+    let mut days: Vec<Day> = Vec::new();
+    for row in rows {
+        let day = date(row.day);
+        let same =
+            |each: &&mut Day| (&each.day, &each.provider, &each.model) == (&day, &row.provider, &row.model);
+        match days.iter_mut().find(same) {
+            Some(each) => {
+                each.calls += row.calls;
+                each.failed += row.failed;
+                each.input += row.input;
+                each.output += row.output;
+                each.cost += row.spent.dollars();
+            }
+            None => days.push(Day {
+                day,
+                provider: row.provider,
+                model: row.model,
+                calls: row.calls,
+                failed: row.failed,
+                input: row.input,
+                output: row.output,
+                cost: row.spent.dollars(),
+            }),
+        }
+    }
+    days
+}
+
+/// Returns such days as a table.
+pub(super) fn table(days: &[Day]) -> String {
+    let mut text = format!(
+        "{:10} {:14} {:24} {:>6} {:>7} {:>10} {:>10} {:>10}",
+        "day", "provider", "model", "calls", "failed", "sent", "received", "cost, $"
+    );
+    for Day { day, provider, model, calls, failed, input, output, cost } in days {
+        text += &format!(
+            "\n{day:10} {provider:14} {model:24} {calls:>6} {failed:>7} {input:>10} {output:>10} {cost:>10.6}"
+        );
+    }
+    text
+}
+
+fn date(day: i64) -> String {
+    let span: Option<Span> = i32::try_from(day).ok().map(|day| i64::from(day).days());
+    let date = span.and_then(|span| Date::constant(1970, 1, 1).checked_add(span).ok());
+    date.map_or_else(|| format!("day {day}"), |date| date.to_string())
+}
+
+fn find(providers: Vec<Configured>, name: &str) -> Result<Configured> {
+    let error = unknown(&providers, name);
+    providers.into_iter().find(|each| each.provider.name == name).ok_or(error)
+}
+
+fn unknown(providers: &[Configured], name: &str) -> Error {
+    let names: Vec<&str> = providers.iter().map(|each| each.provider.name.as_str()).collect();
+    let hint = match names.is_empty() {
+        true => "none is configured; `tiro provider add` adds one".to_owned(),
+        false => format!("there are {}", names.join(", ")),
+    };
+    let shown: String = name.chars().filter(|c| !c.is_control()).take(40).collect();
+    Error::not_found(format!("there is no provider `{shown}`")).hint(hint)
+}
+
+fn shown(configured: &Configured, options: &Options) -> Shown {
+    let provider = &configured.provider;
+    let limit =
+        |what: &str, amount: Option<crate::store::Money>| amount.map(|amount| format!("{amount} {what}"));
+    let limits: Vec<String> =
+        [limit("a call", configured.limits.call), limit("a day", configured.limits.day)]
+            .into_iter()
+            .flatten()
+            .collect();
+    Shown {
+        name: provider.name.clone(),
+        service: provider.service,
+        place: ask::place(configured),
+        is_local: configured.is_local(),
+        model: provider.model.clone(),
+        uses: configured.uses.clone(),
+        memory: configured.memory,
+        key: key(&provider.key),
+        limits: if limits.is_empty() { "none of its own".into() } else { limits.join(", ") },
+        discloses: discloses(configured, options),
+        origin: configured.origin,
+    }
+}
+
+/// Returns where a key is and whether it can be had.
+fn key(key: &Key) -> String {
+    let state = match config::key(key) {
+        Ok(_) => "there",
+        Err(_) => "not to be had",
+    };
+    match key {
+        Key::None => "none".into(),
+        Key::Variable(name) => {
+            format!("variable {name}, {}", if state == "there" { "set" } else { "not set" })
+        }
+        Key::File(path) => format!("file {}, {state}", path.display()),
+    }
+}
+
+/// Returns what leaves the machine for a provider.
+fn discloses(configured: &Configured, options: &Options) -> String {
+    if configured.is_local() {
+        return "nothing: it is on this machine".into();
+    }
+    if options.external == External::Never {
+        return "nothing: `external` is `never`".into();
+    }
+    let mut parts = Vec::new();
+    for purpose in &configured.uses {
+        parts.push(match purpose {
+            Use::Summarize => "conversations and commits that are summarised",
+            Use::Embed => "every text that is remembered, to embed it",
+            Use::Consult if configured.memory => {
+                "what it is consulted with, and what it finds in the memory then"
+            }
+            Use::Consult => "what it is consulted with",
+        });
+    }
+    match parts.is_empty() {
+        true => "nothing: it may be asked for nothing".into(),
+        false => format!("{}; secrets are replaced before", parts.join("; ")),
+    }
+}
+
+fn notices(configured: &Configured, options: &Options) -> Vec<String> {
+    let provider = &configured.provider;
+    let mut notices = Vec::new();
+    if let Err(error) = config::key(&provider.key) {
+        notices.push(error.to_string());
+    }
+    if !configured.is_local() {
+        notices.push(format!(
+            "leaves this machine, to {}: {}",
+            ask::place(configured),
+            discloses(configured, options)
+        ));
+        if !configured.uses.contains(&Use::Summarize) {
+            let name = &provider.name;
+            notices.push(format!("summaries are not made by it: only the user can say so, `tiro provider add {name} --use summarize`"));
+        }
+        if let Err(error) = ask::estimate(provider, &Request::default()) {
+            notices.push(format!("{error}, so it is not asked; {}", error.way_out().unwrap_or_default()));
+        }
+    }
+    notices
+}
+
+impl Output {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        if self.providers.is_empty() {
+            return "No provider is configured: nothing leaves this machine, and summaries are made without a model.\n\
+                    `tiro provider add NAME` adds one."
+                .to_owned();
+        }
+        let mut text = String::new();
+        for each in &self.providers {
+            let role = match &each.name {
+                name if *name == self.default => ", the default",
+                name if *name == self.fallback => ", the fallback",
+                _ => "",
+            };
+            let Shown { name, place, model, key, limits, discloses, .. } = each;
+            let uses: Vec<&str> = each.uses.iter().map(|purpose| word(*purpose)).collect();
+            let uses = if uses.is_empty() { "nothing".to_owned() } else { uses.join(", ") };
+            if self.is_brief {
+                text += &format!("{name:14} {model:28} {place:32} {uses}{role}\n");
+                continue;
+            }
+            text += &format!(
+                "{name}{role}\n  model {model} at {place}\n  asked for {uses}\n  leaves this machine: {discloses}\n  key {key}\n  limits {limits}\n"
+            );
+        }
+        if self.is_brief {
+            return text.trim_end().to_owned();
+        }
+        text += &match &self.summaries {
+            Some(name) => format!("\nsummaries are made by {name}\n"),
+            None => "\nsummaries are made without a model\n".to_owned(),
+        };
+        let limits = if self.limits.is_empty() { "none".to_owned() } else { self.limits.join(", ") };
+        text += &format!("\nlimits for all: {limits}\n");
+        match self.spending.is_empty() {
+            true => text += "nothing was asked so far",
+            false => text += &format!("\n{}", table(&self.spending)),
+        }
+        text.trim_end().to_owned()
+    }
+}
+
+/// Returns what a use is called.
+pub(super) fn word(purpose: Use) -> &'static str {
+    match purpose {
+        Use::Summarize => "summarize",
+        Use::Embed => "embed",
+        Use::Consult => "consult",
+    }
+}
+
+impl Changed {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let Changed { name, file, changed, notices } = self;
+        let mut text = match changed {
+            true => format!("Provider {name}: {file} is changed."),
+            false => format!("Provider {name}: {file} says so already."),
+        };
+        for notice in notices {
+            text += &format!("\n{notice}");
+        }
+        text
+    }
+}
+
+impl Tried {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let Tried { name, answer, ms, input, output, disclosure, .. } = self;
+        let mut text = format!(
+            "{name} answered `{answer}` after {ms} ms ({}, {output} received).\n{disclosure}",
+            counted(*input as i64, "token sent", "tokens sent"),
+        );
+        for notice in &self.notices {
+            text += &format!("\n{notice}");
+        }
+        text
+    }
+}

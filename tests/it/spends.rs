@@ -1,0 +1,346 @@
+//! What may be asked of models, of whom, and what it may cost: nothing leaves for whom the user didn't name, nothing is
+//! spent beyond a limit, no key is in any file, answer or log.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Home, Ran};
+
+/// A server that speaks OpenAI's chat completions and keeps what it was sent: the head and the body of each request.
+struct Mock {
+    port: u16,
+    seen: Arc<Mutex<Vec<(String, Value)>>>,
+}
+
+/// Tokens that it says each answer took: sent and received.
+const USED: (u64, u64) = (30, 10);
+
+impl Mock {
+    fn start() -> Mock {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&seen);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let kept = Arc::clone(&kept);
+                std::thread::spawn(move || answer(stream, &kept));
+            }
+        });
+        Mock { port, seen }
+    }
+
+    fn endpoint(&self) -> String {
+        format!("http://127.0.0.1:{}/v1", self.port)
+    }
+
+    fn requests(&self) -> usize {
+        self.seen.lock().unwrap().len()
+    }
+}
+
+fn answer(stream: TcpStream, seen: &Mutex<Vec<(String, Value)>>) -> Option<()> {
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    let (mut head, mut length) = (String::new(), 0);
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        if line.trim().is_empty() {
+            break;
+        }
+        if let Some(count) = line.to_lowercase().strip_prefix("content-length:") {
+            length = count.trim().parse().ok()?;
+        }
+        head += &line;
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    seen.lock().unwrap().push((head, serde_json::from_slice(&body).unwrap_or_default()));
+    let reply = json!({
+        "id": "1", "object": "chat.completion", "created": 0, "model": "m",
+        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "ready"}}],
+        "usage": {"prompt_tokens": USED.0, "completion_tokens": USED.1, "total_tokens": USED.0 + USED.1},
+    })
+    .to_string();
+    let head = format!(
+        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+        reply.len()
+    );
+    let mut stream = stream;
+    stream.write_all((head + &reply).as_bytes()).ok()
+}
+
+/// A home with a project and a configuration file of its own.
+fn begin(config: &str) -> (Home, std::path::PathBuf) {
+    let home = Home::new();
+    let project = home.repo("project").path;
+    write(&home, config);
+    (home, project)
+}
+
+fn file(home: &Home) -> std::path::PathBuf {
+    home.path().join("home/.config/tiro/config.toml")
+}
+
+fn write(home: &Home, config: &str) {
+    std::fs::create_dir_all(file(home).parent().unwrap()).unwrap();
+    std::fs::write(file(home), config).unwrap();
+}
+
+/// Runs a command with a variable set.
+fn with(home: &Home, project: &std::path::Path, variables: &[(&str, &str)], args: &[&str]) -> Ran {
+    let mut command = home.tiro(project, args);
+    command.envs(variables.iter().copied());
+    crate::harness::feed(command, b"")
+}
+
+fn mocked(mock: &Mock, more: &str) -> String {
+    format!(
+        "[providers.mock]\nservice = 'openai-compatible'\nendpoint = '{}'\nmodel = 'm'\n\
+         price = {{ input = 100, output = 1000 }}\n{more}",
+        mock.endpoint()
+    )
+}
+
+#[test]
+fn a_broken_file_is_told_with_its_line_and_stops_no_hook() {
+    let (home, project) = begin("[context]\nmax_tokens = 'a lot'\n");
+    let ran = home.run(&project, &["stats"]);
+    assert!(!ran.is_ok && ran.stderr.contains("config.toml`, line 2"), "{ran:?}");
+    assert!(ran.stderr.contains("hint: give a whole number, 200 to 20000"), "{ran:?}");
+    let told = home.run(&project, &["doctor"]);
+    assert!(told.stdout.contains("FAIL configuration: `context.max_tokens`"), "{told:?}");
+    let payload =
+        json!({"session_id": "s", "hook_event_name": "SessionStart", "transcript_path": project.join("t")});
+    let hook = home.feed(&project, &["hook", "claude-code"], payload.to_string().as_bytes());
+    assert!(hook.is_ok && hook.stdout.contains("Tiro keeps") && hook.stderr.is_empty(), "{hook:?}");
+    assert_eq!(home.waiting(), 1);
+    // The command line goes before the file, not before its mistakes.
+    write(&home, "[context]\nmax_tokens = 300\n");
+    assert!(home.run(&project, &["stats", "--set", "context.max_tokens=400"]).is_ok);
+    let ran = home.run(&project, &["stats", "--set", "context.max_token=400"]);
+    assert!(!ran.is_ok && ran.stderr.contains("--set is no option"), "{ran:?}");
+    assert!(home.run(&project, &["doctor"]).stdout.contains("ok   configuration: "));
+}
+
+#[test]
+fn patterns_of_the_file_keep_sessions_out() {
+    let (home, project) = begin("[ignore]\nsessions = ['scratch-*']\n");
+    for session in ["scratch-1", "work"] {
+        let talk = crate::talk::Talk::new(&home, session, &project, "main");
+        talk.says("user", 1, &format!("the wombat of {session}"));
+        talk.says("assistant", 2, "I see.");
+    }
+    assert!(home.run(&project, &["import", "claude-code"]).is_ok);
+    let told = home.run(&project, &["search", "wombat"]).stdout;
+    assert!(told.contains("wombat of work") && !told.contains("scratch"), "{told}");
+}
+
+#[test]
+fn the_command_line_edits_the_file_and_says_what_leaves() {
+    let (home, project) = begin("# by hand\nexternal = 'allowed'\n");
+    let told = home.run(&project, &["provider", "list"]);
+    assert!(told.stdout.contains("nothing leaves this machine"), "{told:?}");
+    let added =
+        home.run(&project, &["provider", "add", "openai", "--model", "gpt-4.1-mini", "--price", "1,2"]);
+    assert!(added.is_ok && added.stdout.contains("OPENAI_API_KEY"), "{added:?}");
+    assert!(added.stdout.contains("summaries are not made by it"), "{added:?}");
+    let shown = home.json(&project, &["provider", "show"]);
+    assert_eq!(shown["providers"][0]["uses"], json!(["consult"]), "{shown}");
+    assert!(home.run(&project, &["provider", "add", "openai", "--use", "summarize,consult"]).is_ok);
+    let shown = home.json(&project, &["provider", "show", "openai"]);
+    assert_eq!((&shown["default"], &shown["providers"][0]["is_local"]), (&json!("openai"), &json!(false)));
+    let discloses = shown["providers"][0]["discloses"].as_str().unwrap();
+    assert!(discloses.contains("conversations and commits that are summarised"), "{discloses}");
+    let closed = home.json(&project, &["provider", "show", "--set", "external=never"]);
+    assert!(closed["providers"][0]["discloses"].as_str().unwrap().contains("`external` is `never`"));
+    let written = std::fs::read_to_string(file(&home)).unwrap();
+    assert!(written.starts_with("# by hand\n") && written.contains("[providers.openai]"), "{written}");
+    let wrong =
+        home.run(&project, &["provider", "add", "lab", "--service", "openai-compatible", "--model", "m"]);
+    assert!(!wrong.is_ok && wrong.stderr.contains("names no `endpoint`"), "{wrong:?}");
+    assert_eq!(std::fs::read_to_string(file(&home)).unwrap(), written);
+    assert!(home.run(&project, &["provider", "remove", "openai"]).is_ok);
+    assert!(!home.run(&project, &["provider", "remove", "openai"]).is_ok);
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(std::fs::metadata(file(&home)).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+}
+
+#[test]
+fn a_call_is_paid_from_the_ledger_until_the_limit() {
+    let mock = Mock::start();
+    let (home, project) = begin(&format!("{}\n[limits]\ntotal = 2\n", mocked(&mock, "max_output = 100\n")));
+    let tried = home.json(&project, &["provider", "test", "mock"]);
+    assert_eq!(tried["answer"], "ready", "{tried}");
+    // 30 tokens at 100 dollars a million and 10 at 1000.
+    let cost = 0.013;
+    assert!((tried["cost"].as_f64().unwrap() - cost).abs() < 1e-9, "{tried}");
+    let day = home.json(&project, &["stats"])["spending"][0].clone();
+    assert_eq!(
+        (&day["provider"], &day["calls"], &day["input"]),
+        (&json!("mock"), &json!(1), &json!(30)),
+        "{day}"
+    );
+    assert!((day["cost"].as_f64().unwrap() - cost).abs() < 1e-9, "{day}");
+    for limit in
+        ["limits.call=0.01", "limits.day=0.02", "limits.project=0.02", "limits.total=0", "limits.day=0"]
+    {
+        let refused = home.run(&project, &["provider", "test", "mock", "--set", limit]);
+        assert!(!refused.is_ok && refused.stderr.contains("the limit of"), "{limit}: {refused:?}");
+        assert!(refused.stderr.contains("hint: `tiro provider show`"), "{refused:?}");
+    }
+    assert_eq!(mock.requests(), 1, "a call that is refused sends nothing");
+    let shown = home.run(&project, &["provider", "show"]).stdout;
+    assert!(shown.contains("mock") && shown.contains("0.013"), "{shown}");
+}
+
+#[test]
+fn a_key_is_found_for_each_call_and_is_in_no_file_answer_or_log() {
+    const KEY: &str = "plain-words-that-no-rule-knows-7731";
+    let mock = Mock::start();
+    let (home, project) = begin(&mocked(&mock, "key_variable = 'LAB_API_KEY'\n"));
+    let unset = home.run(&project, &["provider", "test", "mock"]);
+    assert!(!unset.is_ok && unset.stderr.contains("LAB_API_KEY"), "{unset:?}");
+    assert_eq!(mock.requests(), 0);
+    // Nothing was sent, so nothing was spent.
+    assert_eq!(home.json(&project, &["stats"])["spending"][0]["cost"], 0.0);
+    let set = with(&home, &project, &[("LAB_API_KEY", KEY)], &["provider", "test", "mock"]);
+    assert!(set.is_ok, "{set:?}");
+    assert!(mock.seen.lock().unwrap()[0].0.contains(KEY), "the service got the key");
+    let shown = with(&home, &project, &[("LAB_API_KEY", KEY)], &["provider", "show", "--json"]);
+    assert!(shown.stdout.contains("variable LAB_API_KEY, set"), "{shown:?}");
+    for said in [&set.stdout, &set.stderr, &shown.stdout, &shown.stderr] {
+        assert!(!said.contains(KEY), "{said}");
+    }
+    assert_eq!(home.files_with(KEY), Vec::<std::path::PathBuf>::new());
+    assert!(!std::fs::read_to_string(file(&home)).unwrap().contains(KEY));
+}
+
+#[test]
+#[cfg(unix)]
+fn a_key_that_others_can_read_is_not_used() {
+    use std::os::unix::fs::PermissionsExt;
+    let mock = Mock::start();
+    let (home, project) = begin("");
+    let key = home.path().join("key");
+    write(&home, &mocked(&mock, &format!("key_file = '{}'\n", key.display())));
+    std::fs::write(&key, "secret-in-a-file\n").unwrap();
+    let mode = |mode| std::fs::set_permissions(&key, std::fs::Permissions::from_mode(mode)).unwrap();
+    mode(0o644);
+    let refused = home.run(&project, &["provider", "test", "mock"]);
+    assert!(!refused.is_ok && refused.stderr.contains("others can read it"), "{refused:?}");
+    assert_eq!(mock.requests(), 0);
+    mode(0o600);
+    assert!(home.run(&project, &["provider", "test", "mock"]).is_ok);
+    assert!(mock.seen.lock().unwrap()[0].0.contains("secret-in-a-file"));
+}
+
+#[test]
+fn the_tool_reaches_no_new_place_and_takes_no_key() {
+    const KEY: &str = "sk-proj-Zq8Lk2Vn5Xw1Rt7Yb4Mc9Pd3Hf6Jg0Ks";
+    let (home, project) = begin(
+        "[providers.lab]\nservice = 'openai-compatible'\nmodel = 'm'\nendpoint = 'https://lab.example/v1'\n",
+    );
+    let before = std::fs::read_to_string(file(&home)).unwrap();
+    let mut server = home.serve(&project);
+    let mut refused = |arguments: Value, words: &str| {
+        let told = server.error("configure_llm_provider", arguments.clone());
+        assert!(told.contains(words), "{arguments}: {told}");
+        assert!(!told.contains(&KEY[8..]), "{told}");
+    };
+    for endpoint in [
+        "https://evil.example/v1",
+        "http://localhost@evil.example",
+        "http://127.0.0.1.evil.example",
+        "http://localhost\\.evil.example",
+        "https://lab.example/v1",
+    ] {
+        refused(json!({"provider": "openai", "config": {"endpoint": endpoint, "model": "m"}}), "endpoint");
+    }
+    refused(json!({"provider": "lab", "config": {"endpoint": "https://lab.example.evil/v1"}}), "`endpoint`");
+    refused(json!({"provider": "openai", "config": {"apiKeyEnv": KEY}}), "`api_key_env`");
+    refused(json!({"provider": "openai", "config": {"apiKeyEnv": "PATH"}}), "`api_key_env`");
+    refused(json!({"provider": "openai", "config": {"model": KEY}}), "a key stands in `config`");
+    refused(json!({"provider": KEY, "config": {}}), "a key stands in `config`");
+    refused(json!({"provider": "lab", "config": {"apiKeyEnv": "OPENAI_API_KEY"}}), "`api_key_env`");
+    refused(
+        json!({"provider": "openai", "config": {"endpoint": "http://localhost:1/v1", "apiKeyEnv": "OPENAI_API_KEY"}}),
+        "`api_key_env`",
+    );
+    refused(json!({"provider": "ollama", "config": {"temperature": 9}}), "temperature");
+    refused(json!({"config": {}}), "`provider`");
+    assert_eq!(std::fs::read_to_string(file(&home)).unwrap(), before, "nothing was written");
+
+    let seed = json!({
+        "provider": "openai", "setAsDefault": true,
+        "config": {"model": "gpt-4.1-mini", "apiKeyEnv": "OPENAI_API_KEY", "maxTokens": 900, "temperature": 0.2},
+    });
+    let data = server.data("configure_llm_provider", seed.clone());
+    assert_eq!((&data["changed"], &data["default"]), (&json!(true), &json!("openai")), "{data}");
+    let openai = data["providers"].as_array().unwrap().iter().find(|each| each["name"] == "openai").unwrap();
+    assert_eq!(openai["uses"], json!(["consult"]), "a model can't let memory out: {data}");
+    assert_eq!(server.data("configure_llm_provider", seed)["changed"], false);
+    let local = json!({"operation": "set", "config": {"provider": "ollama", "model": "llama3.2", "endpoint": "http://127.0.0.1:9"}});
+    let data = server.data("configure_llm_provider", local);
+    let ollama = data["providers"].as_array().unwrap().iter().find(|each| each["name"] == "ollama").unwrap();
+    assert_eq!(ollama["uses"], json!(["summarize", "consult"]), "{data}");
+    let preferred =
+        server.data("configure_llm_provider", json!({"operation": "default", "provider": "ollama"}));
+    assert_eq!(preferred["default"], "ollama");
+    let written = std::fs::read_to_string(file(&home)).unwrap();
+    assert!(
+        written.contains("max_output = 900") && written.contains("key_variable = \"OPENAI_API_KEY\""),
+        "{written}"
+    );
+    let log = server.end();
+    assert!(!log.contains(&KEY[8..]), "{log}");
+}
+
+#[test]
+fn what_costs_an_unknown_sum_is_not_asked() {
+    let (home, project) = begin(
+        "[providers.lab]\nservice = 'openai-compatible'\nmodel = 'm'\nendpoint = 'https://lab.invalid/v1'\n",
+    );
+    let refused = home.run(&project, &["provider", "test", "lab"]);
+    assert!(!refused.is_ok && refused.stderr.contains("nobody said what `m`"), "{refused:?}");
+    assert!(refused.stderr.contains("--price"), "{refused:?}");
+    let closed = home.run(&project, &["provider", "test", "lab", "--set", "external=never"]);
+    assert!(closed.stderr.contains("`external` is `never`"), "{closed:?}");
+}
+
+#[test]
+fn eight_processes_in_eight_projects_overspend_nothing() {
+    let mock = Mock::start();
+    // 0.013 dollars a call, put aside for some 0.1: the limit is reached after a few.
+    let home = Home::new();
+    write(&home, &format!("{}\n[limits]\ntotal = 0.5\n", mocked(&mock, "max_output = 60\n")));
+    let projects: Vec<_> = (0..8).map(|number| home.repo(&format!("project{number}")).path).collect();
+    let granted: usize = std::thread::scope(|scope| {
+        let home = &home;
+        let racers = projects.iter().map(|project| {
+            scope.spawn(move || {
+                let tries = (0..12).take_while(|_| home.run(project, &["provider", "test", "mock"]).is_ok);
+                tries.count()
+            })
+        });
+        let racers: Vec<_> = racers.collect();
+        racers.into_iter().map(|racer| racer.join().unwrap()).sum()
+    });
+    assert_eq!(mock.requests(), granted, "whoever asked was granted it");
+    let billed = granted as f64 * 0.013;
+    assert!(billed <= 0.5, "{granted} calls");
+    let spent: f64 = home.json(&projects[0], &["stats"])["spending"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|day| day["cost"].as_f64().unwrap())
+        .sum();
+    assert!((spent - billed).abs() < 1e-6, "{spent} and {billed}");
+    assert!(granted > 8, "{granted}");
+}
