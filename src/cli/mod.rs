@@ -6,10 +6,12 @@
 mod backup;
 mod bench;
 mod completions;
+mod context;
 mod demo;
 mod doctor;
 mod export;
 mod forget;
+mod gc;
 mod hook;
 mod import;
 mod index;
@@ -79,6 +81,8 @@ enum Command {
     Import(import::Args),
     /// Search the project's memory.
     Search(search::Args),
+    /// Assemble what an agent needs to answer a question.
+    Context(context::Args),
     /// List the project's conversations.
     Sessions(sessions::Args),
     /// List the projects, say where one moved, or join two.
@@ -91,6 +95,8 @@ enum Command {
     Forget(forget::ForgetArgs),
     /// Bring back what was forgotten last, or by the operation named.
     Undo(forget::UndoArgs),
+    /// Remove answers past their time and other left-overs; nothing that was said, stored or committed.
+    Gc(gc::Args),
     /// Remember nothing of sessions until `tiro resume`.
     Pause(pause::Args),
     /// Let sessions be remembered again.
@@ -195,12 +201,14 @@ fn run(cli: Cli) -> Result<ExitCode> {
             Command::Init(args) => init::run(&engine, args, out).await,
             Command::Import(args) => import::run(&engine, args, out).await,
             Command::Search(args) => search::run(&engine, args, out).await,
+            Command::Context(args) => context::run(&engine, args, out).await,
             Command::Sessions(args) => sessions::run(&engine, args, out).await,
             Command::Projects(args) => projects::run(&engine, args, out).await,
             Command::Stats => stats::run(&engine, out).await,
             Command::Index(args) => index::run(&engine, args, out).await,
             Command::Forget(args) => forget::forget(&engine, args, out).await,
             Command::Undo(args) => forget::undo(&engine, args, out).await,
+            Command::Gc(args) => gc::run(&engine, args, out).await,
             Command::Pause(args) => pause::run(&engine, args, true, out).await,
             Command::Resume(args) => pause::run(&engine, args, false, out).await,
             Command::Backup(args) => backup::back_up(&engine, args, out).await,

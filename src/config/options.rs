@@ -118,11 +118,11 @@ options! {
     summary_external_deadline_s: u64 = 10, "summary.external_deadline", "seconds, 1 to 600",
         |n| (1..=600).contains(n);
     /// Tokens of a context across conversations.
-    context_max_tokens: usize = 4000, "context.max_tokens", "a whole number, 200 to 20000",
-        |n| (200..=20_000).contains(n);
+    context_max_tokens: usize = 4000, "context.max_tokens", "a whole number, 300 to 20000",
+        |n| (300..=20_000).contains(n);
     /// Tokens of the context of one conversation.
-    session_max_tokens: usize = 8000, "context.session_max_tokens", "a whole number, 200 to 20000",
-        |n| (200..=20_000).contains(n);
+    session_max_tokens: usize = 8000, "context.session_max_tokens", "a whole number, 300 to 20000",
+        |n| (300..=20_000).contains(n);
     /// The share of a context that summaries may take; what they leave is spent on messages.
     summary_ratio: f64 = 0.3, "context.summary_ratio", "a number, 0 to 1", share;
     /// The latest messages that a context always shows in full, where they fit.
@@ -137,15 +137,15 @@ options! {
     /// The importance from which a message enters a context whatever its age.
     importance_threshold: f64 = 0.5, "context.importance_threshold", "a number, 0 to 1", share;
     /// Earlier messages that a search may bring into a context.
-    vector_search_limit: usize = 40, "context.vector_search_limit", "a whole number, 0 to 200", |n| *n <= 200;
+    vector_search_limit: usize = 200, "context.vector_search_limit", "a whole number, 0 to 200", |n| *n <= 200;
     /// How much recency counts for importance.
-    weight_recency: f64 = 0.25, "context.weight_recency", "a number, 0 to 1", share;
+    weight_recency: f64 = 0.05, "context.weight_recency", "a number, 0 to 1", share;
     /// How much likeness to the question counts for importance.
-    weight_semantic: f64 = 0.25, "context.weight_semantic", "a number, 0 to 1", share;
+    weight_semantic: f64 = 1.0, "context.weight_semantic", "a number, 0 to 1", share;
     /// How much names count for importance.
-    weight_entity: f64 = 0.25, "context.weight_entity", "a number, 0 to 1", share;
+    weight_entity: f64 = 0.05, "context.weight_entity", "a number, 0 to 1", share;
     /// How much the mark of a user counts for importance.
-    weight_user: f64 = 0.25, "context.weight_user", "a number, 0 to 1", share;
+    weight_user: f64 = 0.2, "context.weight_user", "a number, 0 to 1", share;
     /// Seconds that an assembled context may be given again while its sources stay the same.
     cache_ttl_s: u64 = 86_400, "context.cache_ttl", "seconds, a whole number", any;
     /// Bytes that such contexts may take in each project's store.

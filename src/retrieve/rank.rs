@@ -9,7 +9,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
-use crate::memory::MemoryId;
+use crate::memory::{Kind, MemoryId};
 use crate::store::Neighbour;
 
 /// What the parts of a score count. The defaults were measured on conversations and on commits alike.
@@ -23,13 +23,23 @@ pub struct Weights {
     pub speaker: f64,
     /// Of being marked important, or of the author's importance from 0 to 1.
     pub importance: f64,
+    /// What the words and the meaning of that which stands for a whole session count, of what others' do: it has
+    /// something of everything, and the messages themselves answer better.
+    pub conversation: f64,
     /// Taken away, for the order only, for every better hit of the same session.
     pub repetition: f64,
 }
 
 impl Default for Weights {
     fn default() -> Weights {
-        Weights { lexical: 1.0, semantic: 1.0, speaker: 0.1, importance: 0.1, repetition: 0.02 }
+        Weights {
+            lexical: 1.0,
+            semantic: 1.0,
+            speaker: 0.1,
+            importance: 0.1,
+            conversation: 0.6,
+            repetition: 0.02,
+        }
     }
 }
 
@@ -187,10 +197,11 @@ fn parts(
         let speaker = speaker.to_lowercase();
         speaker.split(|c: char| !c.is_alphanumeric()).any(|name| terms.iter().any(|term| term == name))
     });
+    let share = if place.kind == Kind::Conversation { weights.conversation } else { 1.0 };
     let importance = if place.marked { 1.0 } else { place.importance.unwrap_or(0.0) };
     Parts {
-        lexical: if best > 0.0 { weights.lexical * lexical / best } else { 0.0 },
-        semantic: weights.semantic * cosine.unwrap_or(0.0).max(0.0),
+        lexical: if best > 0.0 { share * weights.lexical * lexical / best } else { 0.0 },
+        semantic: share * weights.semantic * cosine.unwrap_or(0.0).max(0.0),
         speaker: if is_named { weights.speaker } else { 0.0 },
         importance: weights.importance * importance,
     }
@@ -217,7 +228,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::memory::Kind;
 
     fn candidate(seq: i64, lexical: f64, cosine: f64) -> Candidate {
         Candidate {
@@ -261,6 +271,13 @@ mod tests {
         said.place.speaker = Some("Ines Moreau".into());
         let ranked = rank(vec![candidate(4, 1.0, 0.5), said], &["ines".into()], &Weights::default());
         assert_eq!(ranked[0].place.seq, 3);
+    }
+
+    #[test]
+    fn what_stands_for_a_session_comes_after_the_messages_that_answer_as_well() {
+        let mut session = candidate(1, 10.0, 0.6);
+        session.place.kind = Kind::Conversation;
+        assert_eq!(order(vec![session, candidate(2, 8.0, 0.5), candidate(3, 2.0, 0.2)]), [2, 1, 3]);
     }
 
     #[test]

@@ -75,7 +75,8 @@ impl Store {
         .await
     }
 
-    /// Reads every living memory from the store in the file `source`, in the order they were stored.
+    /// Reads every living memory from the store in the file `source`, in the order they were stored; what was made of
+    /// them is left out, to be made anew.
     ///
     /// The file is only read. It may be a backup of another machine, whose owner has another name; of a file with the
     /// memories of several owners, those of the scope's owner are read.
@@ -126,6 +127,8 @@ fn keep_only(copy: &Path, scope: &Scope) -> Result<()> {
         return Err(Error::new(Kind::Store, format!("the store is damaged: {state}")));
     }
     let owner = scope.owner.as_str();
+    // Answers made before are made again.
+    connection.execute("DELETE FROM context_cache", [])?;
     let is_shared: bool =
         connection.query_row("SELECT EXISTS (SELECT 1 FROM memories WHERE owner <> ?1)", [owner], |row| {
             row.get(0)
@@ -141,6 +144,8 @@ fn keep_only(copy: &Path, scope: &Scope) -> Result<()> {
             "DELETE FROM purged WHERE owner <> ?1",
             "DELETE FROM imports WHERE owner <> ?1",
             "DELETE FROM measurements WHERE owner <> ?1",
+            "DELETE FROM counters WHERE owner <> ?1",
+            "DELETE FROM versions WHERE owner <> ?1",
         ] {
             connection.execute(sql, [owner])?;
         }
@@ -188,6 +193,8 @@ fn read_foreign(scope: &Scope, source: &Path) -> Result<Vec<ForeignMemory>> {
              m.source_id, m.path, m.branch, m.head_sha, m.time, m.importance, m.marked, m.tokens, m.indexed
          FROM memories m LEFT JOIN sessions s ON s.seq = m.session
          WHERE m.tombstoned_at IS NULL AND (m.owner = ?1 OR (SELECT count(DISTINCT owner) FROM memories) = 1)
+             AND m.seq NOT IN (SELECT memory FROM conversations)
+             AND NOT (m.provenance = 'derived' AND NOT EXISTS (SELECT 1 FROM chunks c WHERE c.memory = m.seq))
          ORDER BY m.seq",
     )?;
     let rows = statement.query_map([scope.owner.as_str()], super::memories::memory)?;

@@ -59,13 +59,16 @@ impl Store {
     pub async fn selected(&self, scope: &Scope, selection: &Selection) -> Result<Forgotten> {
         let selection = selection.clone();
         self.read(scope, move |_, connection, scope| {
-            let rows = select(connection, scope, &selection)?;
+            let rows = with_derived(connection, scope, select(connection, scope, &selection)?)?;
             Ok(forgotten(String::new(), &rows))
         })
         .await
     }
 
-    /// Tombstones what `selection` names within the scope; it can be undone by the operation's name.
+    /// Tombstones what `selection` names within the scope, and the facts derived from it; it can be undone by the
+    /// operation's name.
+    ///
+    /// Summaries of what is forgotten, that of the session among them, leave for good: they are made anew of the rest.
     pub async fn forget(
         &self,
         scope: &Scope,
@@ -75,7 +78,7 @@ impl Store {
     ) -> Result<Forgotten> {
         let (selection, operation) = (selection.clone(), operation.to_owned());
         self.write(scope, move |connection, scope| {
-            let rows = select(connection, scope, &selection)?;
+            let rows = with_derived(connection, scope, select(connection, scope, &selection)?)?;
             if rows.is_empty() {
                 return Ok(Forgotten::default());
             }
@@ -89,6 +92,12 @@ impl Store {
                     .execute((&operation, row.seq))?;
                 log_chunks(connection, row.seq, "removed")?;
             }
+            // A session's summary that was named beside its messages is gone with them.
+            connection
+                .prepare_cached(
+                    "DELETE FROM operation_memories WHERE operation = ?1 AND memory NOT IN (SELECT seq FROM memories)",
+                )?
+                .execute([&operation])?;
             reindex_neighbours(connection, rows.iter())?;
             Ok(forgotten(operation, &rows))
         })
@@ -118,13 +127,29 @@ impl Store {
                  WHERE o.operation = ?1 AND m.owner = ?2 AND m.tombstoned_at IS NOT NULL ORDER BY m.seq",
             )?;
             let rows = statement.query_map((&id, owner), selected_row)?;
-            let rows: Vec<SelectedRow> = rows.collect::<Result<_, _>>()?;
+            let mut rows: Vec<SelectedRow> = rows.collect::<Result<_, _>>()?;
             for row in &rows {
                 connection
                     .prepare_cached("UPDATE memories SET tombstoned_at = NULL WHERE seq = ?1")?
                     .execute([row.seq])?;
-                log_chunks(connection, row.seq, "added")?;
             }
+            // What is derived from something else, too, that stays forgotten, stays so with it.
+            let mut staying = HashSet::new();
+            for row in &rows {
+                let stays = connection
+                    .prepare_cached(
+                        "UPDATE memories SET tombstoned_at = ?2 WHERE seq = ?1 AND provenance = 'derived' AND EXISTS (
+                             SELECT 1 FROM memory_references r JOIN memories s ON s.id = r.target AND s.owner = memories.owner
+                             WHERE r.memory = memories.seq AND s.tombstoned_at IS NOT NULL)",
+                    )?
+                    .execute((row.seq, now))?;
+                if stays == 1 {
+                    staying.insert(row.seq);
+                } else {
+                    log_chunks(connection, row.seq, "added")?;
+                }
+            }
+            rows.retain(|row| !staying.contains(&row.seq));
             connection
                 .prepare_cached("UPDATE operations SET undone_at = ?2 WHERE id = ?1")?
                 .execute((&id, now))?;
@@ -167,6 +192,8 @@ impl Store {
                              AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.session = sessions.seq)",
                     )?
                     .execute([owner])?;
+                // Answers made before may hold the text.
+                connection.prepare_cached("DELETE FROM context_cache WHERE owner = ?1")?.execute([owner])?;
                 // Merging the index's segments drops what deletion only marked.
                 connection.execute("INSERT INTO text_index (text_index) VALUES ('optimize')", [])?;
                 Ok(forgotten(id, &rows))
@@ -264,7 +291,10 @@ fn select(connection: &Connection, scope: &Scope, selection: &Selection) -> Resu
                 Value::from(scope.owner.as_str().to_owned()),
                 Value::from(session.as_str().to_owned()),
             ]);
-            "m.session = (SELECT seq FROM sessions WHERE owner = ? AND name = ?)".to_owned()
+            // That which stands for the session leaves with its messages.
+            "m.session = (SELECT seq FROM sessions WHERE owner = ? AND name = ?)
+                 AND m.seq NOT IN (SELECT memory FROM conversations)"
+                .to_owned()
         }
         Selection::Matching(filter) => {
             conditions = conditions.narrowed(filter);
@@ -278,6 +308,28 @@ fn select(connection: &Connection, scope: &Scope, selection: &Selection) -> Resu
     let mut statement = connection.prepare(&sql)?;
     let rows = statement.query_map(params_from_iter(conditions.values), selected_row)?;
     Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Adds the living memories that were derived from one of `rows`, in the order they were stored.
+fn with_derived(
+    connection: &Connection,
+    scope: &Scope,
+    mut rows: Vec<SelectedRow>,
+) -> Result<Vec<SelectedRow>> {
+    let mut known: HashSet<i64> = rows.iter().map(|row| row.seq).collect();
+    let mut statement = connection.prepare_cached(
+        "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal FROM memory_references r JOIN memories m ON m.seq = r.memory
+         WHERE r.target = ?1 AND m.owner = ?2 AND m.provenance = 'derived' AND m.tombstoned_at IS NULL",
+    )?;
+    let mut next = 0;
+    while let Some(row) = rows.get(next) {
+        let derived = statement.query_map((row.id.as_str(), scope.owner.as_str()), selected_row)?;
+        let derived: Vec<SelectedRow> = derived.collect::<Result<_, _>>()?;
+        rows.extend(derived.into_iter().filter(|row| known.insert(row.seq)));
+        next += 1;
+    }
+    rows.sort_unstable_by_key(|row| row.seq);
+    Ok(rows)
 }
 
 fn record(connection: &Connection, scope: &Scope, operation: &str, kind: &str, now: Millis) -> Result<()> {

@@ -1,10 +1,13 @@
 //! Reading memories back: whole, by place, by reference.
 
+use std::collections::BTreeSet;
+
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 
 use super::Store;
 use super::conditions::Conditions;
+use super::segments::find_session;
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::memory::{Kind, Memory, MemoryId, Millis, Provenance, Role};
@@ -141,6 +144,71 @@ impl Store {
             found.reverse();
             found.extend(run(side(">=", "ASC"), after + 1)?);
             Ok(found)
+        })
+        .await
+    }
+
+    /// Returns the messages said right before and right after each of the messages `seqs`, each once, in order of rows.
+    pub async fn beside(&self, scope: &Scope, seqs: Vec<i64>) -> Result<Vec<Memory>> {
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(scope);
+            let mut statement = connection.prepare_cached(
+                "SELECT o.seq FROM memories m JOIN memories o ON o.session = m.session
+                     AND o.ordinal IN (m.ordinal - 1, m.ordinal + 1) WHERE m.seq = ?1",
+            )?;
+            let mut beside: BTreeSet<i64> = BTreeSet::new();
+            for seq in &seqs {
+                for neighbour in statement.query_map([seq], |row| row.get(0))? {
+                    beside.insert(neighbour?);
+                }
+            }
+            let mut found = Vec::with_capacity(beside.len());
+            for seq in beside {
+                found.extend(one(connection, &conditions, "m.seq = ?", Value::from(seq))?);
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Returns up to `limit` living messages of the session that were marked, or that their author thinks at least
+    /// `importance` of, latest first.
+    pub async fn important_messages(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        importance: f64,
+        limit: usize,
+    ) -> Result<Vec<Memory>> {
+        let which =
+            "m.ordinal IS NOT NULL AND (m.marked = 1 OR m.importance >= ?) ORDER BY m.ordinal DESC LIMIT ?";
+        self.in_session(scope, session, which, vec![importance.into(), (limit as i64).into()]).await
+    }
+
+    /// Returns up to `limit` living facts and decisions of the session, latest first.
+    pub async fn facts(&self, scope: &Scope, session: &SessionId, limit: usize) -> Result<Vec<Memory>> {
+        let which = "m.ordinal IS NULL AND m.kind IN ('fact', 'decision') ORDER BY m.time DESC, m.id LIMIT ?";
+        self.in_session(scope, session, which, vec![(limit as i64).into()]).await
+    }
+
+    async fn in_session(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        which: &'static str,
+        values: Vec<Value>,
+    ) -> Result<Vec<Memory>> {
+        let session = session.clone();
+        self.read(scope, move |_, connection, scope| {
+            let Some(session) = find_session(connection, scope, &session)? else { return Ok(Vec::new()) };
+            let sql = format!(
+                "SELECT {COLUMNS} FROM memories m JOIN sessions s ON s.seq = m.session
+                 WHERE m.session = ? AND m.tombstoned_at IS NULL AND {which}"
+            );
+            let mut statement = connection.prepare_cached(&sql)?;
+            let values = std::iter::once(Value::from(session)).chain(values);
+            let rows = statement.query_map(params_from_iter(values), memory)?;
+            Ok(rows.collect::<Result<_, _>>()?)
         })
         .await
     }
@@ -357,12 +425,16 @@ fn place(row: &Row<'_>) -> rusqlite::Result<Neighbour> {
     })
 }
 
-fn id(row: &Row<'_>, column: usize) -> rusqlite::Result<MemoryId> {
+pub(super) fn id(row: &Row<'_>, column: usize) -> rusqlite::Result<MemoryId> {
     word(row, column, MemoryId::parse)
 }
 
 /// Reads a word that only a damaged file, or a newer one, spells in a way unknown here.
-fn word<T>(row: &Row<'_>, column: usize, parse: impl Fn(&str) -> Option<T>) -> rusqlite::Result<T> {
+pub(super) fn word<T>(
+    row: &Row<'_>,
+    column: usize,
+    parse: impl Fn(&str) -> Option<T>,
+) -> rusqlite::Result<T> {
     let text: String = row.get(column)?;
     parse(&text).ok_or_else(|| {
         let message = format!("the store holds the unknown word `{text}`");

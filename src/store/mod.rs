@@ -5,11 +5,14 @@
 //! "database is locked" under many writers. SQLite's calls block, so they run on blocking threads behind an async
 //! face. Every call takes the scope it may touch; nothing above this folder knows that the store is SQL.
 //!
-//! It is not a cache and not a queue: nothing here knows what a good answer is, or which model embeds.
+//! Nothing here knows what a good answer or a good summary is, or which model embeds: it keeps what others made, and
+//! removes what was made of something that is gone.
 
 mod backup;
+mod cache;
 mod conditions;
 mod dense;
+mod expired;
 mod forget;
 mod ledger;
 mod lexical;
@@ -17,9 +20,14 @@ mod links;
 mod memories;
 mod migrate;
 mod pending;
+mod queue;
 mod registry;
+mod segments;
 mod sessions;
 mod stats;
+mod summaries;
+#[cfg(test)]
+mod tests;
 pub mod vectors;
 mod write;
 
@@ -31,16 +39,21 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 pub use backup::{Check, ForeignMemory};
+pub use cache::CacheStats;
 pub use dense::DenseCandidate;
+pub use expired::{Expired, LeftSession, LevelCount};
 pub use forget::{Forgotten, Operation, Selection};
 pub use ledger::{Money, Planned, Reservation, SpendLimits, SpendingRow, Spent};
 pub use lexical::LexicalCandidate;
 pub use links::{MadeRow, MomentRow, Origin};
 pub use memories::{ChunkRange, Neighbour, ShownMemory};
 pub use pending::PendingChunk;
+pub use queue::{AskedBy, Attempt, QueueCounts, Queued, Wanted};
 pub use registry::{ProjectRow, Registry};
+pub use segments::{GrownSession, MessageRow, SegmentRow, source_hash};
 pub use sessions::SessionRow;
 pub use stats::{KindCount, Measurement, Sizes, Stats};
+pub use summaries::{ConversationRow, NewSummary, Saved, SummaryRow};
 pub use write::{Outcome, PreparedChunk, PreparedMemory, Receipt};
 
 use crate::error::{Error, Kind, Result};
@@ -80,6 +93,7 @@ struct Inner {
     readers: Mutex<Vec<Connection>>,
     vectors: Mutex<dense::VectorCache>,
     common_terms: Mutex<lexical::CommonTerms>,
+    cache_use: Mutex<cache::CacheUse>,
 }
 
 impl Store {
@@ -106,6 +120,7 @@ impl Store {
             readers: Mutex::default(),
             vectors: Mutex::default(),
             common_terms: Mutex::default(),
+            cache_use: Mutex::default(),
         };
         Ok(Store { inner: Arc::new(inner) })
     }

@@ -2,7 +2,7 @@
 
 use rusqlite::params;
 
-use super::{Store, write};
+use super::{Store, segments, write};
 use crate::error::Result;
 use crate::memory::{Kind, Millis, Role};
 use crate::scope::{Scope, SessionId};
@@ -97,15 +97,17 @@ impl Store {
         embeddings: Vec<(i64, Vec<f32>)>,
     ) -> Result<()> {
         let space = space.to_owned();
-        self.write(scope, move |connection, _| {
+        self.write(scope, move |connection, scope| {
+            let mut embedded = Vec::with_capacity(embeddings.len());
             for (chunk, embedding) in embeddings {
                 let waited =
                     connection.prepare_cached("DELETE FROM pending WHERE chunk = ?1")?.execute([chunk])?;
                 if waited == 1 {
                     write::save_vector(connection, chunk, &space, &embedding)?;
+                    embedded.push(chunk);
                 }
             }
-            Ok(())
+            segments::bump(connection, scope.owner.as_str(), &embedded)
         })
         .await
     }

@@ -3,6 +3,7 @@
 use rusqlite::params;
 
 use super::Store;
+use super::segments::find_session;
 use crate::error::Result;
 use crate::memory::Millis;
 use crate::scope::{Scope, SessionId, Sessions};
@@ -65,6 +66,22 @@ impl Store {
                     named.filter(|row| ids.contains(&row.id)).skip(offset).take(limit).collect()
                 }
             })
+        })
+        .await
+    }
+
+    /// Returns the branch and the commit the session was last seen on.
+    pub async fn session_stands(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+    ) -> Result<(Option<String>, Option<String>)> {
+        let session = session.clone();
+        self.read(scope, move |_, connection, scope| {
+            let Some(seq) = find_session(connection, scope, &session)? else { return Ok((None, None)) };
+            Ok(connection
+                .prepare_cached("SELECT branch, head_sha FROM sessions WHERE seq = ?1")?
+                .query_row([seq], |row| Ok((row.get(0)?, row.get(1)?)))?)
         })
         .await
     }

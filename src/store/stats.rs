@@ -89,7 +89,9 @@ impl Store {
         self.read(scope, |_, connection, scope| {
             let mut sizes = Sizes::default();
             let mut statement = connection.prepare_cached(
-                "SELECT kind, count(*) FROM memories WHERE owner = ?1 AND tombstoned_at IS NULL GROUP BY kind",
+                // What was derived is of what was said, and isn't counted beside it.
+                "SELECT kind, count(*) FROM memories WHERE owner = ?1 AND tombstoned_at IS NULL
+                     AND (kind = 'message' OR provenance <> 'derived') GROUP BY kind",
             )?;
             let mut rows = statement.query([scope.owner.as_str()])?;
             while let Some(row) = rows.next()? {

@@ -8,7 +8,7 @@ use super::Store;
 use super::vectors::encode_f16;
 use crate::chunk::index_text::{self, About, IndexText};
 use crate::error::Result;
-use crate::memory::{Draft, Group, Kind, MemoryId, Millis, Role};
+use crate::memory::{Draft, Group, Kind, MemoryId, Millis, Provenance, Role};
 use crate::scope::{Scope, SessionId, Sessions};
 
 /// Memories stored by one transaction. Larger writes are split, so that other processes get their turn.
@@ -134,7 +134,7 @@ fn save_batch(
 }
 
 /// A session while a batch is written to it.
-struct OpenSession {
+pub(super) struct OpenSession {
     seq: i64,
     next_ordinal: i64,
     first_new: i64,
@@ -143,7 +143,7 @@ struct OpenSession {
 }
 
 impl OpenSession {
-    fn open(connection: &Connection, scope: &Scope, id: &SessionId) -> Result<OpenSession> {
+    pub(super) fn open(connection: &Connection, scope: &Scope, id: &SessionId) -> Result<OpenSession> {
         debug_assert!(match &scope.sessions {
             Sessions::All => true,
             Sessions::Only(ids) => ids.contains(id),
@@ -154,8 +154,12 @@ impl OpenSession {
         let seq: i64 = connection
             .prepare_cached("SELECT seq FROM sessions WHERE owner = ?1 AND name = ?2")?
             .query_row((scope.owner.as_str(), id.as_str()), |row| row.get(0))?;
+        // What was made of a range stays true of it: the place of a message that was purged is not given again.
         let next_ordinal: i64 = connection
-            .prepare_cached("SELECT coalesce(max(ordinal), -1) + 1 FROM memories WHERE session = ?1")?
+            .prepare_cached(
+                "SELECT max(last, coalesce((SELECT max(ordinal) FROM memories WHERE session = ?1), -1)) + 1
+                 FROM sessions WHERE seq = ?1",
+            )?
             .query_row([seq], |row| row.get(0))?;
         Ok(OpenSession { seq, next_ordinal, first_new: next_ordinal, branch: None, head: None })
     }
@@ -177,7 +181,7 @@ impl OpenSession {
     }
 }
 
-fn save_one(
+pub(super) fn save_one(
     connection: &Connection,
     scope: &Scope,
     memory: &PreparedMemory,
@@ -197,6 +201,9 @@ fn save_one(
             }
             _ => Ok(outcome),
         };
+    }
+    if draft.provenance == Provenance::Derived && !are_living(connection, owner, &draft.references)? {
+        return Ok(Outcome::Forgotten);
     }
     let is_message = draft.kind.group() == Group::Message;
     let ordinal = session.as_ref().filter(|_| is_message).map(|session| session.next_ordinal);
@@ -295,6 +302,18 @@ fn met_before(
         .prepare_cached("SELECT 1 FROM purged WHERE owner = ?1 AND id = ?2")?
         .exists((owner, id.as_str()))?;
     Ok(purged.then_some(Outcome::Forgotten))
+}
+
+/// Whether everything of `ids` is stored and not forgotten: what is derived from something doesn't outlive it.
+fn are_living(connection: &Connection, owner: &str, ids: &[MemoryId]) -> Result<bool> {
+    let mut living = connection
+        .prepare_cached("SELECT 1 FROM memories WHERE owner = ?1 AND id = ?2 AND tombstoned_at IS NULL")?;
+    for id in ids {
+        if !living.exists((owner, id.as_str()))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn record_commit_id(connection: &Connection, owner: &str, sha: &str, id: &MemoryId) -> Result<()> {

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::catch_up;
 use super::common::{self, counted};
 use super::cursor::Cursor;
 use super::kept_out::{self, KeptOut};
 use super::link::{Place, Span, link_span};
+use super::{catch_up, summaries};
 use crate::clients::transcripts::{self, Line, Lines};
 use crate::clients::{Client, Places};
 use crate::engine::{Engine, OpenProject};
@@ -37,6 +37,8 @@ const WAITED: u64 = 256 * 1024;
 
 /// Bytes of a transcript that are looked at by a step that must come to an end: a line may have none.
 const STEP: u64 = 64 * 1024 * 1024;
+/// How long an import goes on to make what sessions come down to; an idle server and `tiro index` do the rest.
+const SUMMARISING: Duration = Duration::from_secs(1);
 
 /// What `tiro import claude-code|codex|gemini` takes.
 #[derive(Debug)]
@@ -142,6 +144,8 @@ pub async fn run(engine: &Engine, args: Args, mut progress: impl FnMut(u64, u64)
     output.commits_linked = link_span(project, &place, &span).await?;
     if output.imported > 0 {
         engine.wrote();
+        let left = args.patience.map_or(SUMMARISING, |patience| patience.saturating_sub(began.elapsed()));
+        summaries::work_off(engine, left.min(SUMMARISING)).await?;
     }
     catch_up::point(engine, project).await?;
     Ok(output)

@@ -1,11 +1,11 @@
-//! Embeds what is pending.
+//! Embeds what is pending, and has made what sessions come down to.
 
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::catch_up;
 use super::common::counted;
+use super::{catch_up, summaries};
 use crate::engine::{Embedding, Engine};
 use crate::error::{Error, Kind, Result};
 use crate::project;
@@ -41,7 +41,8 @@ pub struct Output {
     pub pending: usize,
 }
 
-/// Embeds everything that waits, in the project and in the owner's memories; `progress` hears done and left.
+/// Makes what sessions come down to and embeds everything that waits, in the project and in the owner's memories;
+/// `progress` hears done and left.
 ///
 /// Errors with [`Kind::Model`] where no model is installed, and with [`Kind::Busy`] where another process holds the
 /// work and doesn't get on with it.
@@ -53,6 +54,7 @@ pub async fn run(
     let began = Instant::now();
     let is_over = || args.patience.is_some_and(|patience| began.elapsed() >= patience);
     let mut embedded = 0;
+    summaries::work_off(engine, args.patience.unwrap_or(Duration::MAX)).await?;
     for (store, scope) in places(engine).await? {
         // Vectors of another model can't be compared with: they are made anew, and this can be interrupted.
         if let Embedding::Ready(embedder) = engine.embedding().await {
@@ -93,6 +95,9 @@ pub async fn run(
 pub async fn keep_up(engine: &Engine) {
     /// How often to look for what other processes left, in seconds.
     const LOOK: u64 = 5;
+    /// After how many looks without a write a session is summarised: while it goes on, that would be done over and over.
+    const QUIET: u32 = 2;
+    let mut quiet = 0;
     loop {
         let wrote = tokio::select! {
             () = engine.wait_for_writes() => true,
@@ -103,6 +108,10 @@ pub async fn keep_up(engine: &Engine) {
             continue;
         }
         catch_up_idle(engine, wrote).await;
+        quiet = if wrote { 0 } else { quiet + 1 };
+        if quiet >= QUIET {
+            summarise_idle(engine).await;
+        }
         let Ok(places) = places(engine).await else { continue };
         for (store, scope) in places {
             while matches!(step(engine, store, scope, 1).await, Ok(done) if done > 0) {}
@@ -135,6 +144,38 @@ async fn catch_up_idle(engine: &Engine, wrote: bool) {
     }
     if let Err(error) = catch_up::point(engine, project).await {
         tracing::debug!(%error, "no pointer left");
+    }
+}
+
+/// Makes what sessions come down to, where no other process does.
+async fn summarise_idle(engine: &Engine) {
+    /// How long at a time: calls come between.
+    const STEP: Duration = Duration::from_secs(2);
+    let Ok(project) = engine.project().await else { return };
+    let (store, scope, holder) = (&project.store, &project.scope, engine.process());
+    loop {
+        // Nothing is written where there is nothing to do.
+        let now = engine.now();
+        let is_left = async {
+            let grown = store.grown_sessions(scope, 1).await?;
+            if grown.is_empty() && store.due_conversations(scope, now, 1).await?.is_empty() {
+                return Ok(false);
+            }
+            if !store.lease(scope, "summaries", holder, now, now + LEASE).await? {
+                return Ok(false);
+            }
+            let worked = summaries::work_off(engine, STEP).await;
+            store.release(scope, "summaries", holder).await?;
+            Ok::<bool, Error>(worked?.is_left)
+        };
+        match is_left.await {
+            Ok(true) => tokio::task::yield_now().await,
+            Ok(false) => return,
+            Err(error) => {
+                tracing::debug!(%error, "sessions not summarised");
+                return;
+            }
+        }
     }
 }
 

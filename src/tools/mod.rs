@@ -8,6 +8,7 @@
 //! A call is a closure that already holds the engine, so that a door needs to know neither the engine nor the types
 //! of a tool. It is not: the wire. Nothing here knows MCP or JSON-RPC, and `server/` is the only place that does.
 
+mod across_sessions;
 mod arguments;
 mod ask;
 pub mod backup;
@@ -20,27 +21,34 @@ pub mod doctor;
 pub mod expand_detail;
 pub mod export;
 pub mod forget_context;
+pub mod gc;
+pub mod get_relevant_snippets;
 pub mod import_git;
 pub mod import_sessions;
 pub mod index;
 pub mod init;
 mod kept_out;
+mod leaves;
 mod link;
 pub mod list_sessions;
 pub mod mark_important;
 pub mod model;
+mod passages;
 pub mod projects;
 pub mod provider;
 mod resources;
+pub mod retrieve_context;
 pub mod save_messages;
 mod schema;
 pub mod search_project_memory;
 pub mod stats;
 pub mod store_memory;
+pub(crate) mod summaries;
 mod surroundings;
 #[cfg(test)]
 mod tests;
 mod times;
+mod within_session;
 
 use std::future::Future;
 use std::pin::Pin;
@@ -71,6 +79,8 @@ pub fn all(engine: &Arc<Engine>) -> Vec<Tool> {
         tool!(engine, forget_context, Memory, REMOVES),
         tool!(engine, list_sessions, Memory, READS),
         tool!(engine, configure_llm_provider, Context, SETS),
+        tool!(engine, retrieve_context, Context, READS),
+        tool!(engine, get_relevant_snippets, Context, READS),
     ]
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use super::provider;
 use crate::engine::{Embedding, Engine};
 use crate::error::Result;
-use crate::store::Measurement;
+use crate::store::{LevelCount, Measurement};
 
 /// What `tiro stats` answers.
 #[derive(Debug, Serialize)]
@@ -43,10 +43,60 @@ pub struct Output {
     pub repeats: i64,
     /// Memories stored in the last seven days.
     pub stored_lately: i64,
+    /// Summaries of ranges of messages, by level.
+    pub summaries: Vec<Level>,
+    /// Answers that were kept to be given again.
+    pub cache: Cache,
+    /// Summaries that were asked of a provider.
+    pub queue: Queue,
     /// How often each tool was called, and how long that took.
     pub tools: Vec<ToolUse>,
     /// What asking models has cost by day and provider, in all projects.
     pub spending: Vec<provider::Day>,
+}
+
+/// The summaries of one level.
+#[derive(Debug, Serialize)]
+pub struct Level {
+    /// The level.
+    pub level: String,
+    /// How many, each range once.
+    pub summaries: i64,
+    /// Their tokens (o200k).
+    pub tokens: i64,
+    /// The tokens of the messages they stand for.
+    pub source_tokens: i64,
+    /// The share of those tokens that they save.
+    pub saved: f64,
+}
+
+/// What the cache holds, and of how much use it was.
+#[derive(Debug, Serialize)]
+pub struct Cache {
+    /// Answers it holds.
+    pub entries: i64,
+    /// Their bytes.
+    pub bytes: i64,
+    /// How often it had the answer.
+    pub hits: i64,
+    /// How often not.
+    pub misses: i64,
+    /// The share of the two; absent where nothing was asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hit_rate: Option<f64>,
+}
+
+/// How many entries of the queue are in which state.
+#[derive(Debug, Serialize)]
+pub struct Queue {
+    /// Waiting.
+    pub pending: i64,
+    /// Being made.
+    pub processing: i64,
+    /// Made.
+    pub completed: i64,
+    /// Given up.
+    pub failed: i64,
 }
 
 /// How a tool was used, in all processes.
@@ -91,6 +141,8 @@ pub async fn run(engine: &Engine) -> Result<Output> {
         bytes: each.bytes,
         tokens: each.tokens,
     });
+    let cache = project.store.cache_stats(&project.scope).await?;
+    let queue = project.store.queue_counts(&project.scope).await?;
     Ok(Output {
         project: project.name.clone(),
         project_id: project.scope.project.as_str().to_owned(),
@@ -109,9 +161,30 @@ pub async fn run(engine: &Engine) -> Result<Output> {
             .then(|| stats.commits_linked as f64 / stats.commits_since as f64),
         repeats: stats.repeats,
         stored_lately: stats.stored_lately,
+        summaries: project.store.summary_counts(&project.scope).await?.into_iter().map(level).collect(),
+        cache: Cache {
+            entries: cache.entries,
+            bytes: cache.bytes,
+            hits: cache.hits,
+            misses: cache.misses,
+            hit_rate: (cache.hits + cache.misses > 0)
+                .then(|| cache.hits as f64 / (cache.hits + cache.misses) as f64),
+        },
+        queue: Queue {
+            pending: queue.pending,
+            processing: queue.processing,
+            completed: queue.completed,
+            failed: queue.failed,
+        },
         tools: tool_use(&project.store.measurements(&project.scope).await?),
         spending: provider::days(owners.spending().await?),
     })
+}
+
+fn level(count: LevelCount) -> Level {
+    let LevelCount { level, summaries, tokens, source_tokens } = count;
+    let saved = 1.0 - tokens as f64 / source_tokens.max(1) as f64;
+    Level { level: level.to_string(), summaries, tokens, source_tokens, saved: saved.max(0.0) }
 }
 
 /// Sums up measurements, which are in order of name and bucket.
@@ -163,6 +236,29 @@ impl Output {
                 self.commits_since_sessions,
                 self.commits_linked,
                 rate * 100.0
+            );
+        }
+        for Level { level, summaries, tokens, source_tokens, saved } in &self.summaries {
+            text += &format!(
+                "\n{level} summaries {summaries}, tokens {tokens} for {source_tokens} ({:.0}% saved)",
+                saved * 100.0
+            );
+        }
+        if let Some(rate) = self.cache.hit_rate {
+            text += &format!(
+                "\nanswers kept {} ({} bytes), asked for again {} of {} times ({:.0}%)",
+                self.cache.entries,
+                self.cache.bytes,
+                self.cache.hits,
+                self.cache.hits + self.cache.misses,
+                rate * 100.0
+            );
+        }
+        let Queue { pending, processing, completed, failed } = self.queue;
+        if pending + processing + completed + failed > 0 {
+            text += &format!(
+                "\nsummaries asked of a provider: waiting {pending}, being made {processing}, made {completed}, \
+                 given up {failed}"
             );
         }
         if !self.tools.is_empty() {

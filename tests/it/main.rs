@@ -7,6 +7,7 @@
 
 mod answers;
 mod bad_input;
+mod context;
 mod follows;
 mod harness;
 mod keeps_out;

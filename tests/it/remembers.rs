@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Home, strings};
+use crate::harness::{Home, Server, strings};
 
 /// A word that stands nowhere else: random, so that no index or file of another run can hold it.
 fn token() -> String {
@@ -135,7 +135,7 @@ fn a_commit_comes_with_the_conversation_that_led_to_it() {
 }
 
 /// A project with a repository on two branches, three conversations over three days and a decision about a file.
-fn varied() -> (Home, crate::harness::Server) {
+fn varied() -> (Home, Server) {
     let home = Home::new();
     let repo = home.repo("repo");
     repo.commit("src/engine/valve.rs", "fn valve() {}\n", "Add the quince valve");
@@ -321,7 +321,7 @@ fn references_are_followed_over_two_hops_in_both_directions() {
         let stored = server.data("store_memory", json!({"text": format!("link {n}"), "references": before}));
         ids.push(stored["id"].as_str().unwrap().to_owned());
     }
-    let from = |server: &mut crate::harness::Server, id: &str| {
+    let from = |server: &mut Server, id: &str| {
         server.data("expand_detail", json!({"id": id}))["references"].clone()
     };
     assert_eq!(from(&mut server, &ids[0]), json!([ids[1], ids[2]]));
@@ -373,7 +373,7 @@ fn a_conversation_that_comes_back_is_found_as_before() {
     let message = |n: usize| json!({"id": n.to_string(), "role": "user", "text": format!("turn{n} of many")});
     let messages: Vec<Value> = (0..12).map(message).collect();
     server.data("save_messages", json!({"session_id": "s", "messages": messages}));
-    let found = |server: &mut crate::harness::Server| {
+    let found = |server: &mut Server| {
         let words = |n: usize| json!({"query": format!("turn{n}"), "k": 50, "max_tokens": 9000});
         (0..13).map(|n| server.hits(words(n))).collect::<Vec<_>>()
     };
@@ -440,6 +440,72 @@ fn what_is_purged_is_nowhere_on_disk_and_does_not_come_back() {
 }
 
 #[test]
+fn a_conversation_is_also_remembered_as_a_whole_until_something_of_it_is_forgotten() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut server = home.serve(&project);
+    let secret = token();
+    server.save("harbour", "1", "We decided that the ferry leaves Bergen at seven.");
+    let id = server.save("harbour", "2", &format!("The mooring of the ferry costs {secret} crowns."));
+    server.save("harbour", "3", "```\nfn pasted() {}\n```\nThe pilot boards at the lighthouse.");
+    // Without a model it embeds nothing and says so, but what needs none is made.
+    home.run(&project, &["index"]);
+    let wholes = |server: &mut Server| {
+        server.hits(json!({"query": "ferry mooring lighthouse", "kinds": ["conversation"]}))
+    };
+    let found = wholes(&mut server);
+    assert_eq!(strings(&found, "session_id"), ["harbour"]);
+    assert_eq!(found[0]["provenance"], "derived");
+    let text = found[0]["text"].as_str().unwrap();
+    assert!(text.contains("seven") && text.contains(&secret) && !text.contains("pasted"), "{text}");
+    // Beside the messages it comes after those that answer.
+    let hits = server.search("what does the mooring of the ferry cost");
+    assert_eq!(hits[0]["kind"], "message");
+    assert!(strings(&hits, "kind").contains(&"conversation".to_owned()));
+
+    drop(server);
+    let mut server = home.serve(&project);
+    assert_eq!(wholes(&mut server).len(), 1);
+    let purged = server.data("forget_context", json!({"ids": [id], "purge": true}));
+    assert_eq!(purged["count"], 1);
+    assert!(wholes(&mut server).is_empty());
+    assert_eq!(home.files_with(&secret), Vec::<std::path::PathBuf>::new());
+    home.run(&project, &["index"]);
+    let made_anew = wholes(&mut server);
+    assert!(made_anew.len() == 1 && !made_anew[0]["text"].as_str().unwrap().contains(&secret));
+    assert_eq!(home.files_with(&secret), Vec::<std::path::PathBuf>::new());
+
+    // What was made of messages is made anew of those that a backup brings.
+    let file = home.path().join("copy.db");
+    home.json(&project, &["backup", &file.to_string_lossy()]);
+    let other = home.dir("other");
+    let restored = home.json(&other, &["restore", &file.to_string_lossy()]);
+    assert_eq!(restored["added"], 2, "{restored}");
+    home.run(&other, &["index"]);
+    assert_eq!(wholes(&mut home.serve(&other)).len(), 1);
+}
+
+#[test]
+fn collecting_garbage_lists_first_and_takes_nothing_that_was_said_unless_told_to() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut server = home.serve(&project);
+    let old = json!({"role": "user", "text": "an old quince", "time": "2020-01-01T00:00:00Z", "id": "1"});
+    server.data("save_messages", json!({"session_id": "long ago", "messages": [old]}));
+    server.save("today", "1", "a new quince");
+    let listed = home.json(&project, &["gc", "--dry-run", "--sessions-after", "90"]);
+    assert_eq!(strings(listed["sessions"].as_array().unwrap(), "session_id"), ["long ago"]);
+    assert_eq!(home.json(&project, &["gc"])["sessions"], json!([]));
+    assert_eq!(server.search("quince").len(), 2);
+    let gone = home.json(&project, &["gc", "--sessions-after", "90"]);
+    assert_eq!(gone["sessions"][0]["memories"], 1);
+    assert_eq!(server.search("quince").len(), 1);
+    server.data("forget_context", json!({"undo": gone["sessions"][0]["operation"]}));
+    assert_eq!(server.search("quince").len(), 2);
+    assert!(!home.run(&project, &["gc", "--sessions-after", "0"]).is_ok);
+}
+
+#[test]
 fn a_session_and_a_memory_are_read_as_resources() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
@@ -472,7 +538,7 @@ fn a_model_finds_by_meaning() {
     let start = || {
         let mut command = home.tiro(&project, &["serve"]);
         command.env("TIRO_MODEL_DIR", &models);
-        crate::harness::Server::start(command)
+        Server::start(command)
     };
     let mut server = start();
     server.save("pets", "1", "our kitten sleeps on the sofa all day");

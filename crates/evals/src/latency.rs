@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
+use crate::assembly;
 use crate::calls::{self, LONG};
 use crate::client::{Era, Place, Tiro};
 use crate::corpus::{self, Corpus};
@@ -38,6 +39,12 @@ pub struct Args {
     /// Starts from nothing, of each protocol era
     #[arg(long, default_value_t = 20)]
     starts: usize,
+    /// Messages of the session whose context is assembled; 0 leaves that out
+    #[arg(long, default_value_t = 10_000)]
+    session: usize,
+    /// Only assemble
+    #[arg(long)]
+    only_assembly: bool,
     /// Leave everything pending: measures lexical search
     #[arg(long)]
     no_embeddings: bool,
@@ -52,6 +59,13 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     let root = args.keep.clone().unwrap_or_else(|| temporary.path().join("large"));
     let corpus = Corpus::new(20_260_101);
     let mut report = Report::default();
+    if args.session > 0 {
+        let place = Place::create(&temporary.path().join("session"))?;
+        assembly::measure(args.session, args.queries.min(200), tiro, &place, &corpus, &mut report)?;
+    }
+    if args.only_assembly {
+        return Ok(report);
+    }
     let place = build(&root, args.docs, args, &corpus, tiro, &mut report)?;
     let small = build(&temporary.path().join("small"), SMALL, args, &corpus, tiro, &mut Report::default())?;
 

@@ -8,6 +8,8 @@
 #![expect(clippy::print_stdout, reason = "the tables are its answer")]
 
 mod arguments;
+mod assembly;
+mod budget;
 mod calls;
 mod client;
 mod clients;
@@ -28,6 +30,7 @@ mod spend;
 mod stats;
 mod suite;
 mod talk;
+mod tiers;
 mod tokens;
 mod vectors;
 
@@ -66,6 +69,10 @@ struct Arguments {
 enum Eval {
     /// Whether the evidence for questions about conversations is found
     Retrieval(retrieval::Args),
+    /// How much of the evidence a context keeps within a budget
+    Budget(budget::Args),
+    /// What the context of a long conversation saves, and what it keeps
+    Tiers(tiers::Args),
     /// Whether sentences of a changelog find their commits
     Commits(commits::Args),
     /// How long it takes until a history can be searched
@@ -103,6 +110,8 @@ fn main() -> Result<ExitCode> {
     };
     let (name, report) = match &arguments.eval {
         Eval::Retrieval(args) => ("retrieval", retrieval::run(args, &tiro)?),
+        Eval::Budget(args) => ("budget", budget::run(args, &tiro)?),
+        Eval::Tiers(args) => ("tiers", tiers::run(args, &tiro)?),
         Eval::Commits(args) => ("commits", commits::run(args, &tiro)?),
         Eval::Import(args) => ("import", commits::run_import(args, &tiro)?),
         Eval::Latency(args) => ("latency", latency::run(args, &tiro)?),

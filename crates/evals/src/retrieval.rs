@@ -129,6 +129,8 @@ fn answer(conversation: &Conversation, k: usize, tiro: &Tiro) -> Result<(Vec<Ran
     let started = Instant::now();
     calls::save_messages(&mut server, &conversation.messages)?;
     let saving = started.elapsed().as_secs_f64();
+    // What stands for a session is found beside its messages.
+    calls::index(tiro, &place)?;
     calls::settle(tiro, &place, &mut server)?;
     let embedding = started.elapsed().as_secs_f64() - saving;
     let mut rankings = Vec::with_capacity(conversation.queries.len());

@@ -149,6 +149,7 @@ mod tests {
             query: String::new(),
             gold: ids(&["a"]),
             category: category.into(),
+            answer: None,
         };
         let ranking = |qid: &str| Ranking { qid: qid.into(), ranked: ids(&["a"]), ms: 0.0, tokens: 0 };
         let queries = [query("1", "plain"), query("2", "plain"), query("3", ADVERSARIAL)];

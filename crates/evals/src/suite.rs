@@ -42,6 +42,9 @@ pub struct Query {
     pub gold: Vec<String>,
     /// The kind of question.
     pub category: String,
+    /// The short answer, where the suite gives one: a text or a number.
+    #[serde(default)]
+    pub answer: Option<serde_json::Value>,
 }
 
 /// A line of a run.

@@ -1,0 +1,253 @@
+//! `evals budget`: how much of the evidence for a question a context across all conversations keeps, by budget.
+//!
+//! Every conversation of the suite gets a memory of its own, with its sessions. A piece of evidence is kept where all of
+//! its text is in the answer's text. Tokens are those of o200k, counted by `tiro bench tokens`, which was compared with
+//! tiktoken, of the text and of the JSON, since clients give a model the one or the other: no answer may pass the budget
+//! as either.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use anyhow::{Context, Result};
+use serde_json::{Value, json};
+
+use crate::calls;
+use crate::client::{Answer, Era, Place, Server, Tiro};
+use crate::peer;
+use crate::score::ADVERSARIAL;
+use crate::stats::{Goal, Report, median, percentile, print_table};
+use crate::suite::{self, Message, Query};
+
+/// What to measure.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Directory with messages.jsonl and queries.jsonl
+    #[arg(long)]
+    suite: PathBuf,
+    /// Tokens of an answer
+    #[arg(long, value_delimiter = ',', default_value = "1000,2000,4000,8000")]
+    budgets: Vec<usize>,
+    /// summary, mixed or full
+    #[arg(long, default_value = "mixed")]
+    level: String,
+    /// Conversations worked on at a time
+    #[arg(long, default_value_t = 2)]
+    jobs: usize,
+    /// Only these conversations
+    #[arg(long)]
+    only: Vec<String>,
+}
+
+/// The evidence that is to be kept at a budget, in per cent.
+const GOALS: &[(usize, f64)] = &[(1000, 81.0), (2000, 87.0), (4000, 91.5), (8000, 96.0)];
+
+/// What one answer showed.
+pub struct Asked {
+    /// The budget.
+    pub budget: usize,
+    /// The kind of question.
+    pub category: String,
+    /// The share of its evidence that is in the answer.
+    pub kept: f64,
+    /// Tokens of the text and of the JSON.
+    pub tokens: [usize; 2],
+    /// Tokens that the answer says it used.
+    pub said: usize,
+    /// Tokens of each part, as the answer says.
+    pub parts: BTreeMap<String, f64>,
+    /// The time to the answer in milliseconds.
+    pub ms: f64,
+}
+
+/// Measures and returns the report.
+pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
+    let mut suite = Suite::read(&args.suite)?;
+    suite.conversations.retain(|name, _| args.only.is_empty() || args.only.contains(name));
+    let conversations: Vec<(Vec<Message>, Vec<Query>)> = suite.conversations.into_values().collect();
+    let next = AtomicUsize::new(0);
+    let done = Mutex::new(Vec::new());
+    thread::scope(|scope| -> Result<()> {
+        let work = || -> Result<()> {
+            while let Some((messages, queries)) = conversations.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let asked = ask_all(messages, queries, args, tiro)?;
+                done.lock().expect("no holder panics").extend(asked);
+            }
+            Ok(())
+        };
+        let workers: Vec<_> = (0..args.jobs.max(1)).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("a worker does not panic"))
+    })?;
+    let asked = done.into_inner().expect("no holder panics");
+    let mut report = Report::default();
+    let mut rows = vec![header()];
+    for budget in &args.budgets {
+        let own: Vec<&Asked> = asked.iter().filter(|asked| asked.budget == *budget).collect();
+        let (kept, _) = add_rows(&mut rows, &budget.to_string(), &own);
+        let goal = GOALS.iter().find(|(goal, _)| goal == budget && args.level == "mixed");
+        match goal {
+            Some((_, goal)) => {
+                report.aim(format!("evidence kept at {budget}"), kept, "%", Goal::AtLeast(*goal))
+            }
+            None => report.add(format!("evidence kept at {budget}"), kept, "%"),
+        }
+    }
+    print_table(&rows);
+    println!();
+    let over = asked.iter().filter(|asked| asked.tokens.iter().any(|tokens| *tokens > asked.budget)).count();
+    report.must_be_zero("answers over their budget", over);
+    let wrong = asked.iter().filter(|asked| asked.tokens.iter().any(|tokens| *tokens > asked.said)).count();
+    report.must_be_zero("answers that say too little of what they used", wrong);
+    let ms: Vec<f64> = asked.iter().map(|asked| asked.ms).collect();
+    report.add_spread("assembly over stdio", &ms, "ms");
+    report.add("answers", asked.len() as f64, "");
+    report.detail = json!({"level": args.level, "budgets": args.budgets});
+    Ok(report)
+}
+
+/// The messages and questions of each conversation.
+pub struct Suite {
+    /// By name.
+    pub conversations: BTreeMap<String, (Vec<Message>, Vec<Query>)>,
+}
+
+impl Suite {
+    /// Reads `messages.jsonl` and `queries.jsonl` in `folder`.
+    pub fn read(folder: &Path) -> Result<Suite> {
+        let mut conversations: BTreeMap<String, (Vec<Message>, Vec<Query>)> = BTreeMap::new();
+        for message in suite::read_lines::<Message>(&folder.join("messages.jsonl"))? {
+            conversations.entry(message.project.clone()).or_default().0.push(message);
+        }
+        for query in suite::read_lines::<Query>(&folder.join("queries.jsonl"))? {
+            conversations.entry(query.project.clone()).or_default().1.push(query);
+        }
+        Ok(Suite { conversations })
+    }
+}
+
+fn ask_all(messages: &[Message], queries: &[Query], args: &Args, tiro: &Tiro) -> Result<Vec<Asked>> {
+    let root = tempfile::tempdir().context("making a temporary directory")?;
+    let place = Place::create(root.path())?;
+    let mut server = tiro.serve(&place, Era::Session)?;
+    calls::save_messages(&mut server, messages)?;
+    calls::settle(tiro, &place, &mut server)?;
+    let texts = texts(messages);
+    let mut answers = Vec::new();
+    for query in queries {
+        for budget in &args.budgets {
+            let arguments = json!({"query": query.query, "max_tokens": budget, "include_level": args.level});
+            let answer = ask(&mut server, arguments).with_context(|| format!("asking `{}`", query.qid))?;
+            answers.push((query, *budget, answer));
+        }
+    }
+    let tokens = count(tiro, &place, answers.iter().map(|(.., answer)| answer))?;
+    let asked = answers.iter().zip(tokens).map(|((query, budget, answer), tokens)| Asked {
+        budget: *budget,
+        category: query.category.clone(),
+        kept: kept(query, &texts, &answer.text()),
+        tokens,
+        said: answer.structured()["tokens_used"].as_u64().unwrap_or(0) as usize,
+        parts: parts(answer),
+        ms: answer.ms(),
+    });
+    Ok(asked.collect())
+}
+
+/// Assembles a context.
+pub fn ask(server: &mut Server, arguments: Value) -> Result<Answer> {
+    server.tool("retrieve_context", arguments)
+}
+
+/// Returns the texts of the messages by their ids.
+pub fn texts(messages: &[Message]) -> HashMap<&str, &str> {
+    messages.iter().map(|message| (message.id.as_str(), message.text.as_str())).collect()
+}
+
+/// Returns the share of the question's evidence whose text is in `text`, all of it.
+pub fn kept(query: &Query, texts: &HashMap<&str, &str>, text: &str) -> f64 {
+    let mut gold: Vec<&String> = query.gold.iter().collect();
+    gold.sort();
+    gold.dedup();
+    let found = gold.iter().filter(|id| texts.get(id.as_str()).is_some_and(|own| text.contains(own.trim())));
+    found.count() as f64 / gold.len().max(1) as f64
+}
+
+/// Returns what the answer says that each part took.
+pub fn parts(answer: &Answer) -> BTreeMap<String, f64> {
+    let parts = answer.structured()["parts"].as_object().cloned().unwrap_or_default();
+    parts.into_iter().filter_map(|(part, tokens)| Some((part, tokens.as_f64()?))).collect()
+}
+
+/// Counts the tokens of each answer's text and JSON.
+pub fn count<'a>(
+    tiro: &Tiro,
+    place: &Place,
+    answers: impl Iterator<Item = &'a Answer>,
+) -> Result<Vec<[usize; 2]>> {
+    let folder = tempfile::tempdir().context("making a temporary directory")?;
+    let mut paths = Vec::new();
+    for (number, answer) in answers.enumerate() {
+        for (kind, text) in [("text", answer.text()), ("json", answer.structured().to_string())] {
+            let path = folder.path().join(format!("{number}.{kind}"));
+            std::fs::write(&path, text)?;
+            paths.push(path);
+        }
+    }
+    let list = folder.path().join("files.txt");
+    std::fs::write(&list, paths.iter().map(|path| format!("{}\n", path.display())).collect::<String>())?;
+    let list = calls::path_text(&list)?;
+    let counted = peer::bench(tiro, place, &["tokens", "--files", list, "--rounds", "1"])?;
+    let counts: Vec<usize> = peer::numbers(&counted, "counts").iter().map(|count| *count as usize).collect();
+    anyhow::ensure!(counts.len() == paths.len(), "{} files counted of {}", counts.len(), paths.len());
+    Ok(counts.chunks(2).map(|both| [both[0], both[1]]).collect())
+}
+
+/// Counts the tokens of a text.
+pub fn count_text(tiro: &Tiro, place: &Place, text: &str) -> Result<usize> {
+    let folder = tempfile::tempdir().context("making a temporary directory")?;
+    let (path, list) = (folder.path().join("text"), folder.path().join("files.txt"));
+    std::fs::write(&path, text)?;
+    std::fs::write(&list, format!("{}\n", path.display()))?;
+    let list = calls::path_text(&list)?;
+    let counted = peer::bench(tiro, place, &["tokens", "--files", list, "--rounds", "1"])?;
+    Ok(peer::numbers(&counted, "counts").first().copied().unwrap_or(0.0) as usize)
+}
+
+/// Returns the names of the columns that [`add_rows`] fills.
+pub fn header() -> Vec<String> {
+    ["budget", "category", "n", "kept %", "tokens p50", "max", "facts", "summaries", "recent", "relevant"]
+        .map(String::from)
+        .to_vec()
+}
+
+/// Adds a row for each category, and one for all but the adversarial, whose evidence and tokens are returned.
+pub fn add_rows(rows: &mut Vec<Vec<String>>, name: &str, asked: &[&Asked]) -> (f64, f64) {
+    let mut groups: BTreeMap<&str, Vec<&Asked>> = BTreeMap::new();
+    for each in asked {
+        groups.entry(&each.category).or_default().push(each);
+        if each.category != ADVERSARIAL {
+            groups.entry("~all").or_default().push(each);
+        }
+    }
+    let mut all = (0.0, 0.0);
+    for (category, own) in groups {
+        let mean = |value: &dyn Fn(&Asked) -> f64| {
+            own.iter().map(|each| value(each)).sum::<f64>() / own.len().max(1) as f64
+        };
+        let tokens: Vec<f64> = own.iter().map(|each| each.tokens[0].max(each.tokens[1]) as f64).collect();
+        let kept = 100.0 * mean(&|each| each.kept);
+        all = (kept, mean(&|each| each.tokens[0].max(each.tokens[1]) as f64));
+        let mut row =
+            vec![name.to_owned(), category.trim_start_matches('~').to_owned(), own.len().to_string()];
+        row.push(format!("{kept:.1}"));
+        row.push(format!("{:.0}", median(&tokens)));
+        row.push(format!("{:.0}", percentile(&tokens, 1.0)));
+        for part in ["facts", "summaries", "recent", "relevant"] {
+            row.push(format!("{:.0}", mean(&|each| each.parts.get(part).copied().unwrap_or(0.0))));
+        }
+        rows.push(row);
+    }
+    all
+}

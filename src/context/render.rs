@@ -1,0 +1,102 @@
+//! How what was said is shown in a context: a line of its own for each message, short, and its cost.
+//!
+//! A session is named once, with the day, and a message by its place in it: `#12 Ada: …` costs four tokens beside the
+//! text where an id would cost ten. Every line begins with a mark and ends with a line feed, so that lines put together
+//! cost what they cost alone, also as a string in JSON, which is what some clients show a model instead of the text.
+
+use crate::envelope;
+use crate::tokens::Tokenizer;
+
+/// Returns the line that names a session and a day.
+pub fn head(session: &str, day: &str) -> String {
+    format!("[{} {day}]\n", one_line(session))
+}
+
+/// Returns the line of a day within the session named before.
+pub fn day(day: &str) -> String {
+    format!("[{day}]\n")
+}
+
+/// Returns the line of a message; `whole` is the tokens of all of it where `text` is a part.
+pub fn message(ordinal: i64, speaker: &str, text: &str, whole: Option<usize>) -> String {
+    let part = whole.map_or(String::new(), |tokens| format!(" (part of {tokens} tokens)"));
+    format!("#{ordinal} {}{part}: {}\n", one_line(speaker), envelope::escape(text.trim()))
+}
+
+/// Returns the line of a summary of the messages from `first` to `last`.
+pub fn summary(first: i64, last: i64, text: &str) -> String {
+    format!("#{first}-{last} in short: {}\n", envelope::escape(text.trim()))
+}
+
+/// Returns the line of a summary of a whole session.
+pub fn session_summary(text: &str) -> String {
+    format!("- in short: {}\n", envelope::escape(text.trim()))
+}
+
+/// Returns the line of something that is known: what it is, where it comes from, what it says.
+pub fn fact(kind: &str, source: &str, text: &str) -> String {
+    format!("- {kind} {}: {}\n", one_line(source), envelope::escape(text.trim()))
+}
+
+/// Returns what a line costs, in the text of an answer or in its JSON, whichever is more.
+pub fn cost(line: &str, tokenizer: Tokenizer) -> usize {
+    tokenizer.count(line).high.max(tokenizer.count(&in_json(line)).high)
+}
+
+/// Returns `text` as it stands within a string of JSON.
+pub fn in_json(text: &str) -> String {
+    let quoted = serde_json::to_string(text).expect("a string is JSON");
+    quoted[1..quoted.len() - 1].to_owned()
+}
+
+fn one_line(text: &str) -> String {
+    envelope::escape(text).replace(['\n', '\r'], " ")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn lines_are_short() {
+        assert_eq!(head("auth\nrefactor", "2026-03-01"), "[auth refactor 2026-03-01]\n");
+        assert_eq!(message(12, "Ada", " Why?\n\nSo. ", None), "#12 Ada: Why?\n\nSo.\n");
+        assert_eq!(message(12, "Ada", "Wh", Some(9000)), "#12 Ada (part of 9000 tokens): Wh\n");
+        assert_eq!(fact("decision", "#7", "Keep it."), "- decision #7: Keep it.\n");
+        assert_eq!(cost(&message(12, "Ada", "Why is it so?", None), Tokenizer::O200k), 12);
+    }
+
+    fn text() -> impl Strategy<Value = String> {
+        let part = prop_oneof![
+            "[a-zA-Z ']{0,12}",
+            "[ \n\t/\\\\\";.#\\[\\]-]{0,4}",
+            "[0-9]{0,5}",
+            "[é語👩ß\u{202e}\u{200d}]{0,3}",
+            any::<char>().prop_map(String::from),
+        ];
+        prop::collection::vec(part, 0..8).prop_map(|parts| parts.concat())
+    }
+
+    proptest! {
+        #[test]
+        fn lines_together_cost_what_they_cost_alone(
+            said in prop::collection::vec((0..5u8, text(), text(), 0..1000i64), 0..12),
+        ) {
+            let lines: Vec<String> = said.iter().map(|(kind, name, text, ordinal)| match kind {
+                0 => head(name, "2026-03-01"),
+                1 => day("2026-03-01"),
+                2 => summary(*ordinal, ordinal + 20, text),
+                3 => fact("decision", name, text),
+                _ => message(*ordinal, name, text, (ordinal % 3 == 0).then_some(5000)),
+            }).collect();
+            let all = lines.concat();
+            for tokenizer in Tokenizer::ALL {
+                let sum: usize = lines.iter().map(|line| cost(line, tokenizer)).sum();
+                prop_assert!(tokenizer.count(&all).count <= sum);
+                prop_assert!(tokenizer.count(&in_json(&all)).count <= sum);
+            }
+        }
+    }
+}

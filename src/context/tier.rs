@@ -1,0 +1,134 @@
+//! How much is shown of a segment, by how far back it lies (documents 002 §4.3.2 and 004 §2).
+//!
+//! The distance is counted from the end of the last closed segment, not of the session: so tiers change when a segment
+//! closes and at no other time, and what is shown of closed segments stays the same bytes in between.
+
+use super::segment::Segment;
+use crate::memory::Level;
+
+/// How much of a segment is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Tier {
+    /// All of it.
+    Recent,
+    /// A detailed summary.
+    Medium,
+    /// A standard summary.
+    Long,
+    /// What matters most of it.
+    Ancient,
+}
+
+/// Where tiers end, in messages, and how much of the tokens each keeps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Tiers {
+    /// The messages nearest to the end that are shown in full.
+    pub recent: usize,
+    /// The last of the medium tier.
+    pub medium: usize,
+    /// The last of the long tier.
+    pub long: usize,
+    /// The share of tokens that summaries of the medium tier keep.
+    pub medium_share: f64,
+    /// That of the long tier.
+    pub long_share: f64,
+    /// That of the ancient tier.
+    pub ancient_share: f64,
+}
+
+impl Default for Tiers {
+    fn default() -> Tiers {
+        Tiers { recent: 10, medium: 50, long: 100, medium_share: 0.30, long_share: 0.15, ancient_share: 0.05 }
+    }
+}
+
+impl Tiers {
+    /// Returns the tier of each of a session's closed segments, given in order.
+    ///
+    /// A segment is in the tier of its message nearest to the end, so the last is always recent.
+    pub fn of(&self, segments: &[Segment]) -> Vec<Tier> {
+        let mut distance = 0;
+        let mut tiers: Vec<Tier> = Vec::with_capacity(segments.len());
+        for segment in segments.iter().rev() {
+            tiers.push(match distance {
+                0 => Tier::Recent,
+                _ if distance < self.recent => Tier::Recent,
+                _ if distance < self.medium => Tier::Medium,
+                _ if distance < self.long => Tier::Long,
+                _ => Tier::Ancient,
+            });
+            distance += segment.messages;
+        }
+        tiers.reverse();
+        tiers
+    }
+
+    /// Returns the tokens that are shown of a segment with `tokens` in `tier`.
+    pub fn tokens(&self, tier: Tier, tokens: usize) -> usize {
+        let share = match tier {
+            Tier::Recent => return tokens,
+            Tier::Medium => self.medium_share,
+            Tier::Long => self.long_share,
+            Tier::Ancient => self.ancient_share,
+        };
+        (tokens as f64 * share.clamp(0.0, 1.0)).ceil() as usize
+    }
+}
+
+impl Tier {
+    /// Returns the level of the summary that stands for a segment; `None` where its messages themselves are shown.
+    pub fn level(self) -> Option<Level> {
+        match self {
+            Tier::Recent => None,
+            Tier::Medium => Some(Level::Detailed),
+            Tier::Long => Some(Level::Standard),
+            Tier::Ancient => Some(Level::Brief),
+        }
+    }
+
+    /// Returns the word it is shown as.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Tier::Recent => "recent",
+            Tier::Medium => "medium",
+            Tier::Long => "long",
+            Tier::Ancient => "ancient",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segments(messages: &[usize]) -> Vec<Segment> {
+        let segment = |messages| Segment { first: 0, last: 0, messages, tokens: 100 };
+        messages.iter().map(|messages| segment(*messages)).collect()
+    }
+
+    #[test]
+    fn tiers_are_counted_from_the_end_of_the_last_closed_segment() {
+        use Tier::*;
+        let tiers = Tiers::default();
+        assert!(tiers.of(&segments(&[])).is_empty());
+        assert_eq!(tiers.of(&segments(&[20])), [Recent]);
+        assert_eq!(tiers.of(&segments(&[20, 20, 20])), [Medium, Medium, Recent]);
+        assert_eq!(
+            tiers.of(&segments(&[20, 20, 20, 20, 20, 20, 20])),
+            [Ancient, Ancient, Long, Long, Medium, Medium, Recent]
+        );
+        // Two short segments are needed for ten messages.
+        assert_eq!(tiers.of(&segments(&[20, 8, 8])), [Medium, Recent, Recent]);
+    }
+
+    #[test]
+    fn a_tier_keeps_its_share() {
+        let tiers = Tiers::default();
+        let kept = |tier| tiers.tokens(tier, 1000);
+        assert_eq!(
+            [kept(Tier::Recent), kept(Tier::Medium), kept(Tier::Long), kept(Tier::Ancient)],
+            [1000, 300, 150, 50]
+        );
+        assert_eq!(tiers.tokens(Tier::Ancient, 0), 0);
+    }
+}

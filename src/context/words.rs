@@ -1,0 +1,134 @@
+//! Words that say what a text is about.
+
+use std::collections::HashSet;
+
+/// The shortest word that says something, in characters. Arbitrary: it leaves out most of what only joins others.
+const SHORTEST: usize = 4;
+
+/// Longer words than three letters that say nothing. English only, as everywhere: elsewhere all words count.
+const COMMON: &[&str] = &[
+    "about",
+    "after",
+    "again",
+    "also",
+    "always",
+    "another",
+    "anything",
+    "been",
+    "before",
+    "being",
+    "could",
+    "does",
+    "doing",
+    "done",
+    "each",
+    "even",
+    "every",
+    "first",
+    "from",
+    "going",
+    "good",
+    "great",
+    "have",
+    "here",
+    "into",
+    "just",
+    "know",
+    "like",
+    "look",
+    "made",
+    "make",
+    "many",
+    "maybe",
+    "more",
+    "most",
+    "much",
+    "need",
+    "next",
+    "okay",
+    "only",
+    "other",
+    "over",
+    "please",
+    "really",
+    "right",
+    "same",
+    "should",
+    "some",
+    "something",
+    "still",
+    "such",
+    "sure",
+    "take",
+    "than",
+    "thank",
+    "thanks",
+    "that",
+    "their",
+    "them",
+    "then",
+    "there",
+    "these",
+    "they",
+    "thing",
+    "things",
+    "think",
+    "this",
+    "those",
+    "through",
+    "time",
+    "very",
+    "want",
+    "well",
+    "were",
+    "what",
+    "when",
+    "where",
+    "which",
+    "while",
+    "will",
+    "with",
+    "would",
+    "your",
+    "yours",
+];
+
+/// Returns the words of `text` that say what it is about, in lower case, in order, repeated as they are.
+pub(super) fn telling(text: &str) -> impl Iterator<Item = String> + '_ {
+    let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
+    words.filter(|word| word.chars().nth(SHORTEST - 1).is_some()).map(stem).filter(|word| !is_common(word))
+}
+
+/// Returns the set of them.
+pub(super) fn set(text: &str) -> HashSet<String> {
+    telling(text).collect()
+}
+
+/// Returns the word in lower case without the ending of a plural: enough to see that two speak of the same.
+fn stem(word: &str) -> String {
+    let word = word.to_lowercase();
+    match word.strip_suffix('s') {
+        Some(stem) if stem.len() >= SHORTEST && !stem.ends_with('s') => stem.to_owned(),
+        _ => word,
+    }
+}
+
+fn is_common(word: &str) -> bool {
+    COMMON.binary_search(&word).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_in_order_for_searching() {
+        assert!(COMMON.is_sorted());
+    }
+
+    #[test]
+    fn what_joins_words_is_left_out_and_plurals_are_one() {
+        let words: Vec<String> = telling("What about the caches? The cache_key of THOSE Caches…").collect();
+        assert_eq!(words, ["cache", "cache_key", "cache"]);
+    }
+}

@@ -1,0 +1,272 @@
+//! Summaries by a model: what it is asked, in parts where its window is too small, and whether its answer will do.
+//!
+//! Everything quoted stands in an envelope, so that it can't pass for an instruction. An answer that is empty, too long,
+//! of something else, or without most of the names, decisions and numbers it could have, is asked for once more with
+//! what it lacks. Then the model has failed, and the caller chooses sentences instead.
+//!
+//! The words of the prompts are files under `prompts/`.
+
+use super::quality::{missing, quality};
+use super::{Source, Summary, cite};
+use crate::envelope;
+use crate::error::{Error, Kind, Result};
+use crate::llm::{Reply, Request, Turn};
+use crate::memory::{Level, Role};
+
+/// The least quality that will do.
+pub const LEAST_QUALITY: f64 = 0.8;
+
+/// Requests for parts at most: more would neither end in time nor cost little.
+const MOST_PARTS: usize = 16;
+
+/// Tokens of an instruction without its material. From above.
+const INSTRUCTION: usize = 400;
+
+/// Temperature of summaries.
+const TEMPERATURE: f64 = 0.3;
+
+/// Words that a model writes for ten tokens. Arbitrary; it decides how often an answer is too long.
+const WORDS_OF_TEN_TOKENS: usize = 6;
+
+/// What a summary is to be.
+#[derive(Clone, Copy, Debug)]
+pub struct Wish<'a> {
+    /// How much it says.
+    pub level: Level,
+    /// Its tokens at most.
+    pub max_tokens: usize,
+    /// What it is to be about; empty for everything.
+    pub focus: &'a str,
+    /// The summary so far, of which the sources are the continuation.
+    pub previous: Option<&'a str>,
+    /// Tokens of a request and its answer together that the model takes.
+    pub window: usize,
+    /// Keys the marks of what is quoted.
+    pub secret: &'a [u8; 32],
+}
+
+/// Returns what the model is asked first: a request for each part. Several parts are merged by one request more.
+///
+/// Errors with [`Kind::Limit`] where that would be too many.
+pub fn requests(
+    sources: &[Source<'_>],
+    wish: &Wish<'_>,
+    count: &dyn Fn(&str) -> usize,
+) -> Result<Vec<Request>> {
+    let before = wish.previous.map_or(0, |previous| count(previous) + 64);
+    let room = wish.window.saturating_sub(2 * INSTRUCTION + 2 * output(wish) + before);
+    if room < 2 * INSTRUCTION {
+        return Err(Error::new(Kind::Limit, "the model's window is too small for a summary of this length"));
+    }
+    let parts = parts(sources, room, count);
+    if parts.len() > MOST_PARTS {
+        let message = format!("the range takes more than {MOST_PARTS} requests of the model's size");
+        return Err(Error::new(Kind::Limit, message).hint("name a shorter range"));
+    }
+    let whole = parts.len() == 1;
+    let asks = parts.iter().map(|part| {
+        let material = envelope::wrap(wish.secret, part);
+        match wish.previous {
+            Some(previous) if whole => {
+                let previous = envelope::wrap(wish.secret, previous);
+                request(&include_str!("prompts/update.md").replace("{previous}", &previous), &material, wish)
+            }
+            _ => request(include_str!("prompts/summarize.md"), &material, wish),
+        }
+    });
+    Ok(asks.collect())
+}
+
+/// Asks a model for the summary of `sources`, in as many requests as that takes; `ask` sends one and waits.
+///
+/// Errors with what `ask` failed with, and with [`Kind::Provider`] where the answer won't do.
+pub async fn by_model<A, W>(
+    sources: &[Source<'_>],
+    wish: &Wish<'_>,
+    count: &(dyn Fn(&str) -> usize + Sync),
+    mut ask: A,
+) -> Result<Summary>
+where
+    A: FnMut(Request) -> W,
+    W: Future<Output = Result<Reply>>,
+{
+    let mut asks = requests(sources, wish, &|text| count(text))?;
+    if asks.len() > 1 {
+        let mut told: Vec<String> = wish.previous.map(str::to_owned).into_iter().collect();
+        for part in asks {
+            told.push(ask(part).await?.text.trim().to_owned());
+        }
+        let material = envelope::wrap(wish.secret, &told.join("\n\n"));
+        asks = vec![request(include_str!("prompts/merge.md"), &material, wish)];
+    }
+    let mut last = asks.pop().expect("there is a request for each part");
+    // What was known before is a source too.
+    let known = wish.previous.map(|text| Source { ordinal: -1, speaker: "", role: Role::Assistant, time: 0, text });
+    let all: Vec<Source<'_>> = known.into_iter().chain(sources.iter().copied()).collect();
+    let mut fault = String::new();
+    for _ in 0..2 {
+        let text = ask(last.clone()).await?.text.trim().to_owned();
+        let good = quality(&text, &all, wish.max_tokens);
+        let tokens = count(&text);
+        fault = match () {
+            () if text.is_empty() => "answer is empty".into(),
+            () if tokens > wish.max_tokens => format!("answer has {tokens} tokens, not {}", wish.max_tokens),
+            () if good < LEAST_QUALITY => {
+                format!("answer keeps {good:.2} of the names, decisions and numbers it could")
+            }
+            () => {
+                let cited = cite(&text, sources);
+                return Ok(Summary { text, cited, unread: 0 });
+            }
+        };
+        let lacks = missing(&text, &all, wish.max_tokens).join(", ");
+        let again = include_str!("prompts/again.md").replace("{fault}", &fault);
+        let again = fill(&again, wish).replace("{missing}", &envelope::escape(&lacks));
+        last.turns.push(Turn::Assistant { text, calls: Vec::new() });
+        last.turns.push(Turn::User(again));
+    }
+    Err(Error::new(Kind::Provider, format!("the model's {fault}")))
+}
+
+/// Tokens of an answer at most, with some to spare so that it isn't cut.
+fn output(wish: &Wish<'_>) -> usize {
+    wish.max_tokens + wish.max_tokens / 4 + 16
+}
+
+fn request(prompt: &str, material: &str, wish: &Wish<'_>) -> Request {
+    // The material goes in last: nothing in it is a place to fill.
+    let text = fill(prompt, wish).replace("{material}", material);
+    Request {
+        system: include_str!("prompts/system.md").trim().to_owned(),
+        turns: vec![Turn::User(text.trim().to_owned())],
+        max_output: output(wish),
+        temperature: Some(TEMPERATURE),
+        ..Request::default()
+    }
+}
+
+fn fill(prompt: &str, wish: &Wish<'_>) -> String {
+    let shape = match wish.level {
+        Level::Brief => "in one or two sentences that say what came of it",
+        Level::Standard => "in one paragraph with the main points",
+        Level::Detailed => "in several short paragraphs, by topic, that also say how it came about",
+    };
+    let focus = match wish.focus.is_empty() {
+        true => String::new(),
+        false => format!(" What matters is: {}.", envelope::escape(wish.focus)),
+    };
+    let words = (wish.max_tokens * WORDS_OF_TEN_TOKENS / 10).max(8).to_string();
+    prompt.replace("{shape}", shape).replace("{words}", &words).replace("{focus}", &focus)
+}
+
+/// Returns the sources as texts that fit the room each, in order; a source that doesn't alone is cut.
+fn parts(sources: &[Source<'_>], room: usize, count: &dyn Fn(&str) -> usize) -> Vec<String> {
+    let mut parts = vec![String::new()];
+    let mut used = 0;
+    for source in sources {
+        let line = format!("#{} {}: ", source.ordinal, source.speaker);
+        let mut rest = source.text;
+        while !rest.is_empty() {
+            // A token is a byte at least, and at most 128.
+            let mut end = rest.floor_char_boundary(room.saturating_mul(8).min(rest.len()));
+            while count(&rest[..end]) + 32 > room {
+                end = rest.floor_char_boundary(end / 2);
+            }
+            let piece = &rest[..end.max(rest.chars().next().map_or(1, char::len_utf8))];
+            rest = &rest[piece.len()..];
+            let tokens = count(piece) + count(&line) + 2;
+            if used + tokens > room && used > 0 {
+                parts.push(String::new());
+                used = 0;
+            }
+            used += tokens;
+            let part = parts.last_mut().expect("there is one from the start");
+            *part += &line;
+            *part += piece;
+            part.push('\n');
+        }
+    }
+    parts
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+    use crate::tokens::Tokenizer;
+
+    const SOURCE: &str = "We decided on SQLite 3.50 because Postgres needs a server. Mira tests Windows by Friday.";
+    const GOOD: &str = "They decided on SQLite 3.50, since Postgres needs a server; Mira tests Windows by Friday.";
+
+    fn count(text: &str) -> usize {
+        Tokenizer::O200k.count(text).high
+    }
+
+    /// Asks a model that gives these answers; returns what came of it and what was asked.
+    fn asked(sources: &[Source<'_>], window: usize, answers: &[&str]) -> (Result<Summary>, Vec<Request>) {
+        let asked = RefCell::new(Vec::new());
+        let wish = Wish {
+            level: Level::Standard,
+            max_tokens: 60,
+            focus: "",
+            previous: None,
+            window,
+            secret: &[7; 32],
+        };
+        let ask = |request: Request| {
+            let place = asked.borrow().len();
+            asked.borrow_mut().push(request);
+            let text = answers.get(place).map(|text| (*text).to_owned());
+            let none = || Error::new(Kind::Provider, "no more answers");
+            std::future::ready(text.ok_or_else(none).map(|text| Reply { text, ..Reply::default() }))
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let made = runtime.block_on(by_model(sources, &wish, &count, ask));
+        (made, asked.into_inner())
+    }
+
+    fn source(ordinal: i64, text: &str) -> Source<'_> {
+        Source { ordinal, speaker: "Ana", role: Role::User, time: 0, text }
+    }
+
+    #[test]
+    fn a_good_answer_is_taken_and_cites_its_sources() {
+        let (made, asked) = asked(&[source(4, "Hello!"), source(5, SOURCE)], 8000, &[GOOD]);
+        let made = made.unwrap();
+        assert_eq!((made.text.as_str(), &made.cited[..]), (GOOD, &[5][..]));
+        assert_eq!(asked.len(), 1);
+        let Turn::User(text) = &asked[0].turns[0] else { panic!("{:?}", asked[0].turns) };
+        let data = text.find("[data ").unwrap();
+        assert!(text.find(SOURCE).unwrap() > data && text.find("[/data ").unwrap() > data);
+    }
+
+    #[test]
+    fn what_will_not_do_is_asked_for_once_more_with_what_it_lacks() {
+        let long = GOOD.repeat(9);
+        for bad in ["", "They had a nice talk about gardening in Provence.", long.as_str()] {
+            let (made, requests) = asked(&[source(0, SOURCE)], 8000, &[bad, GOOD]);
+            assert_eq!(made.unwrap().text, GOOD);
+            let Some(Turn::User(again)) = requests[1].turns.last() else { panic!("{requests:?}") };
+            assert!(again.contains("Write the summary again"), "{again}");
+            let (made, requests) = asked(&[source(0, SOURCE)], 8000, &[bad, bad, GOOD]);
+            assert_eq!(made.unwrap_err().kind(), Kind::Provider);
+            assert_eq!(requests.len(), 2);
+        }
+    }
+
+    #[test]
+    fn a_range_larger_than_the_window_is_summarised_in_parts_and_merged() {
+        let long = format!("{SOURCE} {}", "The cache of shard nine is cold again today. ".repeat(400));
+        let (made, requests) = asked(&[source(0, &long)], 3000, &[GOOD, "Cold.", "Cold.", GOOD, GOOD]);
+        assert_eq!(made.unwrap().text, GOOD);
+        assert!(requests.len() > 2);
+        for request in &requests {
+            let Turn::User(text) = &request.turns[0] else { panic!("{request:?}") };
+            assert!(count(text) + count(&request.system) + request.max_output <= 3000);
+        }
+        let endless = "The cache of shard nine is cold again today. ".repeat(40_000);
+        let (made, requests) = asked(&[source(0, &endless)], 3000, &[]);
+        assert_eq!((made.unwrap_err().kind(), requests.len()), (Kind::Limit, 0));
+    }
+}

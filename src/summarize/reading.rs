@@ -1,0 +1,325 @@
+//! Sources as choosing sees them: sentences, the words in each, and what each word is worth.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::sentences::{Form, sentences};
+use super::words::{self, words};
+use super::{Source, Topic};
+use crate::memory::Role;
+
+/// Bytes of all sources together that are read; beyond, each gives a part. 200 messages are far below, and ten times as
+/// much still takes about a second.
+const MOST_BYTES: usize = 8 << 20;
+
+/// Bytes of one source that are read at most: its beginning, and a quarter from its end. Arbitrary.
+const MOST_OF_ONE: usize = 32 << 10;
+
+/// Bytes of one source that are read at least, however many there are: beyond that some aren't read at all.
+const LEAST_OF_ONE: usize = 200;
+
+/// What is added to a sentence's tokens before its gain is divided by them: else short ones always win.
+const COST_OF_A_SENTENCE: f64 = 4.0;
+
+/// How much more a name, or a number, is worth than another word.
+const NAME: f64 = 2.0;
+
+/// How much more a word is worth that comes more than once: it belongs to what the talk is about.
+const AGAIN: f64 = 1.5;
+
+/// Words that open a greeting, thanks or praise; such a sentence tells something only when it is long.
+const OPENINGS: &str = "hey hi hello wow thanks thank thx yeah yes yep yup bye goodbye good great awesome amazing cool \
+    congrats congratulations sure absolutely definitely haha lol glad nice sounds ok okay right hola gracias bonjour \
+    merci hallo danke ciao grazie olá obrigado obrigada привет спасибо hej tack cześć dzięki";
+
+/// The same where there are no spaces.
+const SPACELESS_OPENINGS: [&str; 8] =
+    ["你好", "谢谢", "謝謝", "ありがとう", "こんにちは", "お疲れ", "สวัสดี", "ขอบคุณ"];
+
+/// Words by which a decision, a result or what is left to do is told.
+const DECISIONS: &str = "decide decided decision agree agreed chose chosen choose conclude concluded conclusion must \
+    deadline todo fix fixed because instead cause caused settled approved rejected confirmed plan plans planning \
+    entschieden beschlossen einigten décidé choisi decidido acordamos elegido deciso решили решено решение 결정 決定 \
+    决定 決め 採用 选择 ตัดสินใจ";
+
+/// The sources, read.
+pub(super) struct Reading<'a> {
+    /// The sentences in order.
+    pub(super) sentences: Vec<Sentence<'a>>,
+    /// What is known of each word.
+    pub(super) words: Vec<Known>,
+    /// The number of each word by its key.
+    pub(super) numbers: HashMap<String, u32>,
+    /// The sources that were not read in full.
+    pub(super) unread: usize,
+}
+
+/// A sentence.
+pub(super) struct Sentence<'a> {
+    /// The place of its source among the sources.
+    pub(super) source: usize,
+    /// What it says.
+    pub(super) text: &'a str,
+    /// The numbers of its words that tell something, each once, ascending.
+    pub(super) words: Vec<u32>,
+    /// What its form makes of what its words are worth.
+    pub(super) worth: f64,
+    /// Whether it tells a decision.
+    pub(super) decides: bool,
+}
+
+/// What is known of a word.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Known {
+    /// How many sentences have it.
+    pub(super) sentences: u32,
+    /// How often it comes.
+    times: u32,
+    /// How often it is written as a name where no sentence begins.
+    as_name: u32,
+    /// Whether it has a digit.
+    has_digit: bool,
+    /// Whether a speaker is called that: who speaks is told anyway.
+    is_speaker: bool,
+    /// What it is worth.
+    pub(super) weight: f64,
+}
+
+impl Known {
+    /// Tells whether it names or counts something.
+    pub(super) fn is_key(&self) -> bool {
+        !self.is_speaker && (self.has_digit || (self.as_name > 0 && self.as_name * 2 >= self.times))
+    }
+}
+
+impl<'a> Reading<'a> {
+    /// Reads `sources`; sentences that have to do with `focus` are worth more, the others less.
+    pub(super) fn of(sources: &[Source<'a>], focus: &str) -> Reading<'a> {
+        let mut reading =
+            Reading { sentences: Vec::new(), words: Vec::new(), numbers: HashMap::new(), unread: 0 };
+        // Where every word is a common one, all count.
+        for keep_common in [false, true] {
+            reading.read(sources, keep_common);
+            if reading.sentences.iter().any(|sentence| !sentence.words.is_empty()) {
+                break;
+            }
+        }
+        for source in sources {
+            for word in words(source.speaker) {
+                if let Some(number) = reading.numbers.get(&words::key(word.text)) {
+                    reading.words[*number as usize].is_speaker = true;
+                }
+            }
+        }
+        let all = reading.sentences.len() as f64;
+        for word in &mut reading.words {
+            let rare = (1.0 + all / f64::from(word.sentences.max(1))).ln().sqrt();
+            let again = if word.sentences > 1 { AGAIN } else { 1.0 };
+            let name = if word.is_key() { NAME } else { 1.0 };
+            word.weight = if word.is_speaker { 0.0 } else { rare * again * name };
+        }
+        reading.turn_to(focus);
+        reading
+    }
+
+    fn read(&mut self, sources: &[Source<'a>], keep_common: bool) {
+        *self = Reading { sentences: Vec::new(), words: Vec::new(), numbers: HashMap::new(), unread: 0 };
+        let bytes: usize = sources.iter().map(|source| source.text.len().min(MOST_OF_ONE)).sum();
+        let share = match bytes > MOST_BYTES {
+            true => (MOST_BYTES / sources.len()).clamp(LEAST_OF_ONE, MOST_OF_ONE),
+            false => MOST_OF_ONE,
+        };
+        let step = (sources.len() * share.min(bytes / sources.len().max(1))).div_ceil(MOST_BYTES).max(1);
+        let openings: Vec<&str> = OPENINGS.split_whitespace().collect();
+        let decisions: Vec<String> = DECISIONS.split_whitespace().map(words::key).collect();
+        let last = sources.len().saturating_sub(1);
+        for (place, source) in sources.iter().enumerate() {
+            if place % step != 0 && place != last {
+                self.unread += 1;
+                continue;
+            }
+            let parts = parts(source.text, share);
+            self.unread += usize::from(parts.len() > 1);
+            for part in parts {
+                for (range, form) in sentences(part) {
+                    let text = &part[range];
+                    let sentence = self.sentence(place, text, keep_common, &decisions);
+                    let is_open = place == last && matches!(source.role, Role::User | Role::Assistant);
+                    let worth = worth(text, form, source.role, is_open, &openings);
+                    let decides = sentence.decides && form != Form::Question;
+                    let worth = if decides { worth * 1.3 } else { worth };
+                    self.sentences.push(Sentence { worth, decides, ..sentence });
+                }
+            }
+        }
+    }
+
+    /// Takes the words of a sentence in.
+    fn sentence(
+        &mut self,
+        source: usize,
+        text: &'a str,
+        keep_common: bool,
+        decisions: &[String],
+    ) -> Sentence<'a> {
+        let mut numbers = Vec::new();
+        let mut decides = false;
+        for (place, word) in words(text).into_iter().enumerate() {
+            let key = words::key(word.text);
+            decides |= decisions.contains(&key);
+            if !keep_common && words::is_common(word.text, &key) {
+                continue;
+            }
+            let next = self.words.len() as u32;
+            let number = *self.numbers.entry(key).or_insert(next);
+            if number == next {
+                self.words.push(Known { has_digit: words::has_digit(word.text), ..Known::default() });
+            }
+            let known = &mut self.words[number as usize];
+            known.times += 1;
+            let is_capital = word.text.starts_with(char::is_uppercase) && place > 0;
+            known.as_name += u32::from(!word.is_pair && (is_capital || words::is_identifier(word.text)));
+            if !numbers.contains(&number) {
+                numbers.push(number);
+                known.sentences += 1;
+            }
+        }
+        numbers.sort_unstable();
+        Sentence { source, text, words: numbers, worth: 1.0, decides }
+    }
+
+    /// Makes what has to do with `focus` worth more than the rest; nothing changes where no sentence has.
+    fn turn_to(&mut self, focus: &str) {
+        let wanted: Vec<u32> = words(focus)
+            .iter()
+            .map(|word| (words::key(word.text), word.text))
+            .filter(|(key, word)| !words::is_common(word, key))
+            .filter_map(|(key, _)| self.numbers.get(&key).copied())
+            .collect();
+        if wanted.is_empty() {
+            return;
+        }
+        let has = |sentence: &Sentence<'_>| {
+            wanted.iter().filter(|number| sentence.words.binary_search(number).is_ok()).count()
+        };
+        // Whatever stands in the same message belongs to it a little.
+        let mut near: HashMap<usize, usize> = HashMap::new();
+        for sentence in &self.sentences {
+            *near.entry(sentence.source).or_default() += has(sentence);
+        }
+        let factors: Vec<f64> = self
+            .sentences
+            .iter()
+            .map(|sentence| match (has(sentence), near[&sentence.source]) {
+                (0, 0) => 0.2,
+                (0, _) => 0.7,
+                (hits, _) => 2.0 + hits as f64,
+            })
+            .collect();
+        self.sentences.iter_mut().zip(factors).for_each(|(sentence, factor)| sentence.worth *= factor);
+    }
+
+    /// Returns what a sentence with this gain is worth beside others, for its length.
+    pub(super) fn rate(gain: f64, text: &str) -> f64 {
+        gain / (roughly(text) as f64 + COST_OF_A_SENTENCE)
+    }
+}
+
+/// Returns what of `text` is read: all of it, or its beginning and its end.
+fn parts(text: &str, most: usize) -> Vec<&str> {
+    if text.len() <= most {
+        return vec![text];
+    }
+    let first = text.floor_char_boundary(most / 4 * 3);
+    let last = text.ceil_char_boundary(text.len() - most / 4);
+    vec![&text[..first], &text[last..]]
+}
+
+fn worth(text: &str, form: Form, role: Role, is_open: bool, openings: &[&str]) -> f64 {
+    let form = match form {
+        Form::Plain => 1.0,
+        // Nobody has answered what the last message asks.
+        Form::Question if is_open => 1.2,
+        Form::Question => 0.5,
+        Form::Aside => 0.5,
+        Form::Code => 0.3,
+    };
+    let role = match role {
+        Role::User | Role::Assistant => 1.0,
+        Role::Tool => 0.4,
+        Role::System => 0.3,
+    };
+    let mut spoken = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    let opens = spoken.next().is_some_and(|word| openings.contains(&word.to_lowercase().as_str()));
+    let is_short = spoken.nth(6).is_none();
+    if text.len() < 40 && SPACELESS_OPENINGS.iter().any(|opening| text.starts_with(opening)) {
+        return 0.0;
+    }
+    form * role * if opens && is_short { 0.4 } else { 1.0 }
+}
+
+/// Returns about how many tokens `text` has: good enough to compare sentences by, and needs no dictionary.
+pub(super) fn roughly(text: &str) -> usize {
+    let (mut tokens, mut run) = (0, 0);
+    for c in text.chars() {
+        if words::is_spaceless(c) {
+            (tokens, run) = (tokens + 1, 0);
+        } else if c.is_alphanumeric() {
+            run += c.len_utf8();
+            tokens += usize::from(run % 8 == 1 || run == c.len_utf8());
+        } else {
+            run = 0;
+            tokens += usize::from(!c.is_whitespace());
+        }
+    }
+    tokens
+}
+
+/// Returns up to `most` words that run through `sources`, what runs through most of them first, and where each is.
+pub fn topics(sources: &[Source<'_>], most: usize) -> Vec<Topic> {
+    let reading = Reading::of(sources, "");
+    let mut places: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for sentence in &reading.sentences {
+        for number in &sentence.words {
+            let known = &reading.words[*number as usize];
+            if known.sentences >= 2 && !known.is_speaker && !known.has_digit {
+                let places = places.entry(*number).or_default();
+                if places.last() != Some(&sentence.source) {
+                    places.push(sentence.source);
+                }
+            }
+        }
+    }
+    let mut found: Vec<(f64, u32, Vec<usize>)> = places
+        .into_iter()
+        .filter(|(_, places)| places.len() > 1)
+        .map(|(number, places)| (reading.words[number as usize].weight * places.len() as f64, number, places))
+        .collect();
+    found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    found.truncate(most);
+    found
+        .into_iter()
+        .map(|(_, number, places)| Topic {
+            name: spelling(&reading, number),
+            ordinals: places.into_iter().map(|place| sources[place].ordinal).collect(),
+        })
+        .collect()
+}
+
+/// Returns a word as it is written most often, the first of equals.
+pub(super) fn spelling(reading: &Reading<'_>, number: u32) -> String {
+    let mut spellings: Vec<(&str, usize)> = Vec::new();
+    for sentence in reading.sentences.iter().filter(|each| each.words.binary_search(&number).is_ok()).take(50)
+    {
+        for word in words(sentence.text) {
+            if reading.numbers.get(&words::key(word.text)) == Some(&number) {
+                match spellings.iter_mut().find(|(known, _)| *known == word.text) {
+                    Some((_, times)) => *times += 1,
+                    None => spellings.push((word.text, 1)),
+                }
+            }
+        }
+    }
+    let most = spellings.iter().map(|(_, times)| *times).max();
+    let first = spellings.into_iter().find(|(_, times)| Some(*times) == most);
+    first.map_or(String::new(), |(word, _)| word.to_owned())
+}

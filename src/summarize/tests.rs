@@ -1,0 +1,155 @@
+//! What summaries promise, over made-up conversations.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::tokens::Tokenizer;
+
+fn count(text: &str) -> usize {
+    Tokenizer::O200k.count(text).high
+}
+
+fn sources<'a>(said: &[(&'a str, &'a str)]) -> Vec<Source<'a>> {
+    let source = |(ordinal, (speaker, text)): (usize, &(&'a str, &'a str))| Source {
+        ordinal: ordinal as i64,
+        speaker,
+        role: if ordinal % 2 == 0 { Role::User } else { Role::Assistant },
+        time: 0,
+        text,
+    };
+    said.iter().enumerate().map(source).collect()
+}
+
+const TALK: &[(&str, &str)] = &[
+    ("Ana", "Hey Ben! Good to see you. How are you?"),
+    ("Ben", "Great, thanks! The export to Parquet fails on Windows since release 0.9.2, is that known?"),
+    (
+        "Ana",
+        "Wow, that's bad. It is the path separator: pyarrow gets `C:\\data` with a colon. I saw it in CI on Monday.",
+    ),
+    ("Ben", "Shall we escape it, or use URIs?"),
+    (
+        "Ana",
+        "We decided in March to use URIs everywhere because the S3 backend needs them. So let's convert in open_sink().",
+    ),
+    ("Ben", "Sounds good! I will do it by Friday. One thing is open: who tests it on Windows ARM?"),
+];
+
+fn shown(level: Level, max_tokens: usize, focus: &str) -> String {
+    let summary = extract(&sources(TALK), level, max_tokens, focus, &count);
+    format!("{}\n{:?}", summary.text, summary.cited)
+}
+
+#[test]
+fn a_talk_at_every_level() {
+    insta::assert_snapshot!(shown(Level::Brief, 80, ""), @"");
+    insta::assert_snapshot!(shown(Level::Standard, 60, ""), @"");
+    insta::assert_snapshot!(shown(Level::Detailed, 110, ""), @"");
+    insta::assert_snapshot!(shown(Level::Standard, 30, "testing on Windows"), @"");
+}
+
+#[test]
+fn greetings_give_way_and_the_open_question_stays() {
+    let text = extract(&sources(TALK), Level::Detailed, 75, "", &count).text;
+    assert!(!text.contains("Hey Ben") && !text.contains("Shall we escape"), "{text}");
+    assert!(text.contains("who tests it on Windows ARM?"), "{text}");
+}
+
+#[test]
+fn languages_without_spaces_are_summarised() {
+    let said = [
+        ("用户", "你好！我们的导出在Windows上失败了。版本是0.9.2。"),
+        ("助手", "谢谢。原因是路径中的冒号。"),
+        ("用户", "我们三月决定到处使用URI，因为S3需要它。周五之前完成。"),
+    ];
+    let text = extract(&sources(&said), Level::Standard, 28, "", &count).text;
+    assert!(text.contains("决定到处使用URI") && !text.contains("你好"), "{text}");
+}
+
+#[test]
+fn a_session_of_one_message_of_tool_output_or_of_nothing() {
+    let one = extract(&sources(&[("Ana", "Only this.")]), Level::Standard, 100, "", &count);
+    assert_eq!((one.text.as_str(), &one.cited[..]), ("Only this.", &[0][..]));
+    let common = extract(&sources(&[("Ana", "How are you?")]), Level::Standard, 100, "", &count);
+    assert_eq!(common.text, "How are you?");
+    let output =
+        "error[E0382]: borrow of moved value: `store`\n  --> src/main.rs:4:5\n   |\n4  |     store.len();\n";
+    let tool = Source { ordinal: 7, speaker: "tool", role: Role::Tool, time: 0, text: output };
+    let tool = extract(&[tool], Level::Brief, 60, "", &count);
+    assert!(tool.text.contains("E0382") && tool.cited == [7], "{tool:?}");
+    assert_eq!(extract(&[], Level::Detailed, 100, "", &count), Summary::default());
+    assert_eq!(extract(&sources(&[("Ana", "?! …")]), Level::Detailed, 100, "", &count), Summary::default());
+}
+
+#[test]
+fn what_is_too_long_to_be_read_is_said() {
+    let long = "The cache of shard 17 is cold. ".repeat(170_000);
+    let summary = extract(&sources(&[("Ana", &long), ("Ben", "Noted.")]), Level::Standard, 50, "", &count);
+    assert_eq!(summary.unread, 1);
+    assert!(summary.text.contains("shard 17"));
+    let text: Vec<String> =
+        (0..100_000).map(|n| format!("Message {n} speaks of item{} again and again.", n % 977)).collect();
+    let many: Vec<(&str, &str)> = text.iter().map(|text| ("Ana", text.as_str())).collect();
+    let summary = extract(&sources(&many), Level::Detailed, 300, "", &count);
+    assert!(count(&summary.text) <= 300 && summary.cited.len() > 5);
+}
+
+#[test]
+fn quality_finds_what_is_empty_off_topic_or_made_up() {
+    let sources = sources(TALK);
+    let good = "Export to Parquet fails on Windows since 0.9.2 because pyarrow gets a colon in C:\\data (seen in CI on \
+        Monday). They decided in March to use URIs, which S3 needs, so open_sink() converts; Ben does it by Friday. Open: \
+        who tests Windows ARM.";
+    let made_up = "Export to Avro fails on Solaris since 4.7.1 because Hadoop gets a colon, said Greg. They decided in \
+        June to use FTP; Greg does it by Sunday.";
+    let vague = "They talk about a problem with an export and decide how to fix it.";
+    let off_topic =
+        "The committee praised the new museum garden and its roses, and the mayor opened the summer fair.";
+    let score = |text: &str| quality(text, &sources, 80);
+    assert!(score(good) > 0.8, "{}", score(good));
+    let extracted = extract(&sources, Level::Standard, 80, "", &count).text;
+    assert!(score(&extracted) > 0.8, "{} {extracted}", score(&extracted));
+    for bad in [made_up, vague, off_topic, "", "  \n", "🙂", "I can't help with that."] {
+        assert!(score(bad) < 0.5, "{} {bad}", score(bad));
+    }
+    assert!(score(good) > score(vague) && score(vague) >= score(off_topic));
+}
+
+#[test]
+fn topics_are_named_with_where_they_are() {
+    let names: Vec<String> = topics(&sources(TALK), 3)
+        .into_iter()
+        .map(|topic| format!("{} {:?}", topic.name, topic.ordinals))
+        .collect();
+    insta::assert_snapshot!(names.join("\n"), @"");
+}
+
+/// Returns `text` with a space for each run of white space.
+fn in_a_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+proptest! {
+    #[test]
+    fn a_summary_keeps_its_budget_and_its_sources(
+        said in prop::collection::vec(("[ABC]?", "([A-Za-z]{1,9}|[ .!?\n]|[0-9]|決|。|\\[|\\]|```|é|👩|ไทย){0,60}"), 0..20),
+        max_tokens in 0_usize..120,
+        level in prop::sample::select(Level::ALL.to_vec()),
+        focus in "[a-z]{0,4}",
+    ) {
+        let said: Vec<(&str, &str)> = said.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+        let sources = sources(&said);
+        let summary = extract(&sources, level, max_tokens, &focus, &count);
+        prop_assert!(count(&summary.text) <= max_tokens);
+        prop_assert_eq!(&summary, &extract(&sources, level, max_tokens, &focus, &count));
+        prop_assert!(summary.cited.is_sorted() && summary.cited.iter().all(|each| (0..said.len() as i64).contains(each)));
+        prop_assert_eq!(summary.text.is_empty(), summary.cited.is_empty());
+        let cited: String = summary.cited.iter().map(|place| in_a_line(said[*place as usize].1) + "\n").collect();
+        // Whatever isn't a name with its colon stands in a source.
+        for word in summary.text.split_whitespace() {
+            prop_assert!(cited.contains(word) || word.ends_with(':'), "{} in {}", word, cited);
+        }
+        let score = quality(&summary.text, &sources, max_tokens);
+        prop_assert!((0.0..=1.0).contains(&score));
+    }
+}

@@ -1,0 +1,297 @@
+//! Keeps a session's segments closed, what was decided in them noted, and their summaries made.
+//!
+//! It is done in bounded steps by whoever needs it, a call or an idle server; nothing runs without a client. What two
+//! processes do at once is the same and is stored once.
+
+use std::collections::BTreeMap;
+
+use crate::context::facts::{best, facts};
+use crate::context::segment::{self, Segment};
+use crate::context::tier::Tiers;
+use crate::context::{Message, importance};
+use crate::engine::{Engine, OpenProject};
+use crate::error::{Error, Kind, Result};
+use crate::memory::{Draft, Level, MemoryId, Provenance, Role};
+use crate::scope::SessionId;
+use crate::store::{MessageRow, NewSummary, PreparedMemory, Saved, SegmentRow, SummaryRow, source_hash};
+use crate::summarize::{self, Source};
+use crate::tokens::Tokenizer;
+
+/// Messages read at a time. Arbitrary: a few megabytes of text.
+const STEP: usize = 4000;
+
+/// Facts noted of a segment at most: more are no key facts. Arbitrary.
+const MOST_FACTS: usize = 3;
+
+/// Bytes of a message that tell its topic. Arbitrary.
+const MOST_READ: usize = 4096;
+
+/// The least a summary may take, in tokens: a short sentence.
+const LEAST_SUMMARY: usize = 24;
+
+/// Returns the tiers as configured.
+pub fn tiers(engine: &Engine) -> Tiers {
+    let options = &engine.config().options;
+    let kept = |percent: f64| 1.0 - percent / 100.0;
+    Tiers {
+        recent: options.max_recent_messages,
+        medium_share: kept(options.compression_medium),
+        long_share: kept(options.compression_long),
+        ancient_share: kept(options.compression_ancient),
+        ..Tiers::default()
+    }
+}
+
+/// Returns the weights of importance as configured.
+pub fn weights(engine: &Engine) -> importance::Weights {
+    let options = &engine.config().options;
+    importance::Weights {
+        recency: options.weight_recency,
+        semantic: options.weight_semantic,
+        entity: options.weight_entity,
+        user: options.weight_user,
+    }
+}
+
+/// Returns the segment that the row says.
+pub fn segment(row: &SegmentRow) -> Segment {
+    let count = |count: i64| usize::try_from(count).unwrap_or(0);
+    Segment { first: row.first, last: row.last, messages: count(row.messages), tokens: count(row.tokens) }
+}
+
+/// Closes the segments that the session's messages fill, noting what was decided in them, and returns all that are
+/// closed, in order, and whether some were closed just now.
+pub async fn close(
+    engine: &Engine,
+    project: &OpenProject,
+    session: &SessionId,
+) -> Result<(Vec<SegmentRow>, bool)> {
+    let (store, scope) = (&project.store, &project.scope);
+    let mut closed = store.segments(scope, session).await?;
+    let from = |closed: &[SegmentRow]| closed.last().map_or(0, |row| row.last + 1);
+    let rows = store.session_messages(scope, session, from(&closed)).await?;
+    let mut read: Vec<(MessageRow, String)> = Vec::new();
+    let mut new = false;
+    for rows in rows.chunks(STEP) {
+        read.extend(texts(project, rows).await?);
+        let messages: Vec<Message<'_>> = read.iter().map(|(row, text)| message(row, text)).collect();
+        let segments = segment::close(&messages);
+        let Some(last) = segments.last().copied() else { continue };
+        note(engine, project, session, &read, &segments).await?;
+        let next = closed.len() as i64;
+        let added = segments.iter().zip(next..).map(|(segment, number)| SegmentRow {
+            number,
+            first: segment.first,
+            last: segment.last,
+            messages: segment.messages as i64,
+            tokens: segment.tokens as i64,
+        });
+        let added: Vec<SegmentRow> = added.collect();
+        closed.extend(added.iter().cloned());
+        store.add_segments(scope, session, added).await?;
+        read.retain(|(row, _)| row.ordinal > last.last);
+        new = true;
+    }
+    match new {
+        // Another process may have closed them first, elsewhere.
+        true => Ok((store.segments(scope, session).await?, true)),
+        false => Ok((closed, false)),
+    }
+}
+
+/// Returns the texts of the rows, in order; what is gone by now is left out.
+pub async fn texts(project: &OpenProject, rows: &[MessageRow]) -> Result<Vec<(MessageRow, String)>> {
+    let seqs = rows.iter().map(|row| row.seq).collect();
+    let texts: BTreeMap<i64, String> = project.store.texts(&project.scope, seqs).await?.into_iter().collect();
+    let mut texts = texts;
+    Ok(rows.iter().filter_map(|row| Some((row.clone(), texts.remove(&row.seq)?))).collect())
+}
+
+fn message<'a>(row: &MessageRow, text: &'a str) -> Message<'a> {
+    Message {
+        ordinal: row.ordinal,
+        role: row.role,
+        time: row.time,
+        tokens: usize::try_from(row.tokens).unwrap_or(0),
+        text: &text[..text.floor_char_boundary(MOST_READ)],
+    }
+}
+
+/// Stores what was decided and said to be so in the segments, as memories that refer to their source. They have no
+/// chunks: what they say is found by the message.
+async fn note(
+    engine: &Engine,
+    project: &OpenProject,
+    session: &SessionId,
+    read: &[(MessageRow, String)],
+    segments: &[Segment],
+) -> Result<()> {
+    let mut notes: Vec<PreparedMemory> = Vec::new();
+    for segment in segments {
+        let within = read.iter().filter(|(row, _)| (segment.first..=segment.last).contains(&row.ordinal));
+        let messages: Vec<Message<'_>> = within.map(|(row, text)| message(row, text)).collect();
+        for fact in best(facts(&messages), MOST_FACTS) {
+            let Some((source, _)) = read.iter().find(|(row, _)| row.ordinal == fact.ordinal) else {
+                continue;
+            };
+            let key = format!("from {} {}", source.id, blake3::hash(fact.text.as_bytes()).to_hex());
+            let mut draft = Draft::new(fact.kind, Provenance::Derived, fact.text, source.time);
+            draft.session = Some(session.clone());
+            draft.references = vec![source.id.clone()];
+            notes.push(PreparedMemory {
+                id: MemoryId::derive(draft.kind, Some(session), &key),
+                tokens: Tokenizer::O200k.count(&draft.text).high as i64,
+                chunks: Vec::new(),
+                draft,
+            });
+        }
+    }
+    if notes.is_empty() {
+        return Ok(());
+    }
+    project.store.save(&project.scope, notes, engine.now(), |_| ()).await.map(drop)
+}
+
+/// The summaries of a session's segments, by the place of their first message.
+#[derive(Debug, Default)]
+pub struct Leaves {
+    /// Those there are.
+    pub made: BTreeMap<i64, SummaryRow>,
+    /// How many of them were made just now.
+    pub new: usize,
+    /// How many of those wanted are still to be made.
+    pub waiting: usize,
+}
+
+/// Returns the summaries of the segments that `wanted` gives a level and a length, making up to `most` that are missing,
+/// the last first.
+pub async fn summaries(
+    engine: &Engine,
+    project: &OpenProject,
+    session: &SessionId,
+    wanted: &[(SegmentRow, Level, usize)],
+    most: usize,
+) -> Result<Leaves> {
+    let (store, scope) = (&project.store, &project.scope);
+    let mut leaves = Leaves::default();
+    let mut levels: Vec<Level> = wanted.iter().map(|(_, level, _)| *level).collect();
+    levels.sort_unstable();
+    levels.dedup();
+    let mut known: BTreeMap<(i64, Level), SummaryRow> = BTreeMap::new();
+    for level in levels {
+        let rows = store.summaries(scope, session, Some(level)).await?;
+        known.extend(
+            rows.into_iter().filter(|row| row.segment.is_some()).map(|row| ((row.first, level), row)),
+        );
+    }
+    let mut missing: Vec<&(SegmentRow, Level, usize)> = Vec::new();
+    for each in wanted.iter().rev() {
+        let (row, level, _) = each;
+        match known.remove(&(row.first, *level)) {
+            Some(found) => drop(leaves.made.insert(row.first, found)),
+            None if row.messages == 0 => {}
+            None if missing.len() < most => missing.push(each),
+            None => leaves.waiting += 1,
+        }
+    }
+    let Some(from) = missing.iter().map(|(row, ..)| row.first).min() else { return Ok(leaves) };
+    // Read once for all that are made: a session may have a hundred thousand messages.
+    let rows = store.session_messages(scope, session, from).await?;
+    for (row, level, tokens) in missing {
+        let start = rows.partition_point(|each| each.ordinal < row.first);
+        let end = rows.partition_point(|each| each.ordinal <= row.last);
+        let made = make(engine, project, session, row, &rows[start..end], *level, *tokens).await?;
+        leaves.made.extend(made.map(|made| (row.first, made)));
+        leaves.new += 1;
+    }
+    Ok(leaves)
+}
+
+/// Makes the summary of a segment and stores it.
+async fn make(
+    engine: &Engine,
+    project: &OpenProject,
+    session: &SessionId,
+    row: &SegmentRow,
+    messages: &[MessageRow],
+    level: Level,
+    tokens: usize,
+) -> Result<Option<SummaryRow>> {
+    let read = texts(project, messages).await?;
+    let hash = source_hash(read.iter().map(|(row, _)| &row.id));
+    let number = row.number;
+    let (first, last) = (row.first, row.last);
+    let session_name = session.clone();
+    let summarise = move || {
+        let sources: Vec<Source<'_>> = read.iter().map(|(row, text)| source(row, text)).collect();
+        let count = |text: &str| Tokenizer::O200k.count(text).high;
+        let most = tokens.max(LEAST_SUMMARY);
+        let summary = summarize::extract(&sources, level, most, "", &count);
+        let quality = summarize::quality(&summary.text, &sources, most);
+        NewSummary {
+            session: session_name,
+            segment: Some(number),
+            level,
+            first,
+            last,
+            messages: read.len() as i64,
+            tokens: count(&summary.text) as i64,
+            text: summary.text,
+            provider: "extractive".into(),
+            model: String::new(),
+            quality,
+            provenance: Provenance::Derived,
+            cited: summary.cited,
+            source_hash: hash,
+        }
+    };
+    let summary = tokio::task::spawn_blocking(summarise)
+        .await
+        .map_err(|error| Error::new(Kind::Store, "summarising stopped").source(error))?;
+    let shown = summary.clone();
+    let saved = project.store.save_summary(&project.scope, summary, engine.now()).await?;
+    Ok(match saved {
+        Saved::Made(id) | Saved::AlreadyMade(id) => Some(SummaryRow {
+            id,
+            session: shown.session,
+            segment: shown.segment,
+            level: shown.level,
+            first: shown.first,
+            last: shown.last,
+            messages: shown.messages,
+            text: shown.text,
+            tokens: shown.tokens,
+            provider: shown.provider,
+            model: shown.model,
+            quality: shown.quality,
+            version: 1,
+            made_at: 0,
+            provenance: shown.provenance,
+            cited: shown.cited,
+            source_hash: shown.source_hash,
+        }),
+        // Something of it was forgotten meanwhile: there is nothing to show.
+        Saved::SourcesChanged => None,
+    })
+}
+
+fn source<'a>(row: &'a MessageRow, text: &'a str) -> Source<'a> {
+    Source {
+        ordinal: row.ordinal,
+        speaker: row.speaker.as_deref().unwrap_or_else(|| row.role.map_or("", Role::as_str)),
+        role: row.role.unwrap_or(Role::User),
+        time: row.time,
+        text,
+    }
+}
+
+/// Returns the level and the length of the summary that each segment has in its tier; none for what is shown in full.
+pub fn wanted(tiers: &Tiers, closed: &[SegmentRow]) -> Vec<(SegmentRow, Level, usize)> {
+    let segments: Vec<Segment> = closed.iter().map(segment).collect();
+    let by_tier = closed.iter().zip(tiers.of(&segments)).zip(&segments);
+    by_tier
+        .filter_map(|((row, tier), segment)| {
+            Some((row.clone(), tier.level()?, tiers.tokens(tier, segment.tokens)))
+        })
+        .collect()
+}

@@ -1,0 +1,231 @@
+//! Assembles what an agent needs to go on: what is known, summaries, what was said last, and what answers a question.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::passages::{self, Context, LEAST, MOST};
+use super::{across_sessions, catch_up, common, times, within_session};
+use crate::engine::{Embedding, Engine, OpenProject};
+use crate::error::{Error, Result};
+use crate::filter::Filter;
+use crate::scope::{Scope, SessionId, Sessions};
+
+/// The name agents call it by.
+pub const NAME: &str = "retrieve_context";
+/// The name people are shown.
+pub const TITLE: &str = "Assemble context";
+/// What agents are told of it.
+pub const DESCRIPTION: &str = "For single facts use search_project_memory. Assembles, within max_tokens, what \
+    conversations hold on a question: key facts, summaries, recent and relevant messages. With session_id of that \
+    conversation, else across all.";
+
+/// What the call takes.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Args {
+    /// The question at hand.
+    pub query: String,
+    /// The conversation to go on with.
+    pub session_id: Option<String>,
+    /// Only across these.
+    pub conversation_ids: Option<Vec<String>>,
+    /// Like 2026-03-01.
+    #[schemars(description = "")]
+    pub time_range: Option<TimeRange>,
+    /// mixed if left out.
+    pub include_level: Option<IncludeLevel>,
+    /// 8000 of one session, else 4000.
+    pub max_tokens: Option<usize>,
+}
+
+/// From when to when.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct TimeRange {
+    /// Like 2026-03-01.
+    pub start: Option<String>,
+    /// Before this time.
+    #[schemars(description = "")]
+    pub end: Option<String>,
+}
+
+/// What a context is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "agents pay for every word of a schema, and the names say it")]
+pub enum IncludeLevel {
+    Summary,
+    #[default]
+    Mixed,
+    Full,
+}
+
+/// What the call answers.
+pub type Output = Context;
+
+/// A call whose arguments were read.
+pub(super) struct Asked {
+    /// The question.
+    pub query: String,
+    /// The conversation it is asked in.
+    pub session: Option<SessionId>,
+    /// What may be looked at.
+    pub scope: Scope,
+    /// When it was said.
+    pub filter: Filter,
+    /// What the context is made of.
+    pub level: IncludeLevel,
+    /// Its tokens.
+    pub budget: usize,
+}
+
+/// Answers from the cache where nothing changed, else assembles anew.
+pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+    let project = engine.project().await?;
+    let (asked, notice) = read(engine, project, &args).await?;
+    let mut notices = catch_up::before_a_call(engine).await;
+    if let Some(session) = &asked.session {
+        known(project, session).await?;
+    }
+    let embedder = match engine.embedding().await {
+        Embedding::Ready(embedder) => Some(embedder),
+        Embedding::Missing(notice) => {
+            notices.push(notice);
+            None
+        }
+    };
+    let space = embedder.as_ref().map(|embedder| embedder.space().to_string());
+    let caught_up = notices.is_empty();
+    notices.extend(notice);
+    let options = &engine.config().options;
+    let ttl = i64::try_from(options.cache_ttl_s).unwrap_or(i64::MAX).saturating_mul(1000);
+    let store = &project.store;
+    let key = |version: [i64; 2]| key(engine, &args, &asked, space.as_deref(), version);
+    // Taken before anything is read: what is written meanwhile makes another version.
+    let mut before = version(engine, project, &asked).await?;
+    if caught_up
+        && let Some(body) = store.cached(&asked.scope, key(before), engine.now()).await?
+        && let Ok(context) = serde_json::from_str::<Context>(&body)
+    {
+        return Ok(Context { budget: asked.budget, ..context });
+    }
+    let mut chosen = match &asked.session {
+        Some(session) => {
+            let mut prepared = within_session::prepare(engine, project, session).await?;
+            if prepared.wrote {
+                // What it wrote made another version; what is read for it is read after that.
+                before = version(engine, project, &asked).await?;
+                prepared = within_session::prepare(engine, project, session).await?;
+            }
+            within_session::choose(engine, project, &asked, session, prepared, embedder).await?
+        }
+        None => across_sessions::choose(engine, project, &asked, embedder).await?,
+    };
+    chosen.notices.splice(0..0, notices);
+    let secret = engine.installation().await?.secret;
+    let budget = asked.budget;
+    // Counting loads the tokenizer's dictionary the first time, which blocks.
+    let fit = tokio::task::spawn_blocking(move || passages::fit(chosen, budget, &secret));
+    let context = fit.await.expect("fitting does not panic");
+    if caught_up {
+        let body = serde_json::to_string(&context).expect("an answer is JSON");
+        let most = i64::try_from(options.cache_max_bytes).unwrap_or(i64::MAX);
+        store.cache(&asked.scope, key(before), body, engine.now(), ttl, most).await?;
+    }
+    Ok(context)
+}
+
+/// Reads the arguments; the notice says where one was changed.
+async fn read(engine: &Engine, project: &OpenProject, args: &Args) -> Result<(Asked, Option<String>)> {
+    let query = args.query.trim().to_owned();
+    if query.is_empty() {
+        return Err(Error::bad_input("`query` is empty").hint("say what is at hand, or ask a question"));
+    }
+    let redactor = &engine.installation().await?.redactor;
+    let session = args.session_id.as_deref().map(|name| common::session(redactor, "session_id", name));
+    let session = session.transpose()?;
+    let named = args.conversation_ids.as_ref().filter(|names| !names.is_empty());
+    if session.is_some() && named.is_some() {
+        return Err(Error::bad_input("both `session_id` and `conversation_ids` are given").hint(
+            "give `session_id` to go on with one conversation, `conversation_ids` to look across some",
+        ));
+    }
+    let named = named.map(|names| {
+        names
+            .iter()
+            .map(|name| common::session(redactor, "conversation_ids", name))
+            .collect::<Result<Vec<_>>>()
+    });
+    let sessions = match (&session, named.transpose()?) {
+        (Some(session), _) => Sessions::Only(vec![session.clone()]),
+        (None, Some(named)) => Sessions::Only(named),
+        (None, None) => Sessions::All,
+    };
+    let range = args.time_range.clone().unwrap_or_default();
+    let time =
+        |name, text: &Option<String>| text.as_deref().map(|text| times::parse_time(name, text)).transpose();
+    let (since, until) = (time("time_range.start", &range.start)?, time("time_range.end", &range.end)?);
+    if since.zip(until).is_some_and(|(since, until)| since >= until) {
+        return Err(Error::bad_input("`time_range.end` is not after `time_range.start`")
+            .hint("nothing lies between them"));
+    }
+    let options = &engine.config().options;
+    let usual = if session.is_some() { options.session_max_tokens } else { options.context_max_tokens };
+    let (budget, notice) = budget(args.max_tokens, usual)?;
+    let asked = Asked {
+        query,
+        scope: Scope { sessions, ..project.scope.clone() },
+        session,
+        filter: Filter { since, until, ..Filter::default() },
+        level: args.include_level.unwrap_or_default(),
+        budget,
+    };
+    Ok((asked, notice))
+}
+
+/// Returns the budget that was asked for, bounded, and what to say where that made it another.
+pub(super) fn budget(asked: Option<usize>, usual: usize) -> Result<(usize, Option<String>)> {
+    match asked.unwrap_or(usual.clamp(LEAST, MOST)) {
+        less if less < LEAST => Err(Error::bad_input(format!("`max_tokens` is less than {LEAST}: {less}"))
+            .hint(format!("give {LEAST} to {MOST}, or leave it out"))),
+        more if more > MOST => {
+            Ok((MOST, Some(format!("max_tokens is {MOST} at most, since clients cut longer answers"))))
+        }
+        budget => Ok((budget, None)),
+    }
+}
+
+/// Errors where the session holds nothing.
+async fn known(project: &OpenProject, session: &SessionId) -> Result<()> {
+    let scope = Scope { sessions: Sessions::Only(vec![session.clone()]), ..project.scope.clone() };
+    let holds = project.store.surroundings(&scope, session, -1, 0, 0).await?;
+    if holds.is_empty() && project.store.sessions(&scope, 0, 1).await?.is_empty() {
+        return Err(Error::not_found(format!("no session is called `{session}`"))
+            .hint("list_sessions shows them; leave `session_id` out to look across all"));
+    }
+    Ok(())
+}
+
+/// Returns numbers of which one is another whenever anything changed that the answer could be made from.
+async fn version(engine: &Engine, project: &OpenProject, asked: &Asked) -> Result<[i64; 2]> {
+    let own = project.store.source_version(&asked.scope).await?;
+    let owners = &engine.installation().await?.registry;
+    Ok([own, owners.memories().source_version(owners.scope()).await?])
+}
+
+/// Returns the hash of all that the answer depends on.
+fn key(engine: &Engine, args: &Args, asked: &Asked, space: Option<&str>, version: [i64; 2]) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 assembled context");
+    let parts = [
+        env!("CARGO_PKG_VERSION").to_owned(),
+        serde_json::to_string(args).expect("arguments are JSON"),
+        format!("{:?}", asked.scope),
+        asked.budget.to_string(),
+        format!("{:?}", engine.config().options),
+        space.unwrap_or_default().to_owned(),
+        format!("{version:?}"),
+    ];
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    *hasher.finalize().as_bytes()
+}

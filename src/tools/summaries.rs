@@ -1,0 +1,261 @@
+//! Works off the sessions that grew: closes their segments, summarises these, and makes the memory that stands for each.
+//!
+//! It is done in bounded steps by imports, by `tiro index`, by an idle server and by calls that need it; a write only
+//! leaves a mark. Nothing runs without a client. All of it is made without a model and is the same each time, so two
+//! processes that do it at once store it once.
+//!
+//! What stands for a session is made of instructions and answers: not of what tools printed, which is long and says
+//! little of what was wanted, nor of files that were pasted.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use super::leaves;
+use crate::engine::{Engine, OpenProject};
+use crate::error::{Error, Kind, Result};
+use crate::memory::{Draft, Identity, Kind as MemoryKind, Level, Millis, Provenance, Role};
+use crate::remember;
+use crate::scope::SessionId;
+use crate::store::{ConversationRow, GrownSession, MessageRow, Saved, source_hash};
+use crate::summarize::{self, Source};
+use crate::tokens::Tokenizer;
+
+/// Sessions looked for at once.
+const SESSIONS: usize = 16;
+
+/// Summaries of a session's segments made between two looks at the clock.
+const STEP: usize = 32;
+
+/// Bytes of a message that are read: further on it is a file that was pasted. Arbitrary.
+const MOST_READ: usize = 4096;
+
+/// Messages that what stands for a session is chosen from. Of more, some are passed over evenly.
+const MOST_MESSAGES: usize = 1000;
+
+/// A silence after which a session counts as ended.
+const ENDED: Millis = 30 * 60 * 1000;
+
+/// What was worked off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Worked {
+    /// Sessions that have nothing left to do.
+    pub sessions: usize,
+    /// Memories made that stand for a session.
+    pub conversations: usize,
+    /// Whether time ran out before all was done.
+    pub is_left: bool,
+}
+
+/// Works off the sessions that grew, until `patience` is over.
+///
+/// A session that fails is left for the next time.
+pub(crate) async fn work_off(engine: &Engine, patience: Duration) -> Result<Worked> {
+    let began = Instant::now();
+    let is_over = || began.elapsed() >= patience;
+    let project = engine.project().await?;
+    let (store, scope) = (&project.store, &project.scope);
+    let mut worked = Worked::default();
+    let mut failed: HashSet<SessionId> = HashSet::new();
+    loop {
+        let grown = store.grown_sessions(scope, SESSIONS + failed.len()).await?;
+        let Some(grown) = grown.into_iter().find(|grown| !failed.contains(&grown.session)) else { break };
+        let step = async {
+            if summarise_segments(engine, project, &grown.session).await? > 0 {
+                return Ok(());
+            }
+            worked.conversations += usize::from(stand_for(engine, project, &grown).await?);
+            worked.sessions += 1;
+            Ok::<(), Error>(())
+        };
+        // The others are none the worse for it.
+        if let Err(error) = step.await {
+            tracing::warn!(%error, "a session is not summarised");
+            failed.insert(grown.session);
+        }
+        if is_over() {
+            return Ok(Worked { is_left: true, ..worked });
+        }
+    }
+    for session in store.due_conversations(scope, engine.now(), SESSIONS).await? {
+        if is_over() {
+            return Ok(Worked { is_left: true, ..worked });
+        }
+        worked.conversations += usize::from(renew(engine, project, &session).await?);
+    }
+    if worked.conversations > 0 {
+        // They wait to be embedded.
+        engine.wrote();
+    }
+    Ok(worked)
+}
+
+/// Closes the session's segments and makes some of the summaries that they lack; returns how many are left.
+async fn summarise_segments(engine: &Engine, project: &OpenProject, session: &SessionId) -> Result<usize> {
+    let (closed, _) = leaves::close(engine, project, session).await?;
+    let wanted = leaves::wanted(&leaves::tiers(engine), &closed);
+    Ok(leaves::summaries(engine, project, session, &wanted, STEP).await?.waiting)
+}
+
+/// Makes the memory that stands for a session which grew, or says when it is to be made anew; returns whether it was made.
+async fn stand_for(engine: &Engine, project: &OpenProject, grown: &GrownSession) -> Result<bool> {
+    let (store, scope) = (&project.store, &project.scope);
+    let known = store.conversation(scope, &grown.session).await?;
+    let rows = store.session_messages(scope, &grown.session, 0).await?;
+    let interval = Millis::try_from(engine.config().options.summary_update_interval_s.saturating_mul(1000));
+    let interval = interval.unwrap_or(Millis::MAX);
+    let now = engine.now();
+    let mut is_made = false;
+    match is_due(known.as_ref(), &rows, interval, now) {
+        Due::Now => is_made = make(engine, project, &grown.session, &rows).await?,
+        Due::At(time) => store.postpone_conversation(scope, &grown.session, time).await?,
+        Due::Never => {}
+    }
+    store.worked_off(scope, grown.clone()).await?;
+    Ok(is_made)
+}
+
+/// Makes the memory of a session anew that was put off.
+async fn renew(engine: &Engine, project: &OpenProject, session: &SessionId) -> Result<bool> {
+    let rows = project.store.session_messages(&project.scope, session, 0).await?;
+    make(engine, project, session, &rows).await
+}
+
+/// When the memory of a session is to be made.
+#[derive(Debug, PartialEq, Eq)]
+enum Due {
+    Now,
+    At(Millis),
+    Never,
+}
+
+/// Returns when the memory of the session with the messages `rows` is to be made, where it is `known` as far as it was.
+///
+/// A session that goes on is told anew when it has doubled, and else when `interval` has passed: what is made of its
+/// first two messages would stand for it for long otherwise.
+fn is_due(known: Option<&ConversationRow>, rows: &[MessageRow], interval: Millis, now: Millis) -> Due {
+    let Some(last) = rows.last().filter(|_| rows.len() > 1) else { return Due::Never };
+    let Some(known) = known else { return Due::Now };
+    if known.last >= last.ordinal {
+        return Due::Never;
+    }
+    let has_doubled = last.ordinal + 1 >= 2 * (known.last + 1);
+    let has_ended = now.saturating_sub(last.time) > ENDED;
+    let at = known.made_at.saturating_add(interval);
+    match has_doubled || has_ended || at <= now {
+        true => Due::Now,
+        false => Due::At(at),
+    }
+}
+
+/// Makes the memory that stands for the session of the messages `rows`; returns whether it was stored.
+async fn make(
+    engine: &Engine,
+    project: &OpenProject,
+    session: &SessionId,
+    rows: &[MessageRow],
+) -> Result<bool> {
+    let (store, scope) = (&project.store, &project.scope);
+    let Some(last) = rows.last() else { return Ok(false) };
+    let hash = source_hash(rows.iter().map(|row| &row.id));
+    let told: Vec<MessageRow> =
+        rows.iter().filter(|row| matches!(row.role, Some(Role::User | Role::Assistant))).cloned().collect();
+    let every = told.len().div_ceil(MOST_MESSAGES).max(1);
+    let told: Vec<MessageRow> = told.into_iter().step_by(every).collect();
+    let told = leaves::texts(project, &told).await?;
+    let text = tokio::task::spawn_blocking(move || told_of(&told))
+        .await
+        .map_err(|error| Error::new(Kind::Store, "summarising stopped").source(error))?;
+    if text.is_empty() {
+        return Ok(false);
+    }
+    let stands = store.session_stands(scope, session).await?;
+    let mut draft = Draft::new(MemoryKind::Conversation, Provenance::Derived, text, last.time);
+    draft.identity = Identity::Named(format!("session {}", blake3::Hash::from(hash).to_hex()));
+    draft.session = Some(session.clone());
+    (draft.branch, draft.head_sha) = stands;
+    let redactor = &engine.installation().await?.redactor;
+    let (memory, _) = remember::prepare(redactor, draft, &mut || engine.random());
+    let saved = store.save_conversation(scope, memory, last.ordinal, hash, engine.now()).await?;
+    Ok(matches!(saved, Saved::Made(_)))
+}
+
+/// Returns what the messages come down to.
+fn told_of(told: &[(MessageRow, String)]) -> String {
+    let texts: Vec<String> = told.iter().map(|(_, text)| without_pasted(text)).collect();
+    let sources = told.iter().zip(&texts).map(|((row, _), text)| Source {
+        ordinal: row.ordinal,
+        speaker: row.speaker.as_deref().unwrap_or_else(|| row.role.map_or("", Role::as_str)),
+        role: row.role.unwrap_or(Role::User),
+        time: row.time,
+        text,
+    });
+    let sources: Vec<Source<'_>> = sources.filter(|source| !source.text.is_empty()).collect();
+    let count = |text: &str| Tokenizer::O200k.count(text).high;
+    let tokens = told.iter().map(|(row, _)| usize::try_from(row.tokens).unwrap_or(0)).sum();
+    let most = summarize::length(Level::Standard, tokens);
+    summarize::extract(&sources, Level::Standard, most, "", &count).text
+}
+
+/// Returns the beginning of a message without blocks of code in it.
+fn without_pasted(text: &str) -> String {
+    let text = &text[..text.floor_char_boundary(MOST_READ)];
+    let mut is_inside = false;
+    let lines = text.lines().filter(|line| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_inside ^= is_fence;
+        !is_fence && !is_inside
+    });
+    lines.collect::<Vec<_>>().join("\n").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::memory::MemoryId;
+
+    const HOUR: Millis = 3_600_000;
+
+    fn rows(count: i64, last: Millis) -> Vec<MessageRow> {
+        let row = |ordinal| MessageRow {
+            seq: ordinal,
+            id: MemoryId::derive(MemoryKind::Message, None, &ordinal.to_string()),
+            ordinal,
+            role: Some(Role::User),
+            speaker: None,
+            time: last,
+            tokens: 1,
+            marked: false,
+            importance: None,
+            kind: MemoryKind::Message,
+        };
+        (0..count).map(row).collect()
+    }
+
+    #[test]
+    fn what_stands_for_a_session_is_made_when_it_doubled_ended_or_an_hour_passed() {
+        let known = |last| ConversationRow {
+            id: MemoryId::derive(MemoryKind::Conversation, None, ""),
+            last,
+            made_at: 10 * HOUR,
+        };
+        let now = 10 * HOUR + 1;
+        for (known, messages, said, now, due) in [
+            (None, 1, now, now, Due::Never),
+            (None, 2, now, now, Due::Now),
+            (Some(known(9)), 10, now, now, Due::Never),
+            (Some(known(9)), 11, now, now, Due::At(11 * HOUR)),
+            (Some(known(9)), 20, now, now, Due::Now),
+            (Some(known(9)), 11, now, 11 * HOUR, Due::Now),
+            (Some(known(9)), 11, 9 * HOUR, now, Due::Now),
+        ] {
+            assert_eq!(is_due(known.as_ref(), &rows(messages, said), HOUR, now), due, "{known:?} {messages}");
+        }
+    }
+
+    #[test]
+    fn pasted_code_is_left_out_of_what_stands_for_a_session() {
+        assert_eq!(without_pasted("Look:\n```rust\nfn f() {}\n```\nWhy?"), "Look:\nWhy?");
+        assert_eq!(without_pasted("Look:\n  ```\nnever closed"), "Look:");
+        assert_eq!(without_pasted(&"ä".repeat(MOST_READ)).len(), MOST_READ);
+    }
+}

@@ -1,0 +1,272 @@
+//! A context keeps its budget, begins with the same bytes whatever is asked, and is never older than what it is made of.
+
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+use serde_json::{Value, json};
+use tiro::tokens::Tokenizer;
+
+use crate::harness::{Home, Server};
+
+fn exact(text: &str) -> usize {
+    Tokenizer::O200k.count(text).count
+}
+
+/// Saves messages `from..to` of a conversation about many things; each tells its number.
+fn talk(server: &mut Server, session: &str, from: usize, to: usize) {
+    let things = ["quince jam", "tide tables", "parser errors", "train delays", "olive trees"];
+    let message = |n: usize| {
+        let thing = things[n / 7 % things.len()];
+        json!({"id": n.to_string(), "role": if n.is_multiple_of(2) { "user" } else { "assistant" },
+            "time": format!("2026-03-{:02}T09:{:02}:00Z", 1 + n / 60, n % 60),
+            "text": format!("Remark {n} about {thing}: it costs {} crowns, says number{n}.", n * 3)})
+    };
+    let messages: Vec<Value> = (from..to).map(message).collect();
+    server.data("save_messages", json!({"session_id": session, "messages": messages}));
+}
+
+/// Returns the text up to the end of its first envelope.
+fn first_envelope(text: &str) -> &str {
+    let end = text.find("\n[/data ").unwrap() + 1;
+    &text[..end + text[end..].find('\n').unwrap() + 1]
+}
+
+fn context(server: &mut Server, session: &str, query: &str) -> String {
+    server.text("retrieve_context", json!({"query": query, "session_id": session, "max_tokens": 2000}))
+}
+
+#[test]
+fn what_does_not_depend_on_the_question_is_the_same_bytes_until_a_segment_closes() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    talk(&mut server, "s", 0, 150);
+    let one = context(&mut server, "s", "what do olive trees cost?");
+    let two = context(&mut server, "s", "number3 quince");
+    assert_ne!(one, two);
+    assert!(first_envelope(&one).len() > 500, "{one}");
+    assert_eq!(first_envelope(&one), first_envelope(&two));
+    // What is said meanwhile is shown, and changes nothing of it.
+    talk(&mut server, "s", 150, 152);
+    let three = context(&mut server, "s", "what do olive trees cost?");
+    assert!(three.contains("Remark 151"), "{three}");
+    assert_eq!(first_envelope(&one), first_envelope(&three));
+    talk(&mut server, "s", 152, 190);
+    let four = context(&mut server, "s", "what do olive trees cost?");
+    assert_ne!(first_envelope(&one), first_envelope(&four));
+}
+
+#[test]
+fn an_answer_is_never_older_than_what_it_is_made_of() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut server = home.serve(&project);
+    talk(&mut server, "s", 0, 60);
+    let ask = |server: &mut Server| {
+        server.both(
+            "retrieve_context",
+            json!({"query": "number7 quince", "session_id": "s", "max_tokens": 1500}),
+        )
+    };
+    let (first, _) = ask(&mut server);
+    assert!(first.contains("says number7."), "{first}");
+    assert_eq!(ask(&mut server).0, first);
+    let hit = server.search("number7").remove(0);
+    let forgotten = server.data("forget_context", json!({"ids": [hit["id"]]}));
+    assert!(!ask(&mut server).0.contains("says number7."), "{forgotten}");
+    server.save("s", "new", "Remark about number7 quince anew");
+    assert!(ask(&mut server).0.contains("quince anew"));
+    // Another process answers the same, from what this one kept.
+    let before = ask(&mut server).0;
+    server.end();
+    let mut server = home.serve(&project);
+    assert_eq!(ask(&mut server).0, before);
+}
+
+#[test]
+fn what_was_marked_is_shown_whatever_its_age() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    let id = server.save("s", "vow", "The harbour gate stays open on Sundays");
+    talk(&mut server, "s", 0, 150);
+    let question = "what do parser errors cost?";
+    assert!(!context(&mut server, "s", question).contains("harbour gate"));
+    server.data("mark_important", json!({"ids": [id]}));
+    assert!(first_envelope(&context(&mut server, "s", question)).contains("harbour gate"));
+}
+
+#[test]
+fn what_was_decided_is_known_with_its_source() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    server.save("s", "vow", "Fine. We decided to keep the ledger in SQLite. What else is there?");
+    talk(&mut server, "s", 0, 120);
+    let text = context(&mut server, "s", "what do parser errors cost?");
+    let line = text.lines().find(|line| line.starts_with("- decision m")).expect(&text);
+    assert!(line.ends_with(": We decided to keep the ledger in SQLite."), "{line}");
+    let id = line.split([' ', ':']).nth(2).unwrap();
+    let opened = server.data("expand_detail", json!({"id": id}));
+    assert_eq!(opened["references"].as_array().map(Vec::len), Some(1), "{opened}");
+}
+
+#[test]
+fn across_conversations_those_that_answer_are_shown_with_their_names() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    talk(&mut server, "remarks", 0, 40);
+    server.save("garden", "1", "The quinces ripen behind the garden wall in October");
+    server.data("store_memory", json!({"text": "Quinces are picked by hand", "type": "decision"}));
+    let ask = json!({"query": "when do the quinces ripen?"});
+    let (text, data) = server.both("retrieve_context", ask);
+    assert!(text.contains("[garden "), "{text}");
+    assert!(text.contains("#0 ") && text.contains("behind the garden wall"), "{text}");
+    assert!(text.contains("Quinces are picked by hand"), "{text}");
+    assert!(data["parts"]["relevant"].as_u64().unwrap() > 0, "{data}");
+    let only = json!({"query": "when do the quinces ripen?", "conversation_ids": ["remarks"]});
+    assert!(!server.text("retrieve_context", only).contains("garden"));
+    let range = json!({"query": "quince", "time_range": {"start": "2026-03-01", "end": "2026-03-02"}});
+    let text = server.text("retrieve_context", range);
+    assert!(text.contains("Remark 1 ") && !text.contains("garden"), "{text}");
+}
+
+#[test]
+fn levels_show_summaries_or_messages_or_both() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    talk(&mut server, "s", 0, 150);
+    let mut parts = |session: Option<&str>, level: &str| {
+        let mut ask = json!({"query": "number7 quince jam", "include_level": level, "max_tokens": 4000});
+        if let Some(session) = session {
+            ask["session_id"] = session.into();
+        }
+        let data = server.data("retrieve_context", ask);
+        let parts = data["parts"].as_object().unwrap();
+        (parts.contains_key("summaries"), parts.contains_key("relevant"))
+    };
+    for session in [Some("s"), None] {
+        assert_eq!(parts(session, "summary"), (true, false), "{session:?}");
+        assert_eq!(parts(session, "mixed"), (true, true), "{session:?}");
+        assert_eq!(parts(session, "full"), (false, true), "{session:?}");
+    }
+}
+
+#[test]
+fn snippets_come_by_relevance_or_by_time_with_what_was_said_around_them() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    talk(&mut server, "s", 0, 60);
+    let mut ask = |strategy: &str, expand: bool, tokens: usize| {
+        let ask =
+            json!({"query": "number7", "strategy": strategy, "expand_context": expand, "max_tokens": tokens});
+        server.text("get_relevant_snippets", ask)
+    };
+    let alone = ask("relevance", false, 300);
+    assert!(alone.contains("says number7.") && !alone.contains("says number6."), "{alone}");
+    let around = ask("relevance", true, 400);
+    assert!(around.contains("says number6.") && around.contains("says number8."), "{around}");
+    let mut ask = |strategy: &str| {
+        let ask =
+            json!({"query": "quince jam", "strategy": strategy, "expand_context": false, "max_tokens": 300});
+        let text = server.text("get_relevant_snippets", ask);
+        let places =
+            text.lines().filter_map(|line| line.strip_prefix('#')?.split(' ').next()?.parse::<usize>().ok());
+        places.max().unwrap()
+    };
+    assert!(ask("recency") >= 40, "{}", ask("recency"));
+    ask("mixed");
+}
+
+#[test]
+fn what_can_not_be_answered_says_why_and_what_to_do() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    server.save("s", "1", "The only message there is");
+    let mut error = |arguments: Value| server.error("retrieve_context", arguments);
+    for tokens in [0, 1, 299] {
+        let said = error(json!({"query": "only", "session_id": "s", "max_tokens": tokens}));
+        assert!(said.contains("less than 300"), "{said}");
+    }
+    assert!(error(json!({"query": " "})).contains("`query` is empty"));
+    assert!(error(json!({"query": "x", "session_id": "t"})).contains("list_sessions"));
+    let both = json!({"query": "x", "session_id": "s", "conversation_ids": ["s"]});
+    assert!(error(both).contains("conversation_ids"));
+    let range = json!({"query": "x", "time_range": {"start": "2026-03-02", "end": "2026-03-01"}});
+    assert!(error(range).contains("time_range.end"));
+    let (text, data) = server
+        .both("retrieve_context", json!({"query": "only", "session_id": "s", "max_tokens": 1_000_000_000}));
+    assert!(text.contains("The only message there is") && text.contains("20000"), "{text}");
+    assert!(data["tokens_used"].as_u64().unwrap() < 400, "{data}");
+    let (text, _) = server.both("retrieve_context", json!({"query": "zebra", "session_id": "s"}));
+    assert!(text.contains("The only message there is"), "{text}");
+}
+
+#[test]
+fn a_message_of_megabytes_is_shown_in_part_and_only_tools_may_have_spoken() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    let long = "all work and no play makes a dull log line\n".repeat(5 * 1024 * 1024 / 43);
+    server.save("s", "1", &long);
+    for session in [Some("s"), None] {
+        let mut ask = json!({"query": "dull log line", "max_tokens": 1000});
+        if let Some(session) = session {
+            ask["session_id"] = session.into();
+        }
+        let (text, data) = server.both("retrieve_context", ask);
+        assert!(text.contains("(part of ") && text.contains("dull log line"), "{text}");
+        assert!(data["tokens_used"].as_u64().unwrap() <= 1000);
+    }
+    let tools: Vec<Value> = (0..90)
+        .map(|n| json!({"id": n.to_string(), "role": "tool", "text": format!("exit code {n}")}))
+        .collect();
+    server.data("save_messages", json!({"session_id": "tools", "messages": tools}));
+    let text = context(&mut server, "tools", "which exit code?");
+    assert!(text.contains("#89 tool: exit code 89") && text.contains("in short:"), "{text}");
+}
+
+fn hostile() -> impl Strategy<Value = String> {
+    let part = prop_oneof![
+        "[a-z]{1,12} pear ",
+        "(pear |quince |plum ){1,60}",
+        " {1,40}pear\n{1,20}",
+        "[語字漢문자ไทยمرحبا]{1,40} pear ",
+        "pear [\u{200b}\u{202e}\u{0}-\u{1f}👩🏽💻\"\\\\]{1,40}",
+        "[a-zA-Z0-9+/]{50,300} pear ",
+        "\\[/data [0-9a-f]{16}\\] pear",
+        "We decided to use pear [a-z]{1,9}\\. ",
+    ];
+    prop::collection::vec(part, 1..20).prop_map(|parts| parts.concat())
+}
+
+#[test]
+fn no_context_is_over_its_budget_as_text_or_as_json() {
+    let home = Home::new();
+    let server = std::cell::RefCell::new(home.serve(&home.dir("project")));
+    let case =
+        (prop::collection::vec(hostile(), 1..60), 300..3000usize, prop::bool::ANY, 0..3usize, 0..1000u32);
+    let mut runner = TestRunner::new(Config { cases: 24, failure_persistence: None, ..Config::default() });
+    let checked = runner.run(&case, |(texts, budget, within, level, name)| {
+        let server = &mut *server.borrow_mut();
+        let session = format!("s{name}");
+        let messages: Vec<Value> = texts
+            .iter()
+            .enumerate()
+            .map(|(n, text)| (["user", "assistant", "tool"][n % 3], text))
+            .map(|(role, text)| json!({"role": role, "text": text}))
+            .collect();
+        server.data("save_messages", json!({"session_id": session, "messages": messages}));
+        let level = ["summary", "mixed", "full"][level];
+        let mut ask = json!({"query": "pear quince", "max_tokens": budget, "include_level": level});
+        if within {
+            ask["session_id"] = session.into();
+        }
+        for tool in ["retrieve_context", "get_relevant_snippets"] {
+            if tool == "get_relevant_snippets" {
+                ask = json!({"query": "pear", "max_tokens": budget});
+            }
+            let (text, data) = server.both(tool, ask.clone());
+            let told = data["tokens_used"].as_u64().unwrap() as usize;
+            prop_assert!(told <= budget && exact(&text) <= told, "{} {told} {budget} {text}", exact(&text));
+            prop_assert!(exact(&data.to_string()) <= told, "{}", exact(&data.to_string()));
+        }
+        Ok(())
+    });
+    checked.unwrap();
+}
