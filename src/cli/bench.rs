@@ -11,8 +11,10 @@ use super::Out;
 use crate::embed::{Embedder, MiniLm, install};
 use crate::engine::Engine;
 use crate::error::{Context, Error, Kind, Result};
+use crate::memory::Role;
 use crate::remember::embed_whole;
 use crate::store::vectors::{Entry, Filter, VectorIndex, encode_f16, rescore};
+use crate::summarize::{self, Source};
 use crate::tokens::Tokenizer;
 
 /// Dimensions of the vectors that `vectors` reads.
@@ -37,6 +39,11 @@ enum Part {
         rounds: usize,
         #[arg(long, default_value_t = 1)]
         threads: usize,
+    },
+    /// Scores summaries: a file of `{"sources": [{"speaker", "role", "text"}], "summary", "max_tokens"}`, one a line.
+    Quality {
+        #[arg(long)]
+        summaries: PathBuf,
     },
     /// Counts the tokens of files, named one a line.
     Tokens {
@@ -64,6 +71,7 @@ enum Part {
 pub fn run(engine: &Engine, args: Args) -> Result<ExitCode> {
     let answer = match args.part {
         Part::Embed { texts, rounds, threads } => embed(engine, &texts, rounds, threads)?,
+        Part::Quality { summaries } => quality(&summaries)?,
         Part::Tokens { files, rounds } => tokens(&files, rounds)?,
         Part::Vectors { data, queries, k, rounds, threads } => vectors(&data, &queries, k, rounds, threads)?,
     };
@@ -100,6 +108,26 @@ fn embed(engine: &Engine, path: &Path, rounds: usize, threads: usize) -> Result<
     let bytes: Vec<u8> = vectors.iter().flatten().flat_map(|value| value.to_le_bytes()).collect();
     std::fs::write(&file, bytes).context(Kind::Io, || format!("cannot write `{}`", file.display()))?;
     Ok(json!({"rounds": seconds, "tokens": tokens, "query_ms": query_ms, "vectors_file": file}))
+}
+
+fn quality(path: &Path) -> Result<Value> {
+    let mut scores = Vec::new();
+    for line in read(path)?.lines().filter(|line| !line.trim().is_empty()) {
+        let value: Value = serde_json::from_str(line)
+            .context(Kind::BadInput, || format!("a line of `{}` is no JSON", path.display()))?;
+        let sources =
+            value["sources"].as_array().into_iter().flatten().zip(0..).map(|(each, ordinal)| Source {
+                ordinal,
+                speaker: each["speaker"].as_str().unwrap_or_default(),
+                role: each["role"].as_str().and_then(Role::parse).unwrap_or(Role::User),
+                time: 0,
+                text: each["text"].as_str().unwrap_or_default(),
+            });
+        let sources: Vec<Source<'_>> = sources.collect();
+        let most = value["max_tokens"].as_u64().and_then(|most| usize::try_from(most).ok()).unwrap_or(0);
+        scores.push(summarize::quality(value["summary"].as_str().unwrap_or_default(), &sources, most));
+    }
+    Ok(json!({ "quality": scores }))
 }
 
 fn tokens(list: &Path, rounds: usize) -> Result<Value> {

@@ -26,6 +26,7 @@ mod search;
 mod serve;
 mod sessions;
 mod stats;
+mod summarize;
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -83,6 +84,8 @@ enum Command {
     Search(search::Args),
     /// Assemble what an agent needs to answer a question.
     Context(context::Args),
+    /// Summarise a conversation.
+    Summarize(summarize::Args),
     /// List the project's conversations.
     Sessions(sessions::Args),
     /// List the projects, say where one moved, or join two.
@@ -202,6 +205,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
             Command::Import(args) => import::run(&engine, args, out).await,
             Command::Search(args) => search::run(&engine, args, out).await,
             Command::Context(args) => context::run(&engine, args, out).await,
+            Command::Summarize(args) => summarize::run(&engine, args, out).await,
             Command::Sessions(args) => sessions::run(&engine, args, out).await,
             Command::Projects(args) => projects::run(&engine, args, out).await,
             Command::Stats => stats::run(&engine, out).await,

@@ -34,3 +34,10 @@ pub fn installation(bar: &ProgressBar) -> impl Fn(Progress<'_>) + Send + 'static
         }
     }
 }
+
+/// Returns what shows that `what` goes on, where nobody knows how long.
+pub fn waiting(what: &'static str) -> ProgressBar {
+    let spinner = ProgressBar::new_spinner().with_message(what);
+    spinner.enable_steady_tick(std::time::Duration::from_millis(200));
+    spinner
+}

@@ -221,7 +221,7 @@ mod tests {
             message.contains("`context.max_tokens`") && message.contains("config.toml`, line 3"),
             "{message}"
         );
-        assert!(message.contains("`many`") && hint.contains("200 to 20000"), "{message}; {hint}");
+        assert!(message.contains("`many`") && hint.contains("300 to 20000"), "{message}; {hint}");
         let (message, hint) = error("max_tokens = 5\n");
         assert!(
             message.contains("`max_tokens`") && hint.contains("`context.max_tokens`"),

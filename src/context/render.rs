@@ -65,7 +65,7 @@ mod tests {
         assert_eq!(message(12, "Ada", " Why?\n\nSo. ", None), "#12 Ada: Why?\n\nSo.\n");
         assert_eq!(message(12, "Ada", "Wh", Some(9000)), "#12 Ada (part of 9000 tokens): Wh\n");
         assert_eq!(fact("decision", "#7", "Keep it."), "- decision #7: Keep it.\n");
-        assert_eq!(cost(&message(12, "Ada", "Why is it so?", None), Tokenizer::O200k), 12);
+        assert_eq!(cost(&message(12, "Ada", "Why is it so?", None), Tokenizer::O200k), 10);
     }
 
     fn text() -> impl Strategy<Value = String> {

@@ -139,7 +139,7 @@ impl Store {
                 let stays = connection
                     .prepare_cached(
                         "UPDATE memories SET tombstoned_at = ?2 WHERE seq = ?1 AND provenance = 'derived' AND EXISTS (
-                             SELECT 1 FROM memory_references r JOIN memories s ON s.id = r.target AND s.owner = memories.owner
+                             SELECT 1 FROM memory_references r CROSS JOIN memories s ON s.id = r.target AND s.owner = memories.owner
                              WHERE r.memory = memories.seq AND s.tombstoned_at IS NOT NULL)",
                     )?
                     .execute((row.seq, now))?;
@@ -317,8 +317,10 @@ fn with_derived(
     mut rows: Vec<SelectedRow>,
 ) -> Result<Vec<SelectedRow>> {
     let mut known: HashSet<i64> = rows.iter().map(|row| row.seq).collect();
+    // By the reference first: by the owner it would be every memory, for every row.
     let mut statement = connection.prepare_cached(
-        "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal FROM memory_references r JOIN memories m ON m.seq = r.memory
+        "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal
+         FROM memory_references r CROSS JOIN memories m ON m.seq = r.memory
          WHERE r.target = ?1 AND m.owner = ?2 AND m.provenance = 'derived' AND m.tombstoned_at IS NULL",
     )?;
     let mut next = 0;

@@ -68,7 +68,7 @@ const SHARE: f64 = 0.22;
 pub fn length(level: Level, tokens: usize) -> usize {
     let share = (tokens as f64 * SHARE) as usize;
     match level {
-        Level::Brief => 80,
+        Level::Brief => 50,
         Level::Standard => share.clamp(80, 300),
         Level::Detailed => share.clamp(160, 1500),
     }

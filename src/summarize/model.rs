@@ -101,7 +101,8 @@ where
     }
     let mut last = asks.pop().expect("there is a request for each part");
     // What was known before is a source too.
-    let known = wish.previous.map(|text| Source { ordinal: -1, speaker: "", role: Role::Assistant, time: 0, text });
+    let known =
+        wish.previous.map(|text| Source { ordinal: -1, speaker: "", role: Role::Assistant, time: 0, text });
     let all: Vec<Source<'_>> = known.into_iter().chain(sources.iter().copied()).collect();
     let mut fault = String::new();
     for _ in 0..2 {
@@ -196,8 +197,10 @@ mod tests {
     use super::*;
     use crate::tokens::Tokenizer;
 
-    const SOURCE: &str = "We decided on SQLite 3.50 because Postgres needs a server. Mira tests Windows by Friday.";
-    const GOOD: &str = "They decided on SQLite 3.50, since Postgres needs a server; Mira tests Windows by Friday.";
+    const SOURCE: &str =
+        "We decided on SQLite 3.50 because Postgres needs a server. Mira tests Windows by Friday.";
+    const GOOD: &str =
+        "They decided on SQLite 3.50, since Postgres needs a server; Mira tests Windows by Friday.";
 
     fn count(text: &str) -> usize {
         Tokenizer::O200k.count(text).high

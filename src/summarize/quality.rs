@@ -60,8 +60,10 @@ pub fn quality(summary: &str, sources: &[Source<'_>], max_tokens: usize) -> f64 
 pub(super) fn missing(summary: &str, sources: &[Source<'_>], max_tokens: usize) -> Vec<String> {
     let reading = Reading::of(sources, "");
     let weights = weights(&reading);
-    let said: BTreeSet<u32> =
-        words(summary).iter().filter_map(|word| reading.numbers.get(&words::key(word.text)).copied()).collect();
+    let said: BTreeSet<u32> = words(summary)
+        .iter()
+        .filter_map(|word| reading.numbers.get(&words::key(word.text)).copied())
+        .collect();
     let lacks = |number: &u32| weights[*number as usize] > 0.0 && !said.contains(number);
     let mut lacking: Vec<u32> = (0..weights.len() as u32).filter(lacks).collect();
     lacking.sort_by(|a, b| weights[*b as usize].total_cmp(&weights[*a as usize]).then(a.cmp(b)));
@@ -89,7 +91,12 @@ pub fn cite(text: &str, sources: &[Source<'_>]) -> Vec<i64> {
         }
         let most = shared.values().copied().fold(0.0, f64::max);
         // A sentence may have two sources that say as much; a word in common is no source.
-        cited.extend(shared.iter().filter(|(_, weight)| **weight > 0.7 * most).map(|(place, _)| sources[*place].ordinal));
+        cited.extend(
+            shared
+                .iter()
+                .filter(|(_, weight)| **weight > 0.7 * most)
+                .map(|(place, _)| sources[*place].ordinal),
+        );
     }
     cited.into_iter().collect()
 }

@@ -1,6 +1,6 @@
 //! Sources as choosing sees them: sentences, the words in each, and what each word is worth.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::sentences::{Form, sentences};
 use super::words::{self, words};
@@ -9,7 +9,7 @@ use crate::memory::Role;
 
 /// Bytes of all sources together that are read; beyond, each gives a part. 200 messages are far below, and ten times as
 /// much still takes about a second.
-const MOST_BYTES: usize = 8 << 20;
+const MOST_BYTES: usize = 4 << 20;
 
 /// Bytes of one source that are read at most: its beginning, and a quarter from its end. Arbitrary.
 const MOST_OF_ONE: usize = 32 << 10;
@@ -130,7 +130,7 @@ impl<'a> Reading<'a> {
         };
         let step = (sources.len() * share.min(bytes / sources.len().max(1))).div_ceil(MOST_BYTES).max(1);
         let openings: Vec<&str> = OPENINGS.split_whitespace().collect();
-        let decisions: Vec<String> = DECISIONS.split_whitespace().map(words::key).collect();
+        let decisions: HashSet<String> = DECISIONS.split_whitespace().map(words::key).collect();
         let last = sources.len().saturating_sub(1);
         for (place, source) in sources.iter().enumerate() {
             if place % step != 0 && place != last {
@@ -159,7 +159,7 @@ impl<'a> Reading<'a> {
         source: usize,
         text: &'a str,
         keep_common: bool,
-        decisions: &[String],
+        decisions: &HashSet<String>,
     ) -> Sentence<'a> {
         let mut numbers = Vec::new();
         let mut decides = false;

@@ -42,10 +42,24 @@ fn shown(level: Level, max_tokens: usize, focus: &str) -> String {
 
 #[test]
 fn a_talk_at_every_level() {
-    insta::assert_snapshot!(shown(Level::Brief, 80, ""), @"");
-    insta::assert_snapshot!(shown(Level::Standard, 60, ""), @"");
-    insta::assert_snapshot!(shown(Level::Detailed, 110, ""), @"");
-    insta::assert_snapshot!(shown(Level::Standard, 30, "testing on Windows"), @"");
+    insta::assert_snapshot!(shown(Level::Brief, 80, ""), @"
+    Ana: We decided in March to use URIs everywhere because the S3 backend needs them. Ben: One thing is open: who tests it on Windows ARM?
+    [4, 5]
+    ");
+    insta::assert_snapshot!(shown(Level::Standard, 60, ""), @"
+    Ana: I saw it in CI on Monday. We decided in March to use URIs everywhere because the S3 backend needs them. So let's convert in open_sink(). Ben: I will do it by Friday. One thing is open: who tests it on Windows ARM?
+    [2, 4, 5]
+    ");
+    insta::assert_snapshot!(shown(Level::Detailed, 110, ""), @r"
+    Ben: The export to Parquet fails on Windows since release 0.9.2, is that known?
+    Ana: It is the path separator: pyarrow gets `C:\data` with a colon. I saw it in CI on Monday. We decided in March to use URIs everywhere because the S3 backend needs them. So let's convert in open_sink().
+    Ben: I will do it by Friday. One thing is open: who tests it on Windows ARM?
+    [1, 2, 4, 5]
+    ");
+    insta::assert_snapshot!(shown(Level::Standard, 30, "testing on Windows"), @"
+    Ben: I will do it by Friday. One thing is open: who tests it on Windows ARM?
+    [5]
+    ");
 }
 
 #[test]
@@ -121,7 +135,11 @@ fn topics_are_named_with_where_they_are() {
         .into_iter()
         .map(|topic| format!("{} {:?}", topic.name, topic.ordinals))
         .collect();
-    insta::assert_snapshot!(names.join("\n"), @"");
+    insta::assert_snapshot!(names.join("\n"), @"
+    Windows [1, 5]
+    URIs [3, 4]
+    open [4, 5]
+    ");
 }
 
 /// Returns `text` with a space for each run of white space.

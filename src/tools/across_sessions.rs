@@ -159,7 +159,7 @@ pub(super) async fn read(places: &[(&Store, &Scope)], ranked: Vec<Ranked>) -> Re
 #[derive(Debug)]
 pub(super) struct Weighed {
     /// How much, from 0 to 1.
-    weight: f64,
+    pub weight: f64,
     /// How recent it is, from 0 to 1.
     recency: f64,
     /// When the earliest of what was found was said.

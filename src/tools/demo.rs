@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::common::counted;
+use super::long_conversation::{self, Assembled};
 use super::search_project_memory::{self as search, Hit};
 use super::{import_git, index, model, save_messages};
 use crate::config::Config;
@@ -27,6 +28,9 @@ const COMMITS: &str = include_str!("../../assets/demo/commits.jsonl");
 
 /// Tokens an answer of the demonstration may take.
 const MAX_TOKENS: usize = 600;
+
+/// The bundled question that a whole context is assembled for. Arbitrary: its answer lies far back.
+const ASSEMBLED: usize = 8;
 
 /// How long embedding may take; what is left is found by words, and embedded by the next server or `tiro index`.
 const PATIENCE: Duration = Duration::from_secs(25);
@@ -48,6 +52,8 @@ pub struct Output {
     pub steps: Vec<Step>,
     /// What was asked, and what was answered.
     pub answers: Vec<Answer>,
+    /// What an agent would be given of the conversation; absent where the question was the user's.
+    pub assembled: Option<Assembled>,
     /// Where the memories are kept.
     pub data_directory: String,
     /// Milliseconds of everything.
@@ -103,7 +109,7 @@ pub async fn run(
     steps.timed("conversation", save_conversation(&sample)).await?;
     steps.timed("embedding", embed(engine, &sample, history.is_sample)).await?;
 
-    let mut answers = Vec::new();
+    let (mut answers, mut assembled) = (Vec::new(), None);
     match args.ask {
         Some(question) => answers.push(ask(commits, &history.name, question, None).await?),
         None => {
@@ -112,17 +118,26 @@ pub async fn run(
             }
             let bundled: Vec<BundledQuestion> =
                 serde_json::from_str(QUESTIONS).expect("the bundled questions are JSON");
-            for question in bundled.into_iter().take(3) {
-                let source = question.evidence.first().cloned();
-                answers.push(
-                    ask(&sample, "the bundled conversation", question.question, source.as_deref()).await?,
-                );
+            for (number, question) in bundled.into_iter().enumerate() {
+                let source = question.evidence.first().map_or("", String::as_str);
+                match number {
+                    0..3 => {
+                        let of = "the bundled conversation";
+                        answers.push(ask(&sample, of, question.question, Some(source)).await?);
+                    }
+                    ASSEMBLED => {
+                        assembled =
+                            Some(long_conversation::assemble(&sample, question.question, source).await?);
+                    }
+                    _ => {}
+                }
             }
         }
     }
     Ok(Output {
         steps: steps.steps,
         answers,
+        assembled,
         data_directory: engine.config().data_dir.display().to_string(),
         milliseconds: millis(began),
     })
@@ -416,6 +431,9 @@ impl Output {
             let Answer { tokens_used, max_tokens, milliseconds, .. } = answer;
             let hits = counted(answer.hits.len(), "hit", "hits");
             text += &format!("  {place}{hits}, {tokens_used} of {max_tokens} tokens, {milliseconds} ms\n");
+        }
+        if let Some(assembled) = &self.assembled {
+            text += &assembled.text(first_words);
         }
         text += &format!("\nMemories are kept in {}. Next:\n", self.data_directory);
         text += "  tiro search \"your question\"        asks this project's memory\n";

@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::levels::{self, Depth, Walk};
 use super::{common, times};
 use crate::engine::Engine;
 use crate::envelope;
@@ -19,7 +20,7 @@ pub const NAME: &str = "expand_detail";
 pub const TITLE: &str = "Open a memory";
 /// What agents are told of it.
 pub const DESCRIPTION: &str = "To find memories use search_project_memory. Opens one by its id: the full text, the \
-    messages around it and what it refers to. A long text comes in pages.";
+    messages around it and what it refers to; a summary down to its messages. A long text comes in pages.";
 
 /// Tokens of an answer unless the caller says otherwise.
 const MAX_TOKENS: usize = 4000;
@@ -39,8 +40,15 @@ const MAX_HOPS: usize = 2;
 /// What the call takes.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
-    /// Id from a search result, or of a commit.
+    /// Id from an answer, of a commit, or SESSION#NUMBER.
     pub id: String,
+    /// How much of a summary's range; one level deeper if left out.
+    pub level: Option<Depth>,
+    /// One level up.
+    #[serde(default)]
+    pub collapse: bool,
+    /// Topic.
+    pub focus: Option<String>,
     /// Messages before it, 0 to 20; 2 if left out.
     pub before: Option<usize>,
     /// Messages after it, 0 to 20; 2 if left out.
@@ -111,11 +119,16 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     if before > MOST_NEIGHBOURS || after > MOST_NEIGHBOURS {
         return Err(Error::bad_input(format!("`before` and `after` are at most {MOST_NEIGHBOURS}")));
     }
-    let id = match commit_named(engine, &args.id).await? {
-        Some(id) => id,
-        None => common::memory_id("id", &args.id)?,
+    let walk = Walk {
+        level: args.level,
+        collapse: args.collapse,
+        focus: args.focus.as_deref().unwrap_or_default().trim().to_owned(),
     };
-    let (store, scope, memory) = find(engine, &id).await?;
+    let (store, scope, memory) = named(engine, &args.id, &walk).await?;
+    let memory = match walk.leads_away() && memory.seq >= 0 {
+        true => levels::around(engine, memory, &walk).await?,
+        false => memory,
+    };
     let start = match args.cursor.as_deref() {
         None => 0,
         Some(cursor) => offset(cursor, &memory.text)?,
@@ -126,13 +139,35 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         }
         _ => Vec::new(),
     };
-    let linked = follow(store, scope, memory.seq).await?;
+    let linked = if memory.seq < 0 { Vec::new() } else { follow(store, scope, memory.seq).await? };
     let linked = store.memories(scope, linked.into_iter().take(MOST_NEIGHBOURS).collect()).await?;
     let references = linked.iter().map(|memory| memory.id.to_string()).collect();
     let secret = engine.installation().await?.secret;
     let page = Page { secret, memory, start, around, references, budget };
     // Counting loads the tokenizer's dictionary the first time, which blocks.
     Ok(tokio::task::spawn_blocking(move || fit(page)).await.expect("fitting does not panic"))
+}
+
+/// Returns what `text` names: a commit, a message by its session and place, a summary, or any other memory.
+async fn named<'e>(engine: &'e Engine, text: &str, walk: &Walk) -> Result<(&'e Store, &'e Scope, Memory)> {
+    if let Some(id) = commit_named(engine, text).await? {
+        return find(engine, &id).await;
+    }
+    let redactor = &engine.installation().await?.redactor;
+    let project = engine.project().await?;
+    if let Some((session, ordinal)) = levels::place(redactor, text)? {
+        let found = project.store.surroundings(&project.scope, &session, ordinal, 0, 0).await?;
+        return match found.into_iter().find(|memory| memory.ordinal == Some(ordinal)) {
+            Some(memory) => Ok((&project.store, &project.scope, memory)),
+            None => Err(Error::not_found(format!("no message {ordinal} in session `{session}`"))
+                .hint("list_sessions names the sessions; what was forgotten can't be opened")),
+        };
+    }
+    let id = common::memory_id("id", text)?;
+    match levels::summary(engine, &id, walk).await? {
+        Some(memory) => Ok((&project.store, &project.scope, memory)),
+        None => find(engine, &id).await,
+    }
 }
 
 /// Returns the rows of the memories that are reached over at most [`MAX_HOPS`] references, in either direction, the

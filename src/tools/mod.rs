@@ -22,6 +22,7 @@ pub mod expand_detail;
 pub mod export;
 pub mod forget_context;
 pub mod gc;
+pub mod get_context_summary;
 pub mod get_relevant_snippets;
 pub mod import_git;
 pub mod import_sessions;
@@ -29,8 +30,10 @@ pub mod index;
 pub mod init;
 mod kept_out;
 mod leaves;
+mod levels;
 mod link;
 pub mod list_sessions;
+mod long_conversation;
 pub mod mark_important;
 pub mod model;
 mod passages;
@@ -44,6 +47,8 @@ pub mod search_project_memory;
 pub mod stats;
 pub mod store_memory;
 pub(crate) mod summaries;
+pub mod summarize_conversation;
+mod summary;
 mod surroundings;
 #[cfg(test)]
 mod tests;
@@ -78,9 +83,11 @@ pub fn all(engine: &Arc<Engine>) -> Vec<Tool> {
         tool!(engine, mark_important, Memory, SETS),
         tool!(engine, forget_context, Memory, REMOVES),
         tool!(engine, list_sessions, Memory, READS),
-        tool!(engine, configure_llm_provider, Context, SETS),
         tool!(engine, retrieve_context, Context, READS),
         tool!(engine, get_relevant_snippets, Context, READS),
+        tool!(engine, get_context_summary, Context, READS),
+        tool!(engine, summarize_conversation, Context, ASKS),
+        tool!(engine, configure_llm_provider, Context, SETS),
     ]
 }
 
@@ -226,6 +233,9 @@ impl Hints {
     /// Brings something into a state, or adds it once however often it is called.
     pub const SETS: Hints =
         Hints { read_only: false, destructive: false, idempotent: true, open_world: false };
+    /// Makes something, once however often it is called, and may ask a model elsewhere for it.
+    pub const ASKS: Hints =
+        Hints { read_only: false, destructive: false, idempotent: true, open_world: true };
     /// Takes something away.
     pub const REMOVES: Hints =
         Hints { read_only: false, destructive: true, idempotent: true, open_world: false };

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::passages::{self, Context, LEAST, MOST};
 use super::{across_sessions, catch_up, common, times, within_session};
 use crate::engine::{Embedding, Engine, OpenProject};
+use crate::envelope;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::scope::{Scope, SessionId, Sessions};
@@ -82,8 +83,19 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let project = engine.project().await?;
     let (asked, notice) = read(engine, project, &args).await?;
     let mut notices = catch_up::before_a_call(engine).await;
-    if let Some(session) = &asked.session {
-        known(project, session).await?;
+    // What an answer says of catching up is true once.
+    let caught_up = notices.is_empty();
+    match (&asked.session, &asked.scope.sessions) {
+        (Some(session), _) => known(project, session).await?,
+        (None, Sessions::Only(named)) => {
+            let rows = project.store.sessions(&asked.scope, 0, named.len()).await?;
+            let missing = named.iter().filter(|id| !rows.iter().any(|row| row.id == **id));
+            notices.extend(missing.map(|id| {
+                let id = envelope::escape(id.as_str());
+                format!("no session is called `{id}`; list_sessions shows them")
+            }));
+        }
+        (None, Sessions::All) => {}
     }
     let embedder = match engine.embedding().await {
         Embedding::Ready(embedder) => Some(embedder),
@@ -93,7 +105,6 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         }
     };
     let space = embedder.as_ref().map(|embedder| embedder.space().to_string());
-    let caught_up = notices.is_empty();
     notices.extend(notice);
     let options = &engine.config().options;
     let ttl = i64::try_from(options.cache_ttl_s).unwrap_or(i64::MAX).saturating_mul(1000);
@@ -119,6 +130,9 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         }
         None => across_sessions::choose(engine, project, &asked, embedder).await?,
     };
+    if chosen.stable.is_empty() && chosen.live.is_empty() && project.store.is_empty(&project.scope).await? {
+        chosen.notices.insert(0, common::nothing_yet(engine, project).await?);
+    }
     chosen.notices.splice(0..0, notices);
     let secret = engine.installation().await?.secret;
     let budget = asked.budget;

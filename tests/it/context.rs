@@ -158,10 +158,11 @@ fn snippets_come_by_relevance_or_by_time_with_what_was_said_around_them() {
             json!({"query": "number7", "strategy": strategy, "expand_context": expand, "max_tokens": tokens});
         server.text("get_relevant_snippets", ask)
     };
-    let alone = ask("relevance", false, 300);
-    assert!(alone.contains("says number7.") && !alone.contains("says number6."), "{alone}");
-    let around = ask("relevance", true, 400);
-    assert!(around.contains("says number6.") && around.contains("says number8."), "{around}");
+    // A search knows what was said two messages before and after.
+    let alone = ask("relevance", false, 700);
+    assert!(alone.contains("says number9.") && !alone.contains("says number10."), "{alone}");
+    let around = ask("relevance", true, 700);
+    assert!(around.contains("says number4.") && around.contains("says number10."), "{around}");
     let mut ask = |strategy: &str| {
         let ask =
             json!({"query": "quince jam", "strategy": strategy, "expand_context": false, "max_tokens": 300});

@@ -18,6 +18,7 @@ mod redaction;
 mod remembers;
 mod scopes;
 mod spends;
+mod summaries;
 #[cfg(unix)]
 mod survives;
 mod talk;

@@ -321,9 +321,8 @@ fn references_are_followed_over_two_hops_in_both_directions() {
         let stored = server.data("store_memory", json!({"text": format!("link {n}"), "references": before}));
         ids.push(stored["id"].as_str().unwrap().to_owned());
     }
-    let from = |server: &mut Server, id: &str| {
-        server.data("expand_detail", json!({"id": id}))["references"].clone()
-    };
+    let from =
+        |server: &mut Server, id: &str| server.data("expand_detail", json!({"id": id}))["references"].clone();
     assert_eq!(from(&mut server, &ids[0]), json!([ids[1], ids[2]]));
     assert_eq!(from(&mut server, &ids[3]), json!([ids[2], ids[1]]));
 }

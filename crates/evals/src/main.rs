@@ -29,6 +29,7 @@ mod sessions;
 mod spend;
 mod stats;
 mod suite;
+mod summaries;
 mod talk;
 mod tiers;
 mod tokens;
@@ -73,6 +74,8 @@ enum Eval {
     Budget(budget::Args),
     /// What the context of a long conversation saves, and what it keeps
     Tiers(tiers::Args),
+    /// How many words of answers are left in summaries of sessions
+    Summaries(summaries::Args),
     /// Whether sentences of a changelog find their commits
     Commits(commits::Args),
     /// How long it takes until a history can be searched
@@ -112,6 +115,7 @@ fn main() -> Result<ExitCode> {
         Eval::Retrieval(args) => ("retrieval", retrieval::run(args, &tiro)?),
         Eval::Budget(args) => ("budget", budget::run(args, &tiro)?),
         Eval::Tiers(args) => ("tiers", tiers::run(args, &tiro)?),
+        Eval::Summaries(args) => ("summaries", summaries::run(args, &tiro)?),
         Eval::Commits(args) => ("commits", commits::run(args, &tiro)?),
         Eval::Import(args) => ("import", commits::run_import(args, &tiro)?),
         Eval::Latency(args) => ("latency", latency::run(args, &tiro)?),

@@ -1,0 +1,216 @@
+//! From a summary down to its messages, and back: what `expand_detail` opens beside memories.
+//!
+//! A range of messages has four levels: brief, standard, detailed, and the messages themselves. Opening a summary goes
+//! one level down, collapsing one up; both make the summary that is wanted where there is none yet. A message collapses
+//! into its segment.
+
+use super::summary::{self, Wanted};
+use super::{common, leaves};
+use crate::engine::{Engine, OpenProject};
+use crate::error::{Error, Result};
+use crate::memory::{Kind, Level, Memory, MemoryId, Provenance};
+use crate::scope::SessionId;
+use crate::store::MessageRow;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+/// Messages of a range that are shown at most; further ones by a shorter range. Arbitrary: far beyond what is read.
+const MOST_MESSAGES: usize = 3000;
+
+/// How much of a range is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Depth {
+    Brief,
+    Standard,
+    Detailed,
+    Messages,
+}
+
+impl Depth {
+    fn level(self) -> Option<Level> {
+        match self {
+            Depth::Brief => Some(Level::Brief),
+            Depth::Standard => Some(Level::Standard),
+            Depth::Detailed => Some(Level::Detailed),
+            Depth::Messages => None,
+        }
+    }
+
+    fn of(level: Level) -> Depth {
+        match level {
+            Level::Brief => Depth::Brief,
+            Level::Standard => Depth::Standard,
+            Level::Detailed => Depth::Detailed,
+        }
+    }
+
+    fn deeper(self) -> Depth {
+        match self {
+            Depth::Brief => Depth::Standard,
+            Depth::Standard => Depth::Detailed,
+            Depth::Detailed | Depth::Messages => Depth::Messages,
+        }
+    }
+
+    fn shallower(self) -> Depth {
+        match self {
+            Depth::Messages => Depth::Detailed,
+            Depth::Detailed => Depth::Standard,
+            Depth::Standard | Depth::Brief => Depth::Brief,
+        }
+    }
+}
+
+/// How a range is to be shown.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Walk {
+    /// At this level.
+    pub level: Option<Depth>,
+    /// One level up.
+    pub collapse: bool,
+    /// What matters in it; empty for everything.
+    pub focus: String,
+}
+
+impl Walk {
+    /// Tells whether a memory is to be shown otherwise than in full.
+    pub fn leads_away(&self) -> bool {
+        self.level.is_some() || self.collapse || !self.focus.is_empty()
+    }
+}
+
+/// Returns the session and the ordinal that `text` names as `SESSION#ORDINAL`; `None` where it doesn't.
+pub(super) fn place(
+    engine_redactor: &crate::redact::Redactor,
+    text: &str,
+) -> Result<Option<(SessionId, i64)>> {
+    let Some((name, ordinal)) = text.trim().rsplit_once('#') else { return Ok(None) };
+    let Ok(ordinal) = ordinal.parse::<i64>() else { return Ok(None) };
+    Ok(Some((common::session(engine_redactor, "id", name)?, ordinal)))
+}
+
+/// Returns what the summary called `id` stands for, at the level that `walk` leads to; `None` where none is called so.
+pub(super) async fn summary(engine: &Engine, id: &MemoryId, walk: &Walk) -> Result<Option<Memory>> {
+    let project = engine.project().await?;
+    let Some(row) = project.store.summary(&project.scope, id).await? else { return Ok(None) };
+    let at = Depth::of(row.level);
+    let wanted = match walk {
+        Walk { level: Some(level), .. } => *level,
+        Walk { collapse: true, .. } => at.shallower(),
+        Walk { focus, .. } if !focus.is_empty() => at,
+        _ => at.deeper(),
+    };
+    let range = (Some(row.first), Some(row.last));
+    let rows = summary::range(project, &row.session, range, (None, None)).await?;
+    // Collapsed as far as it goes, it is what it is.
+    if wanted == at && walk.focus.is_empty() {
+        return Ok(Some(shown(id.clone(), &row.session, &rows, wanted, &row.text)));
+    }
+    Ok(Some(at_depth(engine, project, id.clone(), row.session, rows, wanted, &walk.focus).await?))
+}
+
+/// Returns the segment of `memory`, a message, at the level that `walk` leads to; another memory in short.
+pub(super) async fn around(engine: &Engine, memory: Memory, walk: &Walk) -> Result<Memory> {
+    let project = engine.project().await?;
+    let depth = walk.level.unwrap_or(if walk.collapse { Depth::Detailed } else { Depth::Messages });
+    let (Some(session), Some(ordinal)) = (memory.session.clone(), memory.ordinal) else {
+        return in_short(memory, depth, &walk.focus).await;
+    };
+    let (segments, _) = leaves::close(engine, project, &session).await?;
+    let segment = segments.iter().find(|segment| (segment.first..=segment.last).contains(&ordinal));
+    let open = segments.last().map_or(0, |last| last.last + 1);
+    let range = segment.map_or((Some(open), None), |segment| (Some(segment.first), Some(segment.last)));
+    let rows = summary::range(project, &session, range, (None, None)).await?;
+    at_depth(engine, project, memory.id, session, rows, depth, &walk.focus).await
+}
+
+/// Returns a commit, a fact or whatever else is no message at `depth`.
+async fn in_short(memory: Memory, depth: Depth, focus: &str) -> Result<Memory> {
+    let Some(level) = depth.level() else { return Ok(memory) };
+    let focus = focus.to_owned();
+    summary::blocking(move || {
+        let source = crate::summarize::Source {
+            ordinal: 0,
+            speaker: "",
+            role: crate::memory::Role::Assistant,
+            time: memory.time,
+            text: &memory.text,
+        };
+        let most = crate::summarize::length(level, usize::try_from(memory.tokens).unwrap_or(0));
+        let text = crate::summarize::extract(&[source], level, most, &focus, &summary::count).text;
+        Memory { tokens: summary::count(&text) as i64, text, ..memory }
+    })
+    .await
+}
+
+async fn at_depth(
+    engine: &Engine,
+    project: &OpenProject,
+    id: MemoryId,
+    session: SessionId,
+    rows: Vec<MessageRow>,
+    depth: Depth,
+    focus: &str,
+) -> Result<Memory> {
+    if let Some(level) = depth.level() {
+        let wanted = Wanted {
+            session: session.clone(),
+            rows: rows.clone(),
+            level,
+            max_tokens: None,
+            focus: focus.to_owned(),
+            by_model: false,
+        };
+        let made = summary::make(engine, project, wanted).await?;
+        let id = made.id.as_deref().and_then(MemoryId::parse).unwrap_or(id);
+        return Ok(shown(id, &session, &rows, depth, &made.text));
+    }
+    let texts = leaves::texts(project, &rows[..rows.len().min(MOST_MESSAGES)]).await?;
+    let words: Vec<String> = crate::retrieve::query::terms(focus);
+    let is_about = |text: &str| {
+        let text = text.to_lowercase();
+        focus.is_empty() || words.iter().any(|word| text.contains(word.as_str()))
+    };
+    let mut body = String::new();
+    for source in summary::sources(&texts).iter().filter(|source| is_about(source.text)) {
+        body += &format!("#{} {}: {}\n", source.ordinal, source.speaker, source.text.trim());
+    }
+    if body.is_empty() {
+        return Err(Error::not_found(format!("no message of the range has a word of `{focus}`"))
+            .hint("leave `focus` out"));
+    }
+    if rows.len() > MOST_MESSAGES {
+        body += "(The range goes on; summarize_conversation takes a part of it.)\n";
+    }
+    Ok(shown(id, &session, &rows, depth, &body))
+}
+
+/// Returns a range at a level as a memory, to be shown as one.
+fn shown(id: MemoryId, session: &SessionId, rows: &[MessageRow], depth: Depth, text: &str) -> Memory {
+    let (first, last) = (&rows[0], &rows[rows.len() - 1]);
+    let name = depth.level().map_or("messages", Level::as_str);
+    let text = format!("{name} of #{} to #{}\n{}", first.ordinal, last.ordinal, text.trim_end());
+    Memory {
+        id,
+        seq: -1,
+        kind: Kind::Summary,
+        provenance: Provenance::Derived,
+        tokens: summary::count(&text) as i64,
+        text,
+        session: Some(session.clone()),
+        ordinal: None,
+        role: None,
+        speaker: None,
+        title: None,
+        topic: None,
+        source_id: None,
+        path: None,
+        branch: None,
+        head_sha: None,
+        time: last.time,
+        importance: None,
+        marked: false,
+        indexed: None,
+    }
+}

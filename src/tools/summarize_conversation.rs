@@ -1,0 +1,244 @@
+//! Summarises a conversation, or a range of it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::summary::{self, Estimate, Made, Wanted};
+use super::{common, times};
+use crate::engine::Engine;
+use crate::envelope;
+use crate::error::{Error, Result};
+use crate::memory::Level;
+use crate::summarize;
+
+/// The name agents call it by.
+pub const NAME: &str = "summarize_conversation";
+/// The name people are shown.
+pub const TITLE: &str = "Summarise a conversation";
+/// What agents are told of it.
+pub const DESCRIPTION: &str = "To answer a question use retrieve_context. Summarises one session, or a range of its \
+    messages, at one of three levels; expand_detail opens what it cites.";
+
+/// The least and the most tokens of a summary.
+const LEAST: usize = 20;
+const MOST: usize = 8000;
+
+/// Topics that are named.
+const TOPICS: usize = 6;
+
+/// How much a summary says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Detail {
+    /// One or two sentences.
+    Brief,
+    /// A paragraph.
+    #[default]
+    Standard,
+    /// A page.
+    Detailed,
+}
+
+impl From<Detail> for Level {
+    fn from(detail: Detail) -> Level {
+        match detail {
+            Detail::Brief => Level::Brief,
+            Detail::Standard => Level::Standard,
+            Detail::Detailed => Level::Detailed,
+        }
+    }
+}
+
+/// What the call takes.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub struct Args {
+    /// The session.
+    pub session_id: String,
+    /// standard if left out.
+    pub level: Option<Detail>,
+    /// First message, by its number.
+    pub from: Option<i64>,
+    /// Last message.
+    pub to: Option<i64>,
+    /// Only from this time on.
+    pub since: Option<String>,
+    /// Only up to this time.
+    pub until: Option<String>,
+    /// Topics that matter.
+    pub focus: Option<String>,
+    /// Of the summary.
+    pub max_tokens: Option<usize>,
+    /// false: never ask a model.
+    pub use_provider: Option<bool>,
+    /// Only say what it would take and cost.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// What the call answers.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Output {
+    /// How to take what is quoted.
+    pub caution: &'static str,
+    /// The session.
+    pub session_id: String,
+    /// How much it says.
+    pub level: String,
+    /// Its id, for expand_detail.
+    pub id: Option<String>,
+    /// What it says.
+    pub summary: String,
+    /// The first and the last message summarised.
+    pub range: (i64, i64),
+    /// How many messages that is.
+    pub messages: usize,
+    /// Their tokens (o200k).
+    pub tokens: usize,
+    /// The summary's.
+    pub summary_tokens: usize,
+    /// Messages it rests on.
+    pub cited: Vec<i64>,
+    /// What runs through it, with the messages.
+    pub topics: Vec<String>,
+    /// `extractive`, or who wrote it.
+    pub provider: String,
+    /// The model.
+    pub model: String,
+    /// What it keeps of what it could, 0 to 1.
+    pub quality: f64,
+    /// What it cost in US dollars; of a dry run, at most.
+    pub cost_usd: Option<f64>,
+    /// Whether it was made before.
+    pub cached: bool,
+    /// Of a dry run: requests, tokens sent and received at most.
+    pub estimate: Option<(usize, usize, usize)>,
+    /// What else there is to know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
+    #[serde(skip)]
+    secret: [u8; 32],
+}
+
+/// Summarises, or says what that would take.
+pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+    if args.max_tokens.is_some_and(|most| !(LEAST..=MOST).contains(&most)) {
+        return Err(Error::bad_input(format!("`max_tokens` is not between {LEAST} and {MOST}")));
+    }
+    let project = engine.project().await?;
+    let installation = engine.installation().await?;
+    let session = common::session(&installation.redactor, "session_id", &args.session_id)?;
+    let time = |name: &str, text: &Option<String>| {
+        text.as_deref().map(|text| times::parse_time(name, text)).transpose()
+    };
+    let span = (time("since", &args.since)?, time("until", &args.until)?);
+    let rows = summary::range(project, &session, (args.from, args.to), span).await?;
+    let focus = match args.focus.as_deref().map(str::trim).filter(|focus| !focus.is_empty()) {
+        Some(focus) => common::short("focus", focus)?,
+        None => String::new(),
+    };
+    let level = Level::from(args.level.unwrap_or_default());
+    let by_model = args.use_provider != Some(false);
+    let wanted = Wanted { session, rows, level, max_tokens: args.max_tokens, focus, by_model };
+    let ends = |row: Option<&crate::store::MessageRow>| row.map_or(0, |row| row.ordinal);
+    let range = (ends(wanted.rows.first()), ends(wanted.rows.last()));
+    let (messages, tokens) = (wanted.rows.len(), wanted.tokens());
+    let mut output = Output {
+        caution: envelope::CAUTION,
+        session_id: envelope::escape(wanted.session.as_str()).into_owned(),
+        level: level.to_string(),
+        id: None,
+        summary: String::new(),
+        range,
+        messages,
+        tokens,
+        summary_tokens: wanted.most(),
+        cited: Vec::new(),
+        topics: Vec::new(),
+        provider: "extractive".into(),
+        model: String::new(),
+        quality: 0.0,
+        cost_usd: Some(0.0),
+        cached: false,
+        estimate: None,
+        notices: Vec::new(),
+        secret: installation.secret,
+    };
+    if args.dry_run {
+        let Estimate { provider, requests, input, output: back, cost_usd } =
+            summary::estimate(engine, project, &wanted).await?;
+        output.provider = provider.unwrap_or(output.provider);
+        output.cost_usd = cost_usd;
+        output.estimate = Some((requests, input, back));
+        return Ok(output);
+    }
+    let rows = wanted.rows.clone();
+    let made = summary::make(engine, project, wanted).await?;
+    let texts = super::leaves::texts(project, &rows).await?;
+    output.topics = summary::blocking(move || {
+        let named = summarize::topics(&summary::sources(&texts), TOPICS);
+        let topic = |topic: summarize::Topic| {
+            let places: Vec<String> =
+                topic.ordinals.iter().take(5).map(|place| format!("#{place}")).collect();
+            let more = if topic.ordinals.len() > 5 { " …" } else { "" };
+            format!("{} {}{more}", envelope::escape(&topic.name), places.join(" "))
+        };
+        named.into_iter().map(topic).collect()
+    })
+    .await?;
+    let Made { id, text, tokens, provider, model, quality, cited, cost_usd, is_kept, notices } = made;
+    output.summary = envelope::escape(&text).into_owned();
+    Ok(Output {
+        id,
+        summary_tokens: tokens,
+        cited,
+        provider,
+        model,
+        quality: (quality * 100.0).round() / 100.0,
+        cost_usd: Some(cost_usd),
+        cached: is_kept,
+        notices,
+        ..output
+    })
+}
+
+impl Output {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let Output { session_id, level, messages, tokens, range: (first, last), provider, .. } = self;
+        let counted = common::counted(*messages, "message", "messages");
+        if let Some((requests, sent, back)) = self.estimate {
+            let about = format!("{counted} of `{session_id}` (#{first} to #{last}), {tokens} tokens");
+            return match requests {
+                0 => format!(
+                    "{about}: sentences are chosen here, for nothing; at most {} tokens.",
+                    self.summary_tokens
+                ),
+                _ => {
+                    let requests = common::counted(requests, "request", "requests");
+                    let cost = self
+                        .cost_usd
+                        .map_or("nobody knows what".into(), |cost| format!("at most ${cost:.4}"));
+                    format!(
+                        "{about}: {requests} to {provider}, up to {sent} tokens sent and {back} back, cost {cost}."
+                    )
+                }
+            };
+        }
+        let mut body = format!("{session_id} #{first} to #{last}, {level}\n{}\n", self.summary);
+        if !self.topics.is_empty() {
+            body += &format!("Topics: {}\n", self.topics.join(", "));
+        }
+        let mut text = envelope::wrap(&self.secret, &body);
+        if let Some(id) = &self.id {
+            text += &format!("\nOpen it further with expand_detail `{id}`.");
+        }
+        let by =
+            if self.model.is_empty() { provider.clone() } else { format!("{provider} ({})", self.model) };
+        let kept = if self.cached { ", kept" } else { "" };
+        text += &format!(
+            "\n{} of {tokens} tokens, {counted}; {by}, quality {:.2}{kept}.",
+            self.summary_tokens, self.quality
+        );
+        text + &common::footnotes(&[], 0, &self.notices)
+    }
+}

@@ -1,0 +1,415 @@
+//! Makes the summary of a range of messages, as several tools need it: what is read, who writes it, what is kept.
+//!
+//! A summary of a range at its usual length is stored as a version of it, with the range; one of another length or with
+//! a focus is kept in the cache alone. Both are found by the hash of which messages they are made of, so that nothing
+//! is shown of what was forgotten, and of nothing that changed.
+
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::ask;
+use super::leaves;
+use crate::config::{Configured, Use};
+use crate::engine::{Engine, OpenProject};
+use crate::error::{Error, Kind, Result};
+use crate::llm::{Request, catalogue};
+use crate::memory::{Level, Millis, Provenance, Role};
+use crate::scope::SessionId;
+use crate::store::{Attempt, MessageRow, NewSummary, Saved, source_hash};
+use crate::summarize::{self, Source, Wish};
+use crate::tokens::Tokenizer;
+
+/// How long a model on this machine may take for a summary, and one elsewhere.
+const LOCAL: Duration = Duration::from_secs(5);
+const EXTERNAL: Duration = Duration::from_secs(10);
+
+/// Tokens of a model's window where nobody knows them: the least that is common.
+const UNKNOWN_WINDOW: usize = 8192;
+
+/// Bytes that kept answers take together. Arbitrary.
+const CACHE: i64 = 16 << 20;
+
+/// What to summarise, and how.
+#[derive(Clone, Debug)]
+pub(super) struct Wanted {
+    /// Whose messages.
+    pub session: SessionId,
+    /// Which, in order.
+    pub rows: Vec<MessageRow>,
+    /// How much it says.
+    pub level: Level,
+    /// Its tokens at most; as many as usual if left out.
+    pub max_tokens: Option<usize>,
+    /// What it is about; empty for everything.
+    pub focus: String,
+    /// Whether a model may write it, where the user named one for it.
+    pub by_model: bool,
+}
+
+/// A summary that was made, or made before.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) struct Made {
+    /// Its id, where it is stored as a version of its range.
+    pub id: Option<String>,
+    /// What it says.
+    pub text: String,
+    /// Its tokens (o200k).
+    pub tokens: usize,
+    /// `extractive`, or the name of the provider that wrote it.
+    pub provider: String,
+    /// The provider's model.
+    pub model: String,
+    /// How much it keeps of the names, decisions and numbers that it could, 0 to 1.
+    pub quality: f64,
+    /// The ordinals its sentences come from.
+    pub cited: Vec<i64>,
+    /// What it cost, in US dollars.
+    pub cost_usd: f64,
+    /// Whether it was made before.
+    #[serde(skip)]
+    pub is_kept: bool,
+    /// What was sent, and why another way was taken than asked for.
+    #[serde(default)]
+    pub notices: Vec<String>,
+}
+
+/// What making a summary would take.
+#[derive(Clone, Debug)]
+pub(super) struct Estimate {
+    /// Who would be asked; `None` where nobody is.
+    pub provider: Option<String>,
+    /// Requests.
+    pub requests: usize,
+    /// Tokens sent, from above.
+    pub input: usize,
+    /// Tokens that come back, at most.
+    pub output: usize,
+    /// What it costs at most, in US dollars, where that is known.
+    pub cost_usd: Option<f64>,
+}
+
+impl Wanted {
+    /// Returns the tokens of what is summarised.
+    pub fn tokens(&self) -> usize {
+        self.rows.iter().map(|row| usize::try_from(row.tokens).unwrap_or(0)).sum()
+    }
+
+    /// Returns the tokens that the summary has at most.
+    pub fn most(&self) -> usize {
+        self.max_tokens.unwrap_or_else(|| summarize::length(self.level, self.tokens()))
+    }
+
+    fn hash(&self) -> [u8; 32] {
+        source_hash(self.rows.iter().map(|row| &row.id))
+    }
+
+    /// Returns what the summary is kept under.
+    fn key(&self, provider: Option<&Configured>) -> [u8; 32] {
+        let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 summary");
+        hasher.update(&self.hash());
+        let writer =
+            provider.map_or(String::new(), |it| format!("{} {}", it.provider.name, it.provider.model));
+        for part in
+            [self.session.as_str(), self.level.as_str(), &self.most().to_string(), &self.focus, &writer]
+        {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part.as_bytes());
+        }
+        *hasher.finalize().as_bytes()
+    }
+}
+
+/// Returns the messages of the session between two places and two times, in order.
+///
+/// Errors where there are none.
+pub(super) async fn range(
+    project: &OpenProject,
+    session: &SessionId,
+    places: (Option<i64>, Option<i64>),
+    times: (Option<Millis>, Option<Millis>),
+) -> Result<Vec<MessageRow>> {
+    let from = places.0.unwrap_or(0).max(0);
+    let mut rows = project.store.session_messages(&project.scope, session, from).await?;
+    let was_empty = rows.is_empty() && from == 0;
+    rows.retain(|row| {
+        places.1.is_none_or(|to| row.ordinal <= to)
+            && times.0.is_none_or(|since| row.time >= since)
+            && times.1.is_none_or(|until| row.time <= until)
+    });
+    match rows.is_empty() {
+        false => Ok(rows),
+        true if was_empty => Err(Error::not_found(format!("no messages in session `{session}`"))
+            .hint("`list_sessions` names those there are")),
+        true => Err(Error::not_found(format!("no messages of session `{session}` in that range"))
+            .hint("leave the range out, or widen it")),
+    }
+}
+
+/// Returns what making the summary would take.
+pub(super) async fn estimate(engine: &Engine, project: &OpenProject, wanted: &Wanted) -> Result<Estimate> {
+    let nothing = Estimate { provider: None, requests: 0, input: 0, output: 0, cost_usd: Some(0.0) };
+    let Some(provider) = writer(engine, wanted) else { return Ok(nothing) };
+    let secret = engine.installation().await?.secret;
+    let texts = leaves::texts(project, &wanted.rows).await?;
+    let (level, most, focus) = (wanted.level, wanted.most(), wanted.focus.clone());
+    let window = catalogue::window(&provider.provider).unwrap_or(UNKNOWN_WINDOW);
+    let planned = blocking(move || {
+        let wish = Wish { level, max_tokens: most, focus: &focus, previous: None, window, secret: &secret };
+        summarize::requests(&sources(&texts), &wish, &count)
+    });
+    let mut requests = planned.await??;
+    if let [first, _, ..] = &requests[..] {
+        // The parts are merged by one more, of their answers.
+        requests.push(Request { max_output: first.max_output, ..Request::default() });
+    }
+    let sent = requests.iter().map(ask::tokens_of).sum();
+    let output = requests.iter().map(|request| request.max_output).sum();
+    let cost = catalogue::estimate(&provider.provider, sent, output);
+    Ok(Estimate {
+        provider: Some(provider.provider.name),
+        requests: requests.len(),
+        input: sent,
+        output,
+        cost_usd: cost,
+    })
+}
+
+/// Makes the summary, or returns it as it was made before.
+pub(super) async fn make(engine: &Engine, project: &OpenProject, wanted: Wanted) -> Result<Made> {
+    let provider = writer(engine, &wanted);
+    let key = wanted.key(provider.as_ref());
+    let (store, scope) = (&project.store, &project.scope);
+    if let Some(body) = store.cached(scope, key, engine.now()).await?
+        && let Ok(made) = serde_json::from_str::<Made>(&body)
+    {
+        return Ok(Made { is_kept: true, notices: Vec::new(), cost_usd: 0.0, ..made });
+    }
+    let texts = leaves::texts(project, &wanted.rows).await?;
+    let mut notices = Vec::new();
+    let mut made = None;
+    let mut has_failed = false;
+    if let Some(provider) = &provider {
+        match ask_for(engine, project, &wanted, &texts, provider, &mut notices).await {
+            Ok(summary) => made = Some(summary),
+            Err(error) => {
+                has_failed = true;
+                notices.push(format!("sentences were chosen without a model: {error}"));
+            }
+        }
+    }
+    let mut made = match made {
+        Some(made) => made,
+        None => extracted(&wanted, texts).await?,
+    };
+    if wanted.max_tokens.is_none() && wanted.focus.is_empty() && !made.text.is_empty() {
+        made.id = keep(engine, project, &wanted, &made).await?;
+    }
+    made.notices.extend(notices);
+    // What a model failed at is tried again by the next call.
+    if !has_failed {
+        let body = serde_json::to_string(&made).expect("a summary serialises");
+        let ttl = engine.config().options.cache_ttl_s.saturating_mul(1000);
+        let ttl = Millis::try_from(ttl).unwrap_or(Millis::MAX);
+        store.cache(scope, key, body, engine.now(), ttl, CACHE).await?;
+    }
+    Ok(made)
+}
+
+/// Returns who writes it: a model, where the user named one for summaries.
+fn writer(engine: &Engine, wanted: &Wanted) -> Option<Configured> {
+    if !wanted.by_model {
+        return None;
+    }
+    ask::may_ask(engine, Use::Summarize)
+}
+
+/// Returns the summary that chooses sentences.
+async fn extracted(wanted: &Wanted, texts: Vec<(MessageRow, String)>) -> Result<Made> {
+    let (level, most, focus) = (wanted.level, wanted.most(), wanted.focus.clone());
+    blocking(move || {
+        let sources = sources(&texts);
+        let summary = summarize::extract(&sources, level, most, &focus, &count);
+        let mut notices = Vec::new();
+        if summary.unread > 0 {
+            notices.push(format!(
+                "{} of {} messages were too long to be read in full",
+                summary.unread,
+                sources.len()
+            ));
+        }
+        Made {
+            id: None,
+            tokens: count(&summary.text),
+            quality: summarize::quality(&summary.text, &sources, most),
+            text: summary.text,
+            provider: "extractive".into(),
+            model: String::new(),
+            cited: summary.cited,
+            cost_usd: 0.0,
+            is_kept: false,
+            notices,
+        }
+    })
+    .await
+}
+
+/// Returns the summary that a model wrote, from the one before where there is one and only what was said since.
+async fn ask_for(
+    engine: &Engine,
+    project: &OpenProject,
+    wanted: &Wanted,
+    texts: &[(MessageRow, String)],
+    provider: &Configured,
+    notices: &mut Vec<String>,
+) -> Result<Made> {
+    let began = Instant::now();
+    let deadline = if provider.is_local() { LOCAL } else { EXTERNAL };
+    let secret = engine.installation().await?.secret;
+    let previous = previous(project, wanted, &provider.provider.name).await?;
+    let known = previous.as_ref().map_or(i64::MIN, |(last, _)| *last);
+    let new: Vec<(MessageRow, String)> =
+        texts.iter().filter(|(row, _)| row.ordinal > known).cloned().collect();
+    let window = catalogue::window(&provider.provider).unwrap_or(UNKNOWN_WINDOW);
+    let wish = Wish {
+        level: wanted.level,
+        max_tokens: wanted.most(),
+        focus: &wanted.focus,
+        previous: previous.as_ref().map(|(_, text)| text.as_str()),
+        window,
+        secret: &secret,
+    };
+    let answered = std::sync::Mutex::new(Vec::new());
+    let asking = |request: Request| {
+        let answered = &answered;
+        async move {
+            let left = deadline.saturating_sub(began.elapsed());
+            let answer = ask::ask(engine, Use::Summarize, &request, left).await?;
+            let reply = answer.reply.clone();
+            answered.lock().expect("no holder panics").push(answer);
+            Ok(reply)
+        }
+    };
+    let all = sources(texts);
+    let asked = async {
+        let sources = sources(&new);
+        summarize::by_model(&sources, &wish, &|text| count(text), asking).await
+    };
+    let late = || Err(Error::new(Kind::Provider, format!("no summary within {} s", deadline.as_secs())));
+    let made = tokio::time::timeout(deadline, asked).await.unwrap_or_else(|_| late());
+    let answered = answered.into_inner().expect("no holder panics");
+    let cost_usd = answered.iter().map(|answer| answer.cost_usd).sum::<f64>();
+    let last = answered.last();
+    let name = last.map_or_else(|| provider.provider.name.clone(), |answer| answer.provider.clone());
+    let model = last.map_or_else(|| provider.provider.model.clone(), |answer| answer.model.clone());
+    notices.extend(answered.iter().flat_map(|answer| answer.notices.clone()));
+    notices.extend(answered.iter().map(|answer| answer.disclosure()));
+    let quality = made.as_ref().ok().map(|made| summarize::quality(&made.text, &all, wanted.most()));
+    let usage = |of: fn(&crate::llm::Usage) -> u64| {
+        let sum: u64 = answered.iter().map(|answer| of(&answer.reply.usage)).sum();
+        i64::try_from(sum).unwrap_or(i64::MAX)
+    };
+    let attempt = Attempt {
+        session: wanted.session.clone(),
+        level: wanted.level,
+        first: wanted.rows.first().map_or(0, |row| row.ordinal),
+        last: wanted.rows.last().map_or(0, |row| row.ordinal),
+        provider: name.clone(),
+        model: model.clone(),
+        input_tokens: usage(|usage| usage.input),
+        output_tokens: usage(|usage| usage.output),
+        cost_micros: (cost_usd * 1e6) as i64,
+        took_ms: i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX),
+        quality,
+        error: made.as_ref().err().map(ToString::to_string),
+        at: engine.now(),
+    };
+    project.store.attempt(&project.scope, attempt).await?;
+    let summary = made?;
+    let redacted = engine.installation().await?.redactor.redact(&summary.text).text.into_owned();
+    Ok(Made {
+        id: None,
+        tokens: count(&redacted),
+        text: redacted,
+        provider: name,
+        model,
+        quality: quality.unwrap_or(0.0),
+        cited: summary.cited,
+        cost_usd,
+        is_kept: false,
+        notices: Vec::new(),
+    })
+}
+
+/// Returns the newest summary by the same provider of the beginning of the range, and where that ends.
+async fn previous(project: &OpenProject, wanted: &Wanted, provider: &str) -> Result<Option<(i64, String)>> {
+    let (Some(first), Some(last)) = (wanted.rows.first(), wanted.rows.last()) else { return Ok(None) };
+    if wanted.max_tokens.is_some() || !wanted.focus.is_empty() {
+        return Ok(None);
+    }
+    let rows = project.store.summaries(&project.scope, &wanted.session, Some(wanted.level)).await?;
+    let fits = |row: &crate::store::SummaryRow| {
+        row.segment.is_none()
+            && row.first == first.ordinal
+            && row.last < last.ordinal
+            && row.provider == provider
+    };
+    let found = rows.into_iter().filter(fits).max_by_key(|row| row.last);
+    Ok(found.map(|row| (row.last, row.text)))
+}
+
+/// Stores the summary as a version of its range, where its messages are still all there; returns its id.
+async fn keep(
+    engine: &Engine,
+    project: &OpenProject,
+    wanted: &Wanted,
+    made: &Made,
+) -> Result<Option<String>> {
+    let new = NewSummary {
+        session: wanted.session.clone(),
+        segment: None,
+        level: wanted.level,
+        first: wanted.rows.first().map_or(0, |row| row.ordinal),
+        last: wanted.rows.last().map_or(0, |row| row.ordinal),
+        messages: wanted.rows.len() as i64,
+        text: made.text.clone(),
+        tokens: made.tokens as i64,
+        provider: made.provider.clone(),
+        model: made.model.clone(),
+        quality: made.quality,
+        provenance: Provenance::Derived,
+        cited: made.cited.clone(),
+        source_hash: wanted.hash(),
+    };
+    match project.store.save_summary(&project.scope, new, engine.now()).await? {
+        Saved::Made(id) | Saved::AlreadyMade(id) => Ok(Some(id.to_string())),
+        // A range by time has holes, or something was forgotten meanwhile.
+        Saved::SourcesChanged => Ok(None),
+    }
+}
+
+/// Returns the messages as sources.
+pub(super) fn sources(texts: &[(MessageRow, String)]) -> Vec<Source<'_>> {
+    texts
+        .iter()
+        .map(|(row, text)| Source {
+            ordinal: row.ordinal,
+            speaker: row.speaker.as_deref().unwrap_or_else(|| row.role.map_or("", Role::as_str)),
+            role: row.role.unwrap_or(Role::User),
+            time: row.time,
+            text,
+        })
+        .collect()
+}
+
+/// Returns the o200k tokens of `text`.
+pub(super) fn count(text: &str) -> usize {
+    Tokenizer::O200k.count(text).high
+}
+
+/// Does what takes long where nobody waits for it to answer others.
+pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| Error::new(Kind::Store, "summarising stopped").source(error))
+}

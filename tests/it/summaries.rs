@@ -1,0 +1,108 @@
+//! A conversation is had in short at three levels, opens down to its messages, and is told without what was forgotten.
+
+use serde_json::{Value, json};
+use tiro::tokens::Tokenizer;
+
+use crate::harness::{Home, Server};
+
+/// Saves sixty messages: greetings, and at three places what matters.
+fn talk(server: &mut Server) {
+    let message = |n: usize| {
+        let text = match n {
+            7 => "We decided to store sessions in SQLite 3.50, because Postgres needs a server.".to_owned(),
+            31 => "The import of Parquet fails on Windows ARM since release 0.9.2.".to_owned(),
+            59 => "Mira converts the paths by Friday. Open is who tests it?".to_owned(),
+            _ => format!("Thanks, sounds good! See step {n} of the garden plan with roses and tulips."),
+        };
+        json!({"id": n.to_string(), "role": if n.is_multiple_of(2) { "user" } else { "assistant" },
+            "time": format!("2026-03-01T09:{n:02}:00Z"), "text": text})
+    };
+    let messages: Vec<Value> = (0..60).map(message).collect();
+    server.data("save_messages", json!({"session_id": "s", "messages": messages}));
+}
+
+fn summarise(server: &mut Server, level: &str) -> Value {
+    server.data("summarize_conversation", json!({"session_id": "s", "level": level, "use_provider": false}))
+}
+
+#[test]
+fn a_summary_opens_down_to_its_messages_and_collapses_again() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut server = home.serve(&project);
+    talk(&mut server);
+    let brief = summarise(&mut server, "brief");
+    let standard = summarise(&mut server, "standard");
+    assert!(standard["summary"].as_str().unwrap().contains("SQLite 3.50"), "{standard}");
+    assert!(standard["cited"].as_array().unwrap().contains(&json!(7)), "{standard}");
+    assert!(Tokenizer::O200k.count(brief["summary"].as_str().unwrap()).count <= 80);
+    server.end();
+    // The ids hold after a restart, and what was made is not made again.
+    let mut server = home.serve(&project);
+    assert_eq!(summarise(&mut server, "standard")["cached"], json!(true));
+    let mut open = |id: &Value, more: Value| {
+        let mut arguments = json!({"id": id});
+        arguments.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        server.data("expand_detail", arguments)
+    };
+    let mut id = brief["id"].clone();
+    for level in ["standard", "detailed", "messages"] {
+        let opened = open(&id, json!({}));
+        assert!(opened["text"].as_str().unwrap().starts_with(level), "{level}: {opened}");
+        id = opened["id"].clone();
+    }
+    let up = open(&standard["id"], json!({"collapse": true}));
+    assert!(up["text"].as_str().unwrap().starts_with("brief"), "{up}");
+    let focused = open(&standard["id"], json!({"level": "messages", "focus": "Parquet"}));
+    let text = focused["text"].as_str().unwrap();
+    assert!(text.contains("#31 ") && !text.contains("#30 "), "{text}");
+    assert!(open(&json!("s#7"), json!({}))["text"].as_str().unwrap().contains("decided to store"));
+    assert!(open(&json!("s#7"), json!({"collapse": true}))["text"].as_str().unwrap().starts_with("detailed"));
+}
+
+#[test]
+fn what_was_forgotten_is_in_no_summary() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    talk(&mut server);
+    let before = summarise(&mut server, "standard");
+    assert!(before["summary"].as_str().unwrap().contains("Postgres"), "{before}");
+    let hit = server.search("Postgres").remove(0);
+    server.data("forget_context", json!({"ids": [hit["id"]]}));
+    let after = summarise(&mut server, "standard");
+    assert!(!after["summary"].as_str().unwrap().contains("Postgres"), "{after}");
+    let gone = server.error("expand_detail", json!({"id": before["id"], "level": "standard"}));
+    assert!(gone.contains("no memory is called"), "{gone}");
+}
+
+#[test]
+fn a_summary_of_what_has_to_do_with_a_question_keeps_its_budget() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    talk(&mut server);
+    for budget in [200, 300, 1000] {
+        let (text, data) =
+            server.both("get_context_summary", json!({"query": "Parquet on Windows", "maxTokens": budget}));
+        assert!(Tokenizer::O200k.count(&text).count <= budget, "{text}");
+        assert!(Tokenizer::O200k.count(&data.to_string()).count <= budget, "{data}");
+        assert!(text.contains("0.9.2") && text.contains("s#"), "{text}");
+    }
+}
+
+#[test]
+fn a_dry_run_and_bad_arguments() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    talk(&mut server);
+    let dry = server.data("summarize_conversation", json!({"session_id": "s", "dry_run": true}));
+    assert_eq!((&dry["estimate"], &dry["summary"]), (&json!([0, 0, 0]), &json!("")));
+    for (arguments, word) in [
+        (json!({"session_id": "nobody"}), "no messages in session"),
+        (json!({"session_id": "s", "max_tokens": 1}), "max_tokens"),
+        (json!({"session_id": "s", "from": 99}), "in that range"),
+        (json!({"session_id": "s", "since": "soon"}), "not a time"),
+    ] {
+        let text = server.error("summarize_conversation", arguments);
+        assert!(text.contains(word), "{text}");
+    }
+}
