@@ -19,8 +19,8 @@ pub const NAME: &str = "expand_detail";
 /// The name people are shown.
 pub const TITLE: &str = "Open a memory";
 /// What agents are told of it.
-pub const DESCRIPTION: &str = "To find memories use search_project_memory. Opens one by its id: the full text, the \
-    messages around it and what it refers to; a summary down to its messages. A long text comes in pages.";
+pub const DESCRIPTION: &str = "To find memories use search_project_memory. Opens one: its full text and what \
+    surrounds it; a summary down to its messages.";
 
 /// Tokens of an answer unless the caller says otherwise.
 const MAX_TOKENS: usize = 4000;
@@ -42,20 +42,23 @@ const MAX_HOPS: usize = 2;
 pub struct Args {
     /// Id from an answer, of a commit, or SESSION#NUMBER.
     pub id: String,
-    /// How much of a summary's range; one level deeper if left out.
+    /// Of a summary; the next if left out.
     pub level: Option<Depth>,
     /// One level up.
     #[serde(default)]
     pub collapse: bool,
-    /// Topic.
+    /// Only what has to do with this topic.
+    #[schemars(description = "")]
     pub focus: Option<String>,
-    /// Messages before it, 0 to 20; 2 if left out.
+    /// Messages, 0 to 20; 2 if left out.
     pub before: Option<usize>,
     /// Messages after it, 0 to 20; 2 if left out.
+    #[schemars(description = "")]
     pub after: Option<usize>,
-    /// Budget of the answer; 4000 if left out.
+    /// 4000 if left out.
     pub max_tokens: Option<usize>,
     /// `next_cursor` of the answer before.
+    #[schemars(description = "")]
     pub cursor: Option<String>,
 }
 

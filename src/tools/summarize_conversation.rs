@@ -17,7 +17,7 @@ pub const NAME: &str = "summarize_conversation";
 pub const TITLE: &str = "Summarise a conversation";
 /// What agents are told of it.
 pub const DESCRIPTION: &str = "To answer a question use retrieve_context. Summarises one session, or a range of its \
-    messages, at one of three levels; expand_detail opens what it cites.";
+    messages; expand_detail opens what it cites.";
 
 /// The least and the most tokens of a summary.
 const LEAST: usize = 20;
@@ -29,13 +29,11 @@ const TOPICS: usize = 6;
 /// How much a summary says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "agents pay for every word of a schema, and the names say it")]
 pub enum Detail {
-    /// One or two sentences.
     Brief,
-    /// A paragraph.
     #[default]
     Standard,
-    /// A page.
     Detailed,
 }
 
@@ -53,20 +51,24 @@ impl From<Detail> for Level {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
     /// The session.
+    #[schemars(description = "")]
     pub session_id: String,
     /// standard if left out.
     pub level: Option<Detail>,
     /// First message, by its number.
     pub from: Option<i64>,
     /// Last message.
+    #[schemars(description = "")]
     pub to: Option<i64>,
-    /// Only from this time on.
+    /// Like 2026-03-01.
     pub since: Option<String>,
     /// Only up to this time.
+    #[schemars(description = "")]
     pub until: Option<String>,
     /// Topics that matter.
     pub focus: Option<String>,
     /// Of the summary.
+    #[schemars(description = "")]
     pub max_tokens: Option<usize>,
     /// false: never ask a model.
     pub use_provider: Option<bool>,
@@ -81,6 +83,7 @@ pub struct Output {
     /// How to take what is quoted.
     pub caution: &'static str,
     /// The session.
+    #[schemars(description = "")]
     pub session_id: String,
     /// How much it says.
     pub level: String,

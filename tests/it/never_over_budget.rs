@@ -116,7 +116,7 @@ fn the_list_of_tools_is_small() {
     let mut server = home.serve(&home.dir("project"));
     let listed = server.request("tools/list", json!({}));
     let tools = listed["result"]["tools"].as_array().unwrap();
-    assert_eq!(tools.len(), 8);
+    assert_eq!(tools.len(), 12);
     for tool in tools {
         let called = json!({"description": tool["description"], "inputSchema": tool["inputSchema"]});
         let cost = exact(&called.to_string());

@@ -110,9 +110,10 @@ fn a_broken_file_is_told_with_its_line_and_stops_no_hook() {
     let (home, project) = begin("[context]\nmax_tokens = 'a lot'\n");
     let ran = home.run(&project, &["stats"]);
     assert!(!ran.is_ok && ran.stderr.contains("config.toml`, line 2"), "{ran:?}");
-    assert!(ran.stderr.contains("hint: give a whole number, 200 to 20000"), "{ran:?}");
+    assert!(ran.stderr.contains("hint: give a whole number, 300 to 20000"), "{ran:?}");
     let told = home.run(&project, &["doctor"]);
     assert!(told.stdout.contains("FAIL configuration: `context.max_tokens`"), "{told:?}");
+    std::fs::write(project.join("t"), "").unwrap();
     let payload =
         json!({"session_id": "s", "hook_event_name": "SessionStart", "transcript_path": project.join("t")});
     let hook = home.feed(&project, &["hook", "claude-code"], payload.to_string().as_bytes());
@@ -204,7 +205,7 @@ fn a_call_is_paid_from_the_ledger_until_the_limit() {
 fn a_key_is_found_for_each_call_and_is_in_no_file_answer_or_log() {
     const KEY: &str = "plain-words-that-no-rule-knows-7731";
     let mock = Mock::start();
-    let (home, project) = begin(&mocked(&mock, "key_variable = 'LAB_API_KEY'\n"));
+    let (home, project) = begin(&mocked(&mock, "max_output = 60\nkey_variable = 'LAB_API_KEY'\n"));
     let unset = home.run(&project, &["provider", "test", "mock"]);
     assert!(!unset.is_ok && unset.stderr.contains("LAB_API_KEY"), "{unset:?}");
     assert_eq!(mock.requests(), 0);
@@ -229,7 +230,7 @@ fn a_key_that_others_can_read_is_not_used() {
     let mock = Mock::start();
     let (home, project) = begin("");
     let key = home.path().join("key");
-    write(&home, &mocked(&mock, &format!("key_file = '{}'\n", key.display())));
+    write(&home, &mocked(&mock, &format!("max_output = 60\nkey_file = '{}'\n", key.display())));
     std::fs::write(&key, "secret-in-a-file\n").unwrap();
     let mode = |mode| std::fs::set_permissions(&key, std::fs::Permissions::from_mode(mode)).unwrap();
     mode(0o644);
