@@ -174,6 +174,29 @@ words! {
     }
 }
 
+impl Provenance {
+    /// Every provenance, the most trusted first.
+    ///
+    /// Those who talk in a session stand by what they say. A commit may be anybody's; what was computed is no better than
+    /// that; a file, another program's history and, last, a tool's output can hold what a stranger wrote.
+    const BY_TRUST: [Provenance; 7] = [
+        Provenance::UserSaid,
+        Provenance::ModelSaid,
+        Provenance::GitCommit,
+        Provenance::Derived,
+        Provenance::File,
+        Provenance::Imported,
+        Provenance::ToolOutput,
+    ];
+
+    /// Returns the least trusted of `all`: what is made of several is to be trusted no more than that; `derived` where
+    /// there are none.
+    pub fn lowest(all: impl IntoIterator<Item = Provenance>) -> Provenance {
+        let place = |one: &Provenance| Provenance::BY_TRUST.iter().position(|each| each == one);
+        all.into_iter().max_by_key(place).unwrap_or(Provenance::Derived)
+    }
+}
+
 impl Kind {
     /// Returns the kinds it is ranked with.
     pub fn group(self) -> Group {
@@ -345,6 +368,17 @@ mod tests {
         assert!(a != b && a != c);
         assert_eq!(a, MemoryId::derive(Kind::Message, session("ab").as_ref(), "c"));
         assert_eq!(MemoryId::parse(a.as_str()), Some(a));
+    }
+
+    #[test]
+    fn what_is_made_of_several_is_trusted_as_the_least_of_them() {
+        use Provenance::*;
+        assert_eq!(Provenance::lowest([UserSaid, ModelSaid]), ModelSaid);
+        assert_eq!(Provenance::lowest([ToolOutput, UserSaid, Imported]), ToolOutput);
+        assert_eq!(Provenance::lowest([]), Derived);
+        for one in Provenance::ALL {
+            assert_eq!(Provenance::lowest([*one, UserSaid]), *one);
+        }
     }
 
     #[test]

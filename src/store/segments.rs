@@ -9,7 +9,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use super::conditions::Conditions;
 use super::{Store, memories};
 use crate::error::{Error, Result};
-use crate::memory::{Kind, MemoryId, Millis, Role};
+use crate::memory::{Kind, MemoryId, Millis, Provenance, Role};
 use crate::scope::{Scope, SessionId, Sessions};
 
 /// A message as it counts, without its text.
@@ -35,6 +35,8 @@ pub struct MessageRow {
     pub importance: Option<f64>,
     /// What it is.
     pub kind: Kind,
+    /// Where its text came from.
+    pub provenance: Provenance,
 }
 
 /// A run of messages of a session that is summarised, and changes tier, as a whole.
@@ -85,7 +87,8 @@ impl Store {
         self.read(scope, move |_, connection, scope| {
             let Some(session) = find_session(connection, scope, &session)? else { return Ok(Vec::new()) };
             let mut statement = connection.prepare_cached(
-                "SELECT seq, id, ordinal, role, speaker, time, tokens, marked, importance, kind FROM memories
+                "SELECT seq, id, ordinal, role, speaker, time, tokens, marked, importance, kind, provenance
+                 FROM memories
                  WHERE session = ?1 AND ordinal >= ?2 AND tombstoned_at IS NULL ORDER BY ordinal",
             )?;
             let rows = statement.query_map((session, from_ordinal), message_row)?;
@@ -328,5 +331,6 @@ fn message_row(row: &Row<'_>) -> rusqlite::Result<MessageRow> {
         marked: row.get(7)?,
         importance: row.get(8)?,
         kind: memories::word(row, 9, Kind::parse)?,
+        provenance: memories::word(row, 10, Provenance::parse)?,
     })
 }

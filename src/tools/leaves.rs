@@ -240,7 +240,7 @@ async fn make(
             provider: "extractive".into(),
             model: String::new(),
             quality,
-            provenance: Provenance::Derived,
+            provenance: Provenance::lowest(read.iter().map(|(row, _)| row.provenance)),
             cited: summary.cited,
             source_hash: hash,
         }

@@ -195,7 +195,7 @@ fn shown(id: MemoryId, session: &SessionId, rows: &[MessageRow], depth: Depth, t
         id,
         seq: -1,
         kind: Kind::Summary,
-        provenance: Provenance::Derived,
+        provenance: Provenance::lowest(rows.iter().map(|row| row.provenance)),
         tokens: summary::count(&text) as i64,
         text,
         session: Some(session.clone()),
