@@ -7,7 +7,7 @@
 //! The words of the prompts are files under `prompts/`.
 
 use super::quality::{missing, quality};
-use super::{Source, Summary, cite};
+use super::{Source, Summary, cite, extract};
 use crate::envelope;
 use crate::error::{Error, Kind, Result};
 use crate::llm::{Reply, Request, Turn};
@@ -15,6 +15,10 @@ use crate::memory::{Level, Role};
 
 /// The least quality that will do.
 pub const LEAST_QUALITY: f64 = 0.8;
+
+/// The least that sentences chosen for a brief are taken to have, however few fit. Arbitrary; it keeps out what says next to
+/// nothing.
+const LEAST_CHOSEN: f64 = 0.5;
 
 /// Requests for parts at most: more would neither end in time nor cost little.
 const MOST_PARTS: usize = 16;
@@ -104,6 +108,7 @@ where
     let known =
         wish.previous.map(|text| Source { ordinal: -1, speaker: "", role: Role::Assistant, time: 0, text });
     let all: Vec<Source<'_>> = known.into_iter().chain(sources.iter().copied()).collect();
+    let least = LEAST_QUALITY * within_reach(&all, wish, count);
     let mut fault = String::new();
     for _ in 0..2 {
         let text = ask(last.clone()).await?.text.trim().to_owned();
@@ -112,7 +117,7 @@ where
         fault = match () {
             () if text.is_empty() => "answer is empty".into(),
             () if tokens > wish.max_tokens => format!("answer has {tokens} tokens, not {}", wish.max_tokens),
-            () if good < LEAST_QUALITY => {
+            () if good < least => {
                 format!("answer keeps {good:.2} of the names, decisions and numbers it could")
             }
             () => {
@@ -127,6 +132,18 @@ where
         last.turns.push(Turn::User(again));
     }
     Err(Error::new(Kind::Provider, format!("the model's {fault}")))
+}
+
+/// Returns the quality that the length of the wish allows.
+///
+/// The best attainable is counted in pieces of sentences, of which two or three whole ones in a brief's room never reach
+/// all: a brief is measured against the sentences that would stand in its place.
+fn within_reach(sources: &[Source<'_>], wish: &Wish<'_>, count: &dyn Fn(&str) -> usize) -> f64 {
+    if wish.level != Level::Brief {
+        return 1.0;
+    }
+    let chosen = extract(sources, wish.level, wish.max_tokens, wish.focus, count);
+    quality(&chosen.text, sources, wish.max_tokens).clamp(LEAST_CHOSEN, 1.0)
 }
 
 /// Tokens of an answer at most, with some to spare so that it isn't cut.
@@ -242,6 +259,37 @@ mod tests {
         let Turn::User(text) = &asked[0].turns[0] else { panic!("{:?}", asked[0].turns) };
         let data = text.find("[data ").unwrap();
         assert!(text.find(SOURCE).unwrap() > data && text.find("[/data ").unwrap() > data);
+    }
+
+    #[test]
+    fn a_brief_is_measured_against_the_sentences_that_would_stand_in_its_place() {
+        let said = [
+            "We decided on SQLite 3.50 because Postgres needs a server that nobody here wants to keep running.",
+            "Mira tests the import of Parquet on Windows ARM by Friday, and tells Jonas what broke.",
+            "Release 0.9.2 broke the build on FreeBSD, which Lena bisected to the upgrade of OpenSSL to 3.4.",
+            "Kafka is out, since Redis 7 does what the queue of Helsinki needs at a tenth of the price.",
+            "The meeting in Lisbon moves to 14 May, after the audit by Deloitte and the holidays in Portugal.",
+        ];
+        let sources: Vec<Source<'_>> =
+            said.iter().enumerate().map(|(place, text)| source(place as i64, text)).collect();
+        let wish = Wish {
+            level: Level::Brief,
+            max_tokens: 50,
+            focus: "",
+            previous: None,
+            window: 8000,
+            secret: &[7; 32],
+        };
+        let reach = within_reach(&sources, &wish, &count);
+        let written = "They chose SQLite 3.50 over Postgres and Redis 7 over Kafka; Mira tests Parquet on Windows \
+            by Friday.";
+        let good = quality(written, &sources, wish.max_tokens);
+        assert!(reach < 1.0 && good >= LEAST_QUALITY * reach, "{good} of {reach}");
+        assert!(good < LEAST_QUALITY, "{good}: this is what the rule is for");
+        let bad = quality("They talked about a meeting in Lisbon.", &sources, wish.max_tokens);
+        assert!(bad < LEAST_QUALITY * reach, "{bad} of {reach}");
+        let standard = Wish { level: Level::Standard, ..wish };
+        assert_eq!(within_reach(&sources, &standard, &count), 1.0);
     }
 
     #[test]
