@@ -20,6 +20,10 @@ const FARTHEST: Millis = 24 * 60 * 60 * 1000;
 /// How often an entry is tried before it counts as failed.
 const TRIES: i64 = 5;
 
+/// Which entries are due at `?2`. A date further ahead than `?3` was noted by a clock that was wrong.
+const DUE: &str = "((q.state = 'pending' AND (q.not_before <= ?2 OR q.not_before > ?2 + ?3))
+    OR (q.state = 'processing' AND (q.expires <= ?2 OR q.expires > ?2 + ?3)))";
+
 /// What to summarise, and by whom.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
@@ -102,22 +106,38 @@ pub struct Attempt {
 }
 
 impl Store {
-    /// Adds to the queue; what is there already, also made or failed, waits anew, and comes first from now on if the user
-    /// wants it.
+    /// Adds to the queue what is to be made from `not_before` on; what is there already, also made or failed, waits anew,
+    /// and comes first from now on if the user wants it. What nobody wants yet makes way for what is of more of the
+    /// session.
     ///
     /// Errors where the scope has no such session.
-    pub async fn enqueue(&self, scope: &Scope, wanted: Wanted, now: Millis) -> Result<()> {
+    pub async fn enqueue(
+        &self,
+        scope: &Scope,
+        wanted: Wanted,
+        not_before: Millis,
+        now: Millis,
+    ) -> Result<()> {
         self.write(scope, move |connection, scope| {
             let session = required_session(connection, scope, &wanted.session)?;
+            if wanted.asked_by == AskedBy::Nobody {
+                connection
+                    .prepare_cached(
+                        "DELETE FROM summary_queue WHERE session = ?1 AND level = ?2 AND first = ?3 AND last < ?4
+                             AND by_user = 0 AND state <> 'processing'",
+                    )?
+                    .execute((session, wanted.level.as_str(), wanted.first, wanted.last))?;
+            }
             connection
                 .prepare_cached(
                     "INSERT INTO summary_queue (session, level, first, last, provider, by_user, state, not_before,
                          queued_at, changed_at)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'pending', ?7, ?7, ?7)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'pending', ?8, ?7, ?7)
                      ON CONFLICT (session, first, last, level, provider) DO UPDATE SET
                          by_user = max(by_user, ?6),
                          tries = iif(state IN ('completed', 'failed'), 0, tries),
-                         not_before = iif(state = 'processing', not_before, min(not_before, ?7)),
+                         not_before = CASE state WHEN 'processing' THEN not_before
+                             WHEN 'pending' THEN min(not_before, ?8) ELSE ?8 END,
                          changed_at = ?7,
                          state = iif(state = 'processing', state, 'pending')",
                 )?
@@ -128,9 +148,24 @@ impl Store {
                     wanted.last,
                     wanted.provider,
                     wanted.asked_by == AskedBy::User,
-                    now
+                    now,
+                    not_before
                 ])?;
             Ok(())
+        })
+        .await
+    }
+
+    /// Returns whether an entry is due, so that nothing is written where there is nothing to do.
+    pub async fn is_queue_due(&self, scope: &Scope, now: Millis) -> Result<bool> {
+        self.read(scope, move |_, connection, scope| {
+            let sql = format!(
+                "SELECT EXISTS (SELECT 1 FROM summary_queue q JOIN sessions s ON s.seq = q.session
+                 WHERE s.owner = ?1 AND {DUE})"
+            );
+            Ok(connection
+                .prepare_cached(&sql)?
+                .query_row((scope.owner.as_str(), now, FARTHEST), |row| row.get(0))?)
         })
         .await
     }
@@ -141,14 +176,20 @@ impl Store {
     pub async fn next_queued(&self, scope: &Scope, holder: &str, now: Millis) -> Result<Option<Queued>> {
         let holder = holder.to_owned();
         self.write(scope, move |connection, scope| {
-            let mut statement = connection.prepare_cached(
+            // Whoever held it ended in the middle of its last try.
+            connection
+                .prepare_cached(
+                    "UPDATE summary_queue SET state = 'failed', holder = NULL, changed_at = ?2
+                     WHERE state = 'processing' AND expires <= ?2 AND tries >= ?3
+                         AND session IN (SELECT seq FROM sessions WHERE owner = ?1)",
+                )?
+                .execute((scope.owner.as_str(), now, TRIES))?;
+            let sql = format!(
                 "SELECT q.seq, s.name, q.level, q.first, q.last, q.provider, q.by_user, q.tries
                  FROM summary_queue q JOIN sessions s ON s.seq = q.session
-                 WHERE s.owner = ?1 AND (
-                     (q.state = 'pending' AND (q.not_before <= ?2 OR q.not_before > ?2 + ?3))
-                     OR (q.state = 'processing' AND (q.expires <= ?2 OR q.expires > ?2 + ?3)))
-                 ORDER BY q.by_user DESC, q.seq",
-            )?;
+                 WHERE s.owner = ?1 AND {DUE} ORDER BY q.by_user DESC, q.seq"
+            );
+            let mut statement = connection.prepare_cached(&sql)?;
             let mut rows = statement.query((scope.owner.as_str(), now, FARTHEST))?;
             while let Some(row) = rows.next()? {
                 let queued = queued(row)?;
@@ -203,6 +244,22 @@ impl Store {
                      WHERE seq = ?1 AND holder = ?2 AND session IN (SELECT seq FROM sessions WHERE owner = ?7)",
                 )?
                 .execute(params![seq, holder, error, not_before, now, TRIES, scope.owner.as_str()])?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Takes the entry out of the queue: there is nothing left to make it of. Does nothing where another process has taken
+    /// it over.
+    pub async fn drop_queued(&self, scope: &Scope, seq: i64, holder: &str) -> Result<()> {
+        let holder = holder.to_owned();
+        self.write(scope, move |connection, scope| {
+            connection
+                .prepare_cached(
+                    "DELETE FROM summary_queue
+                     WHERE seq = ?1 AND holder = ?2 AND session IN (SELECT seq FROM sessions WHERE owner = ?3)",
+                )?
+                .execute((seq, holder, scope.owner.as_str()))?;
             Ok(())
         })
         .await

@@ -222,15 +222,17 @@ impl Store {
             if hash_of_range(connection, session, 0, last)? != source_hash {
                 return Ok(Saved::SourcesChanged);
             }
-            let known: Option<(MemoryId, i64)> = connection
+            let known: Option<(MemoryId, i64, Option<Millis>)> = connection
                 .prepare_cached(
-                    "SELECT m.id, c.last FROM conversations c JOIN memories m ON m.seq = c.memory WHERE c.session = ?1",
+                    "SELECT m.id, c.last, c.due FROM conversations c JOIN memories m ON m.seq = c.memory WHERE c.session = ?1",
                 )?
-                .query_row([session], |row| Ok((memories::id(row, 0)?, row.get(1)?)))
+                .query_row([session], |row| Ok((memories::id(row, 0)?, row.get(1)?, row.get(2)?)))
                 .optional()?;
+            // Told in other words, it is still to be made anew when more was said since.
+            let due = known.as_ref().and_then(|(_, known, due)| due.filter(|_| *known == last));
             match known {
                 // Another process made it of as much, or of more.
-                Some((id, known)) if id == memory.id || known > last => return Ok(Saved::AlreadyMade(id)),
+                Some((id, known, _)) if id == memory.id || known > last => return Ok(Saved::AlreadyMade(id)),
                 Some(_) => {
                     connection.prepare_cached("DELETE FROM conversations WHERE session = ?1")?.execute([session])?;
                 }
@@ -242,10 +244,10 @@ impl Store {
             }
             connection
                 .prepare_cached(
-                    "INSERT INTO conversations (session, memory, last, made_at)
-                     SELECT ?1, seq, ?4, ?5 FROM memories WHERE owner = ?2 AND id = ?3",
+                    "INSERT INTO conversations (session, memory, last, made_at, due)
+                     SELECT ?1, seq, ?4, ?5, ?6 FROM memories WHERE owner = ?2 AND id = ?3",
                 )?
-                .execute(params![session, scope.owner.as_str(), memory.id.as_str(), last, now])?;
+                .execute(params![session, scope.owner.as_str(), memory.id.as_str(), last, now, due])?;
             Ok(Saved::Made(memory.id))
         })
         .await

@@ -315,7 +315,7 @@ async fn what_is_purged_is_in_no_summary_no_answer_and_no_index() {
         provider: "local".into(),
         asked_by: AskedBy::User,
     };
-    place.store.enqueue(&place.scope, wanted, 1).await.unwrap();
+    place.store.enqueue(&place.scope, wanted, 1, 1).await.unwrap();
     let forgotten = place.store.forget(&place.scope, &Selection::Session(name("s")), "f1", 5).await.unwrap();
     assert_eq!(forgotten.ids, said, "what stands for the session isn't counted beside it");
     place.store.purge(&place.scope, "f1", 6).await.unwrap();
@@ -394,8 +394,8 @@ async fn the_users_requests_come_first_a_dead_holder_loses_its_entry_and_tries_a
         asked_by,
     };
     let next = async |now| store.next_queued(scope, "p1", now).await.unwrap();
-    store.enqueue(scope, wanted(Level::Brief, AskedBy::Nobody), 0).await.unwrap();
-    store.enqueue(scope, wanted(Level::Standard, AskedBy::User), 0).await.unwrap();
+    store.enqueue(scope, wanted(Level::Brief, AskedBy::Nobody), 0, 0).await.unwrap();
+    store.enqueue(scope, wanted(Level::Standard, AskedBy::User), 0, 0).await.unwrap();
     let first = next(1).await.unwrap();
     assert_eq!((first.wanted.level, first.tries), (Level::Standard, 0));
     assert_eq!(next(1).await.unwrap().wanted.level, Level::Brief);
@@ -416,11 +416,11 @@ async fn the_users_requests_come_first_a_dead_holder_loses_its_entry_and_tries_a
     }
     assert!(store.queue_counts(scope).await.unwrap().failed >= 1);
     // The user asks once more.
-    store.enqueue(scope, wanted(Level::Standard, AskedBy::User), now).await.unwrap();
+    store.enqueue(scope, wanted(Level::Standard, AskedBy::User), now, now).await.unwrap();
     assert_eq!(next(now).await.unwrap().tries, 0);
     // A clock set back by a year doesn't hold up what was due, nor what was held.
     let year = 365 * 24 * HOUR;
-    store.enqueue(scope, wanted(Level::Detailed, AskedBy::User), year).await.unwrap();
+    store.enqueue(scope, wanted(Level::Detailed, AskedBy::User), year, year).await.unwrap();
     assert!(next(5).await.is_some());
 }
 

@@ -63,6 +63,7 @@ pub async fn run(engine: &Engine) -> Result<Output> {
                     findings.push(place(engine, open).await);
                     findings.push(store("store", &open.store, &open.scope).await);
                     findings.push(pending(open).await);
+                    findings.extend(asked(open).await);
                 }
                 None => findings.push(unknown(engine, &project)),
             }
@@ -234,6 +235,24 @@ async fn pending(project: &OpenProject) -> Finding {
         },
         Err(error) => failed(what, &error),
     }
+}
+
+/// Returns what there is to say of summaries that wait for a model.
+async fn asked(project: &OpenProject) -> Option<Finding> {
+    let what = "summaries by a model";
+    let counts = match project.store.queue_counts(&project.scope).await {
+        Ok(counts) => counts,
+        Err(error) => return Some(failed(what, &error)),
+    };
+    let waiting = counts.pending + counts.processing;
+    if waiting + counts.failed == 0 {
+        return None;
+    }
+    let found = format!("{waiting} waiting, {} given up: those made without one stand", counts.failed);
+    // It is no fault: nothing is missing.
+    let mend = (counts.failed > 0)
+        .then(|| "`tiro provider test` says what is wrong; `tiro summarize SESSION` asks again".to_owned());
+    Some(Finding { what, ok: true, found, mend })
 }
 
 /// Returns the finding that looking failed.

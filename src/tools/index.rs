@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::common::counted;
-use super::{catch_up, summaries};
+use super::{catch_up, queue, summaries};
 use crate::engine::{Embedding, Engine};
 use crate::error::{Error, Kind, Result};
 use crate::project;
@@ -93,6 +93,11 @@ pub async fn run(
 /// One process at a time works on a store. The model is loaded only once something waits, and nothing is opened that
 /// no call has opened.
 pub async fn keep_up(engine: &Engine) {
+    // A model that is slow to answer holds nothing up.
+    tokio::join!(work_off(engine), queue::keep_up(engine));
+}
+
+async fn work_off(engine: &Engine) {
     /// How often to look for what other processes left, in seconds.
     const LOOK: u64 = 5;
     /// After how many looks without a write a session is summarised: while it goes on, that would be done over and over.

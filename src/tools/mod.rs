@@ -39,6 +39,7 @@ pub mod model;
 mod passages;
 pub mod projects;
 pub mod provider;
+mod queue;
 mod resources;
 pub mod retrieve_context;
 pub mod save_messages;

@@ -11,6 +11,8 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use super::leaves;
+use super::queue;
+use super::summary::Made;
 use crate::engine::{Engine, OpenProject};
 use crate::error::{Error, Kind, Result};
 use crate::memory::{Draft, Identity, Kind as MemoryKind, Level, Millis, Provenance, Role};
@@ -154,9 +156,7 @@ async fn make(
     session: &SessionId,
     rows: &[MessageRow],
 ) -> Result<bool> {
-    let (store, scope) = (&project.store, &project.scope);
     let Some(last) = rows.last() else { return Ok(false) };
-    let hash = source_hash(rows.iter().map(|row| &row.id));
     let told: Vec<MessageRow> =
         rows.iter().filter(|row| matches!(row.role, Some(Role::User | Role::Assistant))).cloned().collect();
     let every = told.len().div_ceil(MOST_MESSAGES).max(1);
@@ -168,15 +168,62 @@ async fn make(
     if text.is_empty() {
         return Ok(false);
     }
-    let stands = store.session_stands(scope, session).await?;
+    let is_made = save(engine, project, session, rows, text, "").await?;
+    if is_made {
+        queue::once_at_rest(engine, project, session, last).await?;
+    }
+    Ok(is_made)
+}
+
+/// Lets a model's summary of the session stand for it, in place of what was made without one; does nothing where that is of
+/// other messages by now.
+pub(super) async fn supersede(
+    engine: &Engine,
+    project: &OpenProject,
+    session: &SessionId,
+    rows: &[MessageRow],
+    made: &Made,
+) -> Result<()> {
+    let known = project.store.conversation(&project.scope, session).await?;
+    let last = rows.last().map(|row| row.ordinal);
+    if known.is_none_or(|known| Some(known.last) != last) {
+        return Ok(());
+    }
+    let by = format!(" {} {}", made.provider, made.model);
+    if save(engine, project, session, rows, made.text.clone(), &by).await? {
+        // It waits to be embedded.
+        engine.wrote();
+    }
+    Ok(())
+}
+
+/// Stores the memory that stands for the session of the messages `rows`, which says `text`; returns whether it wasn't there.
+async fn save(
+    engine: &Engine,
+    project: &OpenProject,
+    session: &SessionId,
+    rows: &[MessageRow],
+    text: String,
+    by: &str,
+) -> Result<bool> {
+    let (store, scope) = (&project.store, &project.scope);
+    let Some(last) = rows.last() else { return Ok(false) };
+    let hash = source_hash(rows.iter().map(|row| &row.id));
     let mut draft = Draft::new(MemoryKind::Conversation, Provenance::Derived, text, last.time);
-    draft.identity = Identity::Named(format!("session {}", blake3::Hash::from(hash).to_hex()));
+    draft.identity = Identity::Named(format!("session {}{by}", blake3::Hash::from(hash).to_hex()));
     draft.session = Some(session.clone());
-    (draft.branch, draft.head_sha) = stands;
+    (draft.branch, draft.head_sha) = store.session_stands(scope, session).await?;
     let redactor = &engine.installation().await?.redactor;
     let (memory, _) = remember::prepare(redactor, draft, &mut || engine.random());
     let saved = store.save_conversation(scope, memory, last.ordinal, hash, engine.now()).await?;
     Ok(matches!(saved, Saved::Made(_)))
+}
+
+/// Returns the instructions and answers among the messages, without what was pasted into them.
+pub(super) fn told(texts: &[(MessageRow, String)]) -> Vec<(MessageRow, String)> {
+    let talk = texts.iter().filter(|(row, _)| matches!(row.role, Some(Role::User | Role::Assistant)));
+    let told = talk.map(|(row, text)| (row.clone(), without_pasted(text)));
+    told.filter(|(_, text)| !text.is_empty()).collect()
 }
 
 /// Returns what the messages come down to.
@@ -227,6 +274,7 @@ mod tests {
             marked: false,
             importance: None,
             kind: MemoryKind::Message,
+            provenance: Provenance::UserSaid,
         };
         (0..count).map(row).collect()
     }

@@ -4,19 +4,19 @@
 //! a focus is kept in the cache alone. Both are found by the hash of which messages they are made of, so that nothing
 //! is shown of what was forgotten, and of nothing that changed.
 
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::ask;
-use super::leaves;
+use super::{ask, leaves, queue, summaries};
 use crate::config::{Configured, Use};
 use crate::engine::{Engine, OpenProject};
 use crate::error::{Error, Kind, Result};
 use crate::llm::{Request, catalogue};
 use crate::memory::{Level, Millis, Provenance, Role};
 use crate::scope::SessionId;
-use crate::store::{Attempt, MessageRow, NewSummary, Saved, source_hash};
+use crate::store::{AskedBy, Attempt, MessageRow, NewSummary, Saved, source_hash};
 use crate::summarize::{self, Source, Wish};
 use crate::tokens::Tokenizer;
 
@@ -194,7 +194,8 @@ pub(super) async fn make(engine: &Engine, project: &OpenProject, wanted: Wanted)
             Ok(summary) => made = Some(summary),
             Err(error) => {
                 has_failed = true;
-                notices.push(format!("sentences were chosen without a model: {error}"));
+                let name = &provider.provider.name;
+                notices.push(format!("sentences were chosen, since `{name}` made no summary: {error}"));
             }
         }
     }
@@ -206,14 +207,64 @@ pub(super) async fn make(engine: &Engine, project: &OpenProject, wanted: Wanted)
         made.id = keep(engine, project, &wanted, &made).await?;
     }
     made.notices.extend(notices);
-    // What a model failed at is tried again by the next call.
-    if !has_failed {
-        let body = serde_json::to_string(&made).expect("a summary serialises");
-        let ttl = engine.config().options.cache_ttl_s.saturating_mul(1000);
-        let ttl = Millis::try_from(ttl).unwrap_or(Millis::MAX);
-        store.cache(scope, key, body, engine.now(), ttl, CACHE).await?;
+    // What a model failed at is tried again by the next call, and before that by an idle server.
+    match has_failed {
+        true if made.id.is_some() => queue::after_failure(engine, project, &wanted).await?,
+        true => {}
+        false => cache(engine, project, &wanted, key, &made).await?,
     }
     Ok(made)
+}
+
+/// Makes the summary by a model and no other way, and stores it; where nobody has asked for it yet, of instructions and
+/// answers alone.
+///
+/// Errors with [`Kind::NotFound`] where there is nothing to make it of any more.
+pub(super) async fn make_by_model(
+    engine: &Engine,
+    project: &OpenProject,
+    wanted: &Wanted,
+    asked_by: AskedBy,
+) -> Result<Made> {
+    let nobody = || Error::new(Kind::Provider, "no provider is named for summaries");
+    let provider = writer(engine, wanted).ok_or_else(nobody)?;
+    let texts = leaves::texts(project, &wanted.rows).await?;
+    let texts = match asked_by {
+        AskedBy::User => texts,
+        AskedBy::Nobody => summaries::told(&texts),
+    };
+    if texts.is_empty() {
+        return Err(Error::not_found("nothing is left to summarise"));
+    }
+    let mut notices = Vec::new();
+    let mut made = ask_for(engine, project, wanted, &texts, &provider, &mut notices).await?;
+    made.notices = notices;
+    made.id = keep(engine, project, wanted, &made).await?;
+    if made.id.is_none() {
+        return Err(Error::new(Kind::Busy, "messages were forgotten while they were summarised"));
+    }
+    cache(engine, project, wanted, wanted.key(Some(&provider)), &made).await?;
+    Ok(made)
+}
+
+/// Keeps the summary to be given again, unless a message of it was forgotten meanwhile.
+async fn cache(
+    engine: &Engine,
+    project: &OpenProject,
+    wanted: &Wanted,
+    key: [u8; 32],
+    made: &Made,
+) -> Result<()> {
+    let first = wanted.rows.first().map_or(0, |row| row.ordinal);
+    let living = project.store.session_messages(&project.scope, &wanted.session, first).await?;
+    let living: HashSet<i64> = living.iter().map(|row| row.seq).collect();
+    if !wanted.rows.iter().all(|row| living.contains(&row.seq)) {
+        return Ok(());
+    }
+    let body = serde_json::to_string(made).expect("a summary serialises");
+    let ttl = engine.config().options.cache_ttl_s.saturating_mul(1000);
+    let ttl = Millis::try_from(ttl).unwrap_or(Millis::MAX);
+    project.store.cache(&project.scope, key, body, engine.now(), ttl, CACHE).await
 }
 
 /// Returns who writes it: a model, where the user named one for summaries.
@@ -296,7 +347,8 @@ async fn ask_for(
         summarize::by_model(&sources, &wish, &|text| count(text), asking).await
     };
     let late = || Err(Error::new(Kind::Provider, format!("no summary within {} s", deadline.as_secs())));
-    let made = tokio::time::timeout(deadline, asked).await.unwrap_or_else(|_| late());
+    // Who is late says so itself, and what was put aside for it is settled; this is for whoever doesn't.
+    let made = tokio::time::timeout(deadline + deadline / 20, asked).await.unwrap_or_else(|_| late());
     let answered = answered.into_inner().expect("no holder panics");
     let cost_usd = answered.iter().map(|answer| answer.cost_usd).sum::<f64>();
     let last = answered.last();
@@ -377,7 +429,7 @@ async fn keep(
         provider: made.provider.clone(),
         model: made.model.clone(),
         quality: made.quality,
-        provenance: Provenance::Derived,
+        provenance: Provenance::lowest(wanted.rows.iter().map(|row| row.provenance)),
         cited: made.cited.clone(),
         source_hash: wanted.hash(),
     };

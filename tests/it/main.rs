@@ -12,6 +12,8 @@ mod follows;
 mod harness;
 mod keeps_out;
 mod lives_beside;
+mod misbehaves;
+mod mock;
 mod never_over_budget;
 mod packaging;
 mod redaction;

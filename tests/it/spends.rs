@@ -1,77 +1,10 @@
 //! What may be asked of models, of whom, and what it may cost: nothing leaves for whom the user didn't name, nothing is
 //! spent beyond a limit, no key is in any file, answer or log.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex};
-
 use serde_json::{Value, json};
 
 use crate::harness::{Home, Ran};
-
-/// A server that speaks OpenAI's chat completions and keeps what it was sent: the head and the body of each request.
-struct Mock {
-    port: u16,
-    seen: Arc<Mutex<Vec<(String, Value)>>>,
-}
-
-/// Tokens that it says each answer took: sent and received.
-const USED: (u64, u64) = (30, 10);
-
-impl Mock {
-    fn start() -> Mock {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let kept = Arc::clone(&seen);
-        std::thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let kept = Arc::clone(&kept);
-                std::thread::spawn(move || answer(stream, &kept));
-            }
-        });
-        Mock { port, seen }
-    }
-
-    fn endpoint(&self) -> String {
-        format!("http://127.0.0.1:{}/v1", self.port)
-    }
-
-    fn requests(&self) -> usize {
-        self.seen.lock().unwrap().len()
-    }
-}
-
-fn answer(stream: TcpStream, seen: &Mutex<Vec<(String, Value)>>) -> Option<()> {
-    let mut reader = BufReader::new(stream.try_clone().ok()?);
-    let (mut head, mut length) = (String::new(), 0);
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).ok()?;
-        if line.trim().is_empty() {
-            break;
-        }
-        if let Some(count) = line.to_lowercase().strip_prefix("content-length:") {
-            length = count.trim().parse().ok()?;
-        }
-        head += &line;
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    seen.lock().unwrap().push((head, serde_json::from_slice(&body).unwrap_or_default()));
-    let reply = json!({
-        "id": "1", "object": "chat.completion", "created": 0, "model": "m",
-        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": "ready"}}],
-        "usage": {"prompt_tokens": USED.0, "completion_tokens": USED.1, "total_tokens": USED.0 + USED.1},
-    })
-    .to_string();
-    let head = format!(
-        "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
-        reply.len()
-    );
-    let mut stream = stream;
-    stream.write_all((head + &reply).as_bytes()).ok()
-}
+use crate::mock::Mock;
 
 /// A home with a project and a configuration file of its own.
 fn begin(config: &str) -> (Home, std::path::PathBuf) {

@@ -1,0 +1,207 @@
+//! A model that misbehaves costs no answer: sentences are chosen instead, in time, and it is told who failed and why. What a
+//! model wrote is kept, told of, and gone with its messages.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Home, Server};
+use crate::mock::{Manner, Mock};
+
+const KEY: &str = "plain-words-that-no-rule-knows-4242";
+
+/// What a model would make of the talk.
+const GOOD: &str = "It was settled to store sessions in SQLite 3.50, because Postgres needs a server. The import of \
+    Parquet fails on Windows ARM since release 0.9.2. Mira converts the paths by Friday; who tests it is open.";
+
+/// How long a model on this machine may take for a summary.
+const DEADLINE: Duration = Duration::from_secs(5);
+
+/// Saves twenty messages: greetings, and at three places what matters.
+fn talk(server: &mut Server) {
+    let message = |n: usize| {
+        let text = match n {
+            3 => "We decided to store sessions in SQLite 3.50, because Postgres needs a server.",
+            11 => "The import of Parquet fails on Windows ARM since release 0.9.2.",
+            19 => "Mira converts the paths by Friday. Open is who tests it?",
+            _ => "Thanks, sounds good! The garden with the roses and tulips looks lovely.",
+        };
+        json!({"id": n.to_string(), "role": if n.is_multiple_of(2) { "user" } else { "assistant" },
+            "time": format!("2026-03-01T09:{n:02}:00Z"), "text": text})
+    };
+    let messages: Vec<Value> = (0..20).map(message).collect();
+    server.data("save_messages", json!({"session_id": "s", "messages": messages}));
+}
+
+/// A home where `mock` is named for summaries.
+fn begin(mock: &Mock) -> (Home, PathBuf) {
+    let home = Home::new();
+    let project = home.repo("project").path;
+    let file = home.dir("home/.config/tiro").join("config.toml");
+    let config = format!(
+        "default_provider = 'mock'\n[providers.mock]\nservice = 'openai-compatible'\nendpoint = '{}'\nmodel = 'm'\n\
+         key_variable = 'LAB_API_KEY'\nuses = ['summarize']\nprice = {{ input = 100, output = 1000 }}\n",
+        mock.endpoint()
+    );
+    std::fs::write(file, config).unwrap();
+    (home, project)
+}
+
+fn serve(home: &Home, project: &Path) -> Server {
+    let mut command = home.tiro(project, &["serve"]);
+    command.env("LAB_API_KEY", KEY);
+    Server::start(command)
+}
+
+fn summarise(server: &mut Server) -> Value {
+    server.data("summarize_conversation", json!({"session_id": "s"}))
+}
+
+/// Returns the one number that a query of the store answers.
+fn number(home: &Home, sql: &str) -> i64 {
+    let connection = rusqlite::Connection::open(home.store()).unwrap();
+    connection.query_row(sql, [], |row| row.get(0)).unwrap_or_else(|error| panic!("{sql}: {error}"))
+}
+
+fn told(data: &Value) -> String {
+    data["notices"].to_string()
+}
+
+#[test]
+fn whatever_a_model_does_a_summary_comes_in_time_and_says_who_failed() {
+    let mock = Mock::start();
+    let (home, project) = begin(&mock);
+    let mut server = serve(&home, &project);
+    talk(&mut server);
+    let began = Instant::now();
+    let plain = server.data(
+        "summarize_conversation",
+        json!({"session_id": "s", "level": "detailed", "use_provider": false}),
+    );
+    let spare = 2 * began.elapsed();
+    assert_eq!(mock.requests(), 0, "{plain}");
+    let cases = [
+        (Manner::Hangs, "did not answer within"),
+        (Manner::Drips, "was still sending after"),
+        (Manner::Floods, "sent more than 4 MiB"),
+        (Manner::Says(String::new()), "gave an empty answer"),
+        (Manner::Says("They spoke of football in Brazil, and of Pele.".into()), "answer keeps 0.00"),
+        (Manner::Says(GOOD.repeat(40)), "tokens, not"),
+        (Manner::Refuses(401, ""), "401"),
+        (Manner::Refuses(429, "retry-after: 86400\r\n"), "the next may follow in 86400 s"),
+        (Manner::Refuses(404, ""), "has no model `m`"),
+    ];
+    for (place, (manner, why)) in cases.iter().enumerate() {
+        mock.behaves(manner);
+        let began = Instant::now();
+        let data = summarise(&mut server);
+        let took = began.elapsed();
+        assert!(took <= DEADLINE + DEADLINE / 10 + spare, "{manner:?} took {took:?}");
+        assert_eq!(data["provider"], "extractive", "{manner:?}: {data}");
+        assert!(data["summary"].as_str().unwrap().contains("SQLite 3.50"), "{data}");
+        assert!(told(&data).contains("`mock`") && told(&data).contains(why), "{why}: {data}");
+        let tries = number(&home, "SELECT count(*) FROM summary_attempts WHERE error IS NOT NULL");
+        assert_eq!(tries, place as i64 + 1, "{manner:?} is in the history");
+        let took = number(&home, "SELECT took_ms FROM summary_attempts ORDER BY seq DESC LIMIT 1");
+        assert!(took <= 5500, "{manner:?} took {took} ms");
+    }
+    // What answered, if badly, is to be paid: twice 30 tokens sent and 10 received, two times.
+    assert_eq!(number(&home, "SELECT sum(cost_micros) FROM summary_attempts"), 4 * 13_000);
+    let log = server.end();
+    assert!(!log.contains(KEY) && !log.contains("Postgres") && !log.contains("Pele"), "{log}");
+    assert_eq!(number(&home, "SELECT count(*) FROM summaries WHERE provider <> 'extractive'"), 0);
+    // It waits for a better time, once however often it was asked for, and ahead of what nobody asked for.
+    let waiting = "SELECT count(*) FROM summary_queue WHERE by_user AND state = 'pending'";
+    assert_eq!(number(&home, waiting), 1);
+    assert_eq!(home.json(&project, &["stats"])["queue"]["pending"], 1);
+    let doctor = home.run(&project, &["doctor"]);
+    assert!(doctor.stdout.contains("summaries by a model: 1 waiting, 0 given up"), "{doctor:?}");
+    assert_eq!(home.files_with(KEY), Vec::<PathBuf>::new());
+
+    let mut server = home.serve(&project);
+    mock.behaves(&Manner::Says(GOOD.into()));
+    let asked = mock.requests();
+    let data = summarise(&mut server);
+    assert!(data["provider"] == "extractive" && told(&data).contains("LAB_API_KEY"), "{data}");
+    assert_eq!(mock.requests(), asked, "nothing is sent without a key");
+    server.end();
+    assert_eq!(summarise(&mut serve(&home, &project))["provider"], "mock");
+}
+
+#[test]
+fn what_a_model_wrote_is_kept_and_disclosed_and_two_processes_store_it_once() {
+    let mock = Mock::start();
+    let (home, project) = begin(&mock);
+    let mut servers = [serve(&home, &project), serve(&home, &project)];
+    talk(&mut servers[0]);
+    mock.behaves(&Manner::SaysLate(GOOD.into(), Duration::from_millis(700)));
+    let arguments = json!({"name": "summarize_conversation", "arguments": {"session_id": "s"}});
+    servers.iter_mut().for_each(|server| drop(server.ask("tools/call", arguments.clone())));
+    for server in &mut servers {
+        let answer = server.receive();
+        let data = &answer["result"]["structuredContent"];
+        assert_eq!((&data["provider"], &data["cost_usd"]), (&json!("mock"), &json!(0.013)), "{answer}");
+        assert_eq!(data["summary"], GOOD);
+        assert!(told(data).contains("asked mock (m) on this machine"), "{data}");
+    }
+    assert_eq!(number(&home, "SELECT count(*) FROM summaries WHERE provider = 'mock'"), 1);
+    assert_eq!(number(&home, "SELECT count(*) FROM summaries WHERE provenance = 'model_said'"), 1);
+    let asked = mock.requests();
+    servers.map(Server::end);
+    let kept = summarise(&mut serve(&home, &project));
+    assert_eq!((&kept["summary"], &kept["cached"], mock.requests()), (&json!(GOOD), &json!(true), asked));
+}
+
+#[test]
+fn a_session_that_is_forgotten_while_it_is_summarised_leaves_nothing() {
+    let mock = Mock::start();
+    let (home, project) = begin(&mock);
+    let (mut one, mut other) = (serve(&home, &project), serve(&home, &project));
+    talk(&mut one);
+    mock.behaves(&Manner::SaysLate(GOOD.into(), Duration::from_millis(2500)));
+    one.ask("tools/call", json!({"name": "summarize_conversation", "arguments": {"session_id": "s"}}));
+    let began = Instant::now();
+    while mock.requests() == 0 && began.elapsed() < DEADLINE {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(mock.requests(), 1);
+    other.data("forget_context", json!({"session_id": "s", "purge": true}));
+    one.receive();
+    one.end();
+    other.end();
+    for table in ["summaries", "conversations", "summary_queue", "context_cache"] {
+        assert_eq!(number(&home, &format!("SELECT count(*) FROM {table}")), 0, "{table}");
+    }
+    assert_eq!(home.files_with("It was settled"), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn a_session_at_rest_is_told_by_the_model_that_was_named_and_by_nobody_else() {
+    let mock = Mock::start();
+    let (home, project) = begin(&mock);
+    mock.behaves(&Manner::Says(GOOD.into()));
+    let lone = Home::new();
+    for (home, waits) in [(&lone, 0), (&home, 1)] {
+        let project = home.repo("project").path;
+        let mut server = home.serve(&project);
+        talk(&mut server);
+        server.end();
+        // Without a model to embed with it ends there.
+        home.run(&project, &["index"]);
+        assert_eq!(number(home, "SELECT count(*) FROM conversations"), 1);
+        assert_eq!(number(home, "SELECT count(*) FROM summary_queue"), waits);
+    }
+    assert_eq!(mock.requests(), 0, "only an idle server asks");
+    let mut server = serve(&home, &project);
+    assert!(server.search("settled").is_empty());
+    let began = Instant::now();
+    while number(&home, "SELECT count(*) FROM summary_queue WHERE state = 'completed'") == 0 {
+        assert!(began.elapsed() < Duration::from_secs(60), "{}", server.end());
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    let hits = server.search("settled");
+    assert_eq!((hits.len(), &hits[0]["kind"]), (1, &json!("conversation")), "{hits:?}");
+    assert_eq!(mock.requests(), 1);
+    assert_eq!(number(&home, "SELECT count(*) FROM memories WHERE kind = 'conversation'"), 1);
+}

@@ -1,0 +1,141 @@
+//! A server that speaks OpenAI's chat completions, and misbehaves where it is told to.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+/// Tokens that it says each answer took: sent and received.
+const USED: (u64, u64) = (30, 10);
+
+/// How it answers.
+#[derive(Clone, Debug)]
+pub enum Manner {
+    /// With this text.
+    Says(String),
+    /// With this text, after a while.
+    SaysLate(String, Duration),
+    /// Not at all.
+    Hangs,
+    /// A byte now and then.
+    Drips,
+    /// With a hundred megabytes.
+    Floods,
+    /// With this status and these lines of the head.
+    Refuses(u16, &'static str),
+}
+
+/// The server; it keeps what it was sent: the head and the body of each request.
+pub struct Mock {
+    port: u16,
+    pub seen: Arc<Mutex<Vec<(String, Value)>>>,
+    manner: Arc<Mutex<Manner>>,
+}
+
+impl Mock {
+    pub fn start() -> Mock {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let mock = Mock {
+            port,
+            seen: Arc::default(),
+            manner: Arc::new(Mutex::new(Manner::Says("ready".to_owned()))),
+        };
+        let (seen, manner) = (Arc::clone(&mock.seen), Arc::clone(&mock.manner));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (seen, manner) = (Arc::clone(&seen), Arc::clone(&manner));
+                std::thread::spawn(move || answer(stream, &seen, &manner));
+            }
+        });
+        mock
+    }
+
+    pub fn endpoint(&self) -> String {
+        format!("http://127.0.0.1:{}/v1", self.port)
+    }
+
+    pub fn requests(&self) -> usize {
+        self.seen.lock().unwrap().len()
+    }
+
+    /// Answers in another manner from now on.
+    pub fn behaves(&self, manner: &Manner) {
+        *self.manner.lock().unwrap() = manner.clone();
+    }
+}
+
+fn answer(stream: TcpStream, seen: &Mutex<Vec<(String, Value)>>, manner: &Mutex<Manner>) -> Option<()> {
+    let mut reader = BufReader::new(stream.try_clone().ok()?);
+    let (mut head, mut length) = (String::new(), 0);
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).ok()?;
+        if line.trim().is_empty() {
+            break;
+        }
+        if let Some(count) = line.to_lowercase().strip_prefix("content-length:") {
+            length = count.trim().parse().ok()?;
+        }
+        head += &line;
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    let manner = manner.lock().unwrap().clone();
+    seen.lock().unwrap().push((head, serde_json::from_slice(&body).unwrap_or_default()));
+    let mut stream = stream;
+    let mut put = |status: u16, more: &str, body: &str, length: usize| {
+        let head = format!(
+            "HTTP/1.1 {status} Said\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n{more}\
+             connection: close\r\n\r\n"
+        );
+        stream.write_all((head + body).as_bytes()).ok()
+    };
+    match manner {
+        Manner::Says(text) => {
+            let reply = reply(&text);
+            put(200, "", &reply, reply.len())
+        }
+        Manner::SaysLate(text, after) => {
+            std::thread::sleep(after);
+            let reply = reply(&text);
+            put(200, "", &reply, reply.len())
+        }
+        Manner::Hangs => {
+            // Until the other end hangs up.
+            let _ = reader.read(&mut [0]);
+            Some(())
+        }
+        Manner::Drips => {
+            put(200, "", "", 1_000_000)?;
+            loop {
+                put_raw(&mut reader, b" ")?;
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        }
+        Manner::Floods => {
+            put(200, "", "", 100_000_000)?;
+            let block = [b' '; 1 << 16];
+            (0..100_000_000 / block.len()).try_for_each(|_| put_raw(&mut reader, &block))
+        }
+        Manner::Refuses(status, more) => {
+            let body = r#"{"error": {"message": "no", "code": "refused_by_mock"}}"#;
+            put(status, more, body, body.len())
+        }
+    }
+}
+
+fn put_raw(stream: &mut BufReader<TcpStream>, bytes: &[u8]) -> Option<()> {
+    stream.get_mut().write_all(bytes).ok()
+}
+
+fn reply(text: &str) -> String {
+    json!({
+        "id": "1", "object": "chat.completion", "created": 0, "model": "m",
+        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}],
+        "usage": {"prompt_tokens": USED.0, "completion_tokens": USED.1, "total_tokens": USED.0 + USED.1},
+    })
+    .to_string()
+}
