@@ -137,7 +137,7 @@ impl Store {
                          by_user = max(by_user, ?6),
                          tries = iif(state IN ('completed', 'failed'), 0, tries),
                          not_before = CASE state WHEN 'processing' THEN not_before
-                             WHEN 'pending' THEN min(not_before, ?8) ELSE ?8 END,
+                             WHEN 'pending' THEN iif(?6, min(not_before, ?8), not_before) ELSE ?8 END,
                          changed_at = ?7,
                          state = iif(state = 'processing', state, 'pending')",
                 )?

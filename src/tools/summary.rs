@@ -370,7 +370,7 @@ async fn ask_for(
         model: model.clone(),
         input_tokens: usage(|usage| usage.input),
         output_tokens: usage(|usage| usage.output),
-        cost_micros: (cost_usd * 1e6) as i64,
+        cost_micros: (cost_usd * 1e6).round() as i64,
         took_ms: i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX),
         quality,
         error: made.as_ref().err().map(ToString::to_string),

@@ -28,7 +28,7 @@ fn talk(server: &mut Server) {
             _ => "Thanks, sounds good! The garden with the roses and tulips looks lovely.",
         };
         json!({"id": n.to_string(), "role": if n.is_multiple_of(2) { "user" } else { "assistant" },
-            "time": format!("2026-03-01T09:{n:02}:00Z"), "text": text})
+            "time": format!("2025-03-01T09:{n:02}:00Z"), "text": text})
     };
     let messages: Vec<Value> = (0..20).map(message).collect();
     server.data("save_messages", json!({"session_id": "s", "messages": messages}));
@@ -41,7 +41,7 @@ fn begin(mock: &Mock) -> (Home, PathBuf) {
     let file = home.dir("home/.config/tiro").join("config.toml");
     let config = format!(
         "default_provider = 'mock'\n[providers.mock]\nservice = 'openai-compatible'\nendpoint = '{}'\nmodel = 'm'\n\
-         key_variable = 'LAB_API_KEY'\nuses = ['summarize']\nprice = {{ input = 100, output = 1000 }}\n",
+         key_variable = 'LAB_API_KEY'\nuses = ['summarize']\nprice = {{ input = 10, output = 100 }}\n",
         mock.endpoint()
     );
     std::fs::write(file, config).unwrap();
@@ -107,7 +107,7 @@ fn whatever_a_model_does_a_summary_comes_in_time_and_says_who_failed() {
         assert!(took <= 5500, "{manner:?} took {took} ms");
     }
     // What answered, if badly, is to be paid: twice 30 tokens sent and 10 received, two times.
-    assert_eq!(number(&home, "SELECT sum(cost_micros) FROM summary_attempts"), 4 * 13_000);
+    assert_eq!(number(&home, "SELECT sum(cost_micros) FROM summary_attempts"), 4 * 1300);
     let log = server.end();
     assert!(!log.contains(KEY) && !log.contains("Postgres") && !log.contains("Pele"), "{log}");
     assert_eq!(number(&home, "SELECT count(*) FROM summaries WHERE provider <> 'extractive'"), 0);
@@ -141,7 +141,7 @@ fn what_a_model_wrote_is_kept_and_disclosed_and_two_processes_store_it_once() {
     for server in &mut servers {
         let answer = server.receive();
         let data = &answer["result"]["structuredContent"];
-        assert_eq!((&data["provider"], &data["cost_usd"]), (&json!("mock"), &json!(0.013)), "{answer}");
+        assert_eq!((&data["provider"], &data["cost_usd"]), (&json!("mock"), &json!(0.0013)), "{answer}");
         assert_eq!(data["summary"], GOOD);
         assert!(told(data).contains("asked mock (m) on this machine"), "{data}");
     }
