@@ -17,7 +17,7 @@ use crate::store::{MessageRow, NewSummary, PreparedMemory, Saved, SegmentRow, Su
 use crate::summarize::{self, Source};
 use crate::tokens::Tokenizer;
 
-/// Messages read at a time. Arbitrary: a few megabytes of text.
+/// Messages that segments are closed of at a time, as a rule less than a second: a session may have a hundred thousand.
 const STEP: usize = 4000;
 
 /// Facts noted of a segment at most: more are no key facts. Arbitrary.
@@ -59,44 +59,41 @@ pub fn segment(row: &SegmentRow) -> Segment {
     Segment { first: row.first, last: row.last, messages: count(row.messages), tokens: count(row.tokens) }
 }
 
-/// Closes the segments that the session's messages fill, noting what was decided in them, and returns all that are
-/// closed, in order, and whether some were closed just now.
-pub async fn close(
-    engine: &Engine,
-    project: &OpenProject,
-    session: &SessionId,
-) -> Result<(Vec<SegmentRow>, bool)> {
+/// The closed segments of a session.
+#[derive(Debug, Default)]
+pub struct Closed {
+    /// All of them, in order.
+    pub segments: Vec<SegmentRow>,
+    /// Whether some were closed just now.
+    pub wrote: bool,
+    /// Messages that nobody has looked at yet: closing goes on with the next call.
+    pub waiting: usize,
+}
+
+/// Closes the segments that the session's messages fill, noting what was decided in them, as far as one step goes.
+pub async fn close(engine: &Engine, project: &OpenProject, session: &SessionId) -> Result<Closed> {
     let (store, scope) = (&project.store, &project.scope);
-    let mut closed = store.segments(scope, session).await?;
-    let from = |closed: &[SegmentRow]| closed.last().map_or(0, |row| row.last + 1);
-    let rows = store.session_messages(scope, session, from(&closed)).await?;
-    let mut read: Vec<(MessageRow, String)> = Vec::new();
-    let mut new = false;
-    for rows in rows.chunks(STEP) {
-        read.extend(texts(project, rows).await?);
-        let messages: Vec<Message<'_>> = read.iter().map(|(row, text)| message(row, text)).collect();
-        let segments = segment::close(&messages);
-        let Some(last) = segments.last().copied() else { continue };
-        note(engine, project, session, &read, &segments).await?;
-        let next = closed.len() as i64;
-        let added = segments.iter().zip(next..).map(|(segment, number)| SegmentRow {
-            number,
-            first: segment.first,
-            last: segment.last,
-            messages: segment.messages as i64,
-            tokens: segment.tokens as i64,
-        });
-        let added: Vec<SegmentRow> = added.collect();
-        closed.extend(added.iter().cloned());
-        store.add_segments(scope, session, added).await?;
-        read.retain(|(row, _)| row.ordinal > last.last);
-        new = true;
+    let segments = store.segments(scope, session).await?;
+    let from = segments.last().map_or(0, |row| row.last + 1);
+    let rows = store.session_messages(scope, session, from).await?;
+    let waiting = rows.len().saturating_sub(STEP);
+    let read = texts(project, &rows[..rows.len() - waiting]).await?;
+    let messages: Vec<Message<'_>> = read.iter().map(|(row, text)| message(row, text)).collect();
+    let new = segment::close(&messages);
+    if new.is_empty() {
+        return Ok(Closed { segments, wrote: false, waiting: 0 });
     }
-    match new {
-        // Another process may have closed them first, elsewhere.
-        true => Ok((store.segments(scope, session).await?, true)),
-        false => Ok((closed, false)),
-    }
+    note(engine, project, session, &read, &new).await?;
+    let added = new.iter().zip(segments.len() as i64..).map(|(segment, number)| SegmentRow {
+        number,
+        first: segment.first,
+        last: segment.last,
+        messages: segment.messages as i64,
+        tokens: segment.tokens as i64,
+    });
+    store.add_segments(scope, session, added.collect()).await?;
+    // Another process may have closed them first, elsewhere.
+    Ok(Closed { segments: store.segments(scope, session).await?, wrote: true, waiting })
 }
 
 /// Returns the texts of the rows, in order; what is gone by now is left out.

@@ -17,6 +17,9 @@ use serde::Deserialize;
 /// Messages of a range that are shown at most; further ones by a shorter range. Arbitrary: far beyond what is read.
 const MOST_MESSAGES: usize = 3000;
 
+/// Messages before and after one that are taken for its segment as long as there is none. Arbitrary: about a segment.
+const BESIDE: i64 = 10;
+
 /// How much of a range is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -117,10 +120,15 @@ pub(super) async fn around(engine: &Engine, memory: Memory, walk: &Walk) -> Resu
     let (Some(session), Some(ordinal)) = (memory.session.clone(), memory.ordinal) else {
         return in_short(memory, depth, &walk.focus).await;
     };
-    let (segments, _) = leaves::close(engine, project, &session).await?;
+    let leaves::Closed { segments, waiting, .. } = leaves::close(engine, project, &session).await?;
     let segment = segments.iter().find(|segment| (segment.first..=segment.last).contains(&ordinal));
     let open = segments.last().map_or(0, |last| last.last + 1);
-    let range = segment.map_or((Some(open), None), |segment| (Some(segment.first), Some(segment.last)));
+    let range = match segment {
+        Some(segment) => (Some(segment.first), Some(segment.last)),
+        // Where segments are still to be closed, about one.
+        None if waiting > 0 => (Some((ordinal - BESIDE).max(open)), Some(ordinal + BESIDE)),
+        None => (Some(open), None),
+    };
     let rows = summary::range(project, &session, range, (None, None)).await?;
     at_depth(engine, project, memory.id, session, rows, depth, &walk.focus).await
 }

@@ -91,10 +91,14 @@ pub(crate) async fn work_off(engine: &Engine, patience: Duration) -> Result<Work
     Ok(worked)
 }
 
-/// Closes the session's segments and makes some of the summaries that they lack; returns how many are left.
+/// Closes the session's segments and makes some of the summaries that they lack; returns how much is left.
 async fn summarise_segments(engine: &Engine, project: &OpenProject, session: &SessionId) -> Result<usize> {
-    let (closed, _) = leaves::close(engine, project, session).await?;
-    let wanted = leaves::wanted(&leaves::tiers(engine), &closed);
+    let closed = leaves::close(engine, project, session).await?;
+    if closed.waiting > 0 {
+        // Which summaries are wanted depends on where the last segment ends.
+        return Ok(closed.waiting);
+    }
+    let wanted = leaves::wanted(&leaves::tiers(engine), &closed.segments);
     Ok(leaves::summaries(engine, project, session, &wanted, STEP).await?.waiting)
 }
 

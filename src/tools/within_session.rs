@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use super::leaves::{self, Leaves};
+use super::leaves::{self, Closed, Leaves};
 use super::passages::{Chosen, FRAME, Part, Passage, cost, day};
 use super::retrieve_context::{Asked, IncludeLevel};
 use crate::budget::Budget;
@@ -40,6 +40,9 @@ const HALF_LIFE: i64 = 200;
 /// The share of the open end, of what the budget leaves it.
 const OPEN_SHARE: f64 = 0.25;
 
+/// Messages of the open end that are read: more than any budget has room for, where segments are still to be closed.
+const MOST_OPEN: usize = 1000;
+
 /// Messages whose neighbours fill what is left of a budget.
 const WITH_NEIGHBOURS: usize = 60;
 
@@ -52,14 +55,16 @@ pub struct Prepared {
     leaves: Leaves,
     /// Whether segments were closed or summaries made just now.
     pub wrote: bool,
+    /// Messages that are still to be cut into segments.
+    pub waiting: usize,
 }
 
 /// Closes segments and makes summaries that are missing, as far as one call may.
 pub async fn prepare(engine: &Engine, project: &OpenProject, session: &SessionId) -> Result<Prepared> {
-    let (closed, wrote) = leaves::close(engine, project, session).await?;
+    let Closed { segments: closed, wrote, waiting } = leaves::close(engine, project, session).await?;
     let wanted = leaves::wanted(&leaves::tiers(engine), &closed);
     let leaves = leaves::summaries(engine, project, session, &wanted, SUMMARIES_AT_ONCE).await?;
-    Ok(Prepared { wrote: wrote || leaves.new > 0, closed, leaves })
+    Ok(Prepared { wrote: wrote || leaves.new > 0, waiting, closed, leaves })
 }
 
 /// Chooses what is shown of the conversation.
@@ -71,7 +76,7 @@ pub async fn choose(
     prepared: Prepared,
     embedder: Option<Arc<dyn Embedder>>,
 ) -> Result<Chosen> {
-    let waiting = prepared.leaves.waiting;
+    let waiting = prepared.leaves.waiting + prepared.waiting;
     let pending = project.store.pending(&asked.scope).await? + waiting;
     let mut chosen = Chosen { pending, ..Chosen::default() };
     let mut shown: BTreeSet<i64> = BTreeSet::new();
@@ -216,7 +221,10 @@ async fn open(
     chosen: &mut Chosen,
     shown: &mut BTreeSet<i64>,
 ) -> Result<()> {
-    let rows = project.store.session_messages(&project.scope, session, from).await?;
+    let mut rows = project.store.session_messages(&project.scope, session, from).await?;
+    let unread = rows.len().saturating_sub(MOST_OPEN);
+    rows.drain(..unread);
+    *chosen.dropped.entry(Part::Recent.as_str()).or_default() += unread;
     let most = longest(asked.budget);
     let mut limit = Budget::new((budget.left() as f64 * OPEN_SHARE) as usize);
     for (row, text) in leaves::texts(project, &rows).await?.into_iter().rev() {
