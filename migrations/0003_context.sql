@@ -15,6 +15,9 @@ ALTER TABLE sessions ADD COLUMN last INTEGER NOT NULL DEFAULT -1;
 UPDATE sessions SET grown = 0, last = coalesce((SELECT max(ordinal) FROM memories WHERE session = sessions.seq), -1);
 CREATE INDEX sessions_grown ON sessions (owner, grown) WHERE grown IS NOT NULL;
 
+-- What is shown whatever its age.
+CREATE INDEX memories_important ON memories (session, ordinal) WHERE marked = 1 OR importance IS NOT NULL;
+
 -- Runs of messages by ordinal, each beginning where the one before ended. Messages and tokens are those not forgotten.
 CREATE TABLE segments (
     session  INTEGER NOT NULL REFERENCES sessions ON DELETE CASCADE,

@@ -180,8 +180,9 @@ impl Store {
         importance: f64,
         limit: usize,
     ) -> Result<Vec<Memory>> {
-        let which =
-            "m.ordinal IS NOT NULL AND (m.marked = 1 OR m.importance >= ?) ORDER BY m.ordinal DESC LIMIT ?";
+        // The first condition is that of an index, which holds few rows of a long session.
+        let which = "(m.marked = 1 OR m.importance IS NOT NULL) AND m.ordinal IS NOT NULL
+            AND (m.marked = 1 OR m.importance >= ?) ORDER BY m.ordinal DESC LIMIT ?";
         self.in_session(scope, session, which, vec![importance.into(), (limit as i64).into()]).await
     }
 
