@@ -7,9 +7,9 @@ use super::words::{self, words};
 use super::{Source, Topic};
 use crate::memory::Role;
 
-/// Bytes of all sources together that are read; beyond, each gives a part. 200 messages are far below, and ten times as
-/// much still takes about a second.
-const MOST_BYTES: usize = 4 << 20;
+/// Bytes of all sources together that are read; beyond, each gives a part, or some give nothing. A summary has room for
+/// a few thousand words of it, and reading this much takes a third of a second.
+const MOST_BYTES: usize = 1 << 20;
 
 /// Bytes of one source that are read at most: its beginning, and a quarter from its end. Arbitrary.
 const MOST_OF_ONE: usize = 32 << 10;

@@ -284,7 +284,7 @@ async fn extracted(wanted: &Wanted, texts: Vec<(MessageRow, String)>) -> Result<
         let mut notices = Vec::new();
         if summary.unread > 0 {
             notices.push(format!(
-                "{} of {} messages were too long to be read in full",
+                "{} of {} messages were not read in full: they are too long, or too many",
                 summary.unread,
                 sources.len()
             ));
