@@ -18,7 +18,7 @@ use crate::project;
 use crate::redact::Redactor;
 use crate::scope::{ProjectId, Scope};
 use crate::spool::Spool;
-use crate::store::{Flavour, Measurement, Registry, Store};
+use crate::store::{Flavour, Measurement, Registry, Savings, Store};
 
 /// The settings and whatever has been opened so far. Several calls may use it at once.
 pub struct Engine {
@@ -30,6 +30,7 @@ pub struct Engine {
     written: Notify,
     refs: Mutex<Option<String>>,
     measured: Mutex<Vec<Measurement>>,
+    saved: Mutex<Savings>,
 }
 
 /// What all projects of an owner share.
@@ -89,6 +90,7 @@ impl Engine {
             written: Notify::new(),
             refs: Mutex::default(),
             measured: Mutex::default(),
+            saved: Mutex::default(),
         }
     }
 
@@ -250,13 +252,20 @@ impl Engine {
         }
     }
 
-    /// Stores what was measured since the last time, where a call has opened the project.
+    /// Notes that a context of `sent` tokens was answered for a conversation of `whole`.
+    pub fn saved(&self, whole: i64, sent: i64) {
+        let saved = Savings { answers: 1, whole, sent };
+        self.saved.lock().unwrap_or_else(PoisonError::into_inner).add(saved);
+    }
+
+    /// Stores what was measured and saved since the last time, where a call has opened the project.
     pub async fn keep_measurements(&self) -> Result<()> {
         let Some(project) = self.opened_project() else { return Ok(()) };
         let measured = std::mem::take(&mut *self.measured.lock().unwrap_or_else(PoisonError::into_inner));
-        match measured.is_empty() {
+        let saved = std::mem::take(&mut *self.saved.lock().unwrap_or_else(PoisonError::into_inner));
+        match measured.is_empty() && saved == Savings::default() {
             true => Ok(()),
-            false => project.store.measure(&project.scope, measured).await,
+            false => project.store.measure(&project.scope, measured, saved).await,
         }
     }
 

@@ -53,5 +53,8 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
         max_tokens: args.max_tokens,
     };
     let output = context::run(engine, args).await?;
+    if let Err(error) = engine.keep_measurements().await {
+        tracing::debug!("what was saved is not noted: {error}");
+    }
     out.answer(&output, &output.text())
 }

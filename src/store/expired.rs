@@ -24,11 +24,13 @@ pub struct Expired {
     pub superseded: i64,
 }
 
-/// Summaries of one level.
+/// Summaries of one level by one provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LevelCount {
     /// The level.
     pub level: Level,
+    /// Who made them.
+    pub provider: String,
     /// How many, each range once.
     pub summaries: i64,
     /// Their tokens (o200k).
@@ -106,23 +108,24 @@ impl Store {
         .await
     }
 
-    /// Returns how many summaries there are of each level, and what they stand for.
+    /// Returns how many summaries there are of each level by each provider, and what they stand for.
     pub async fn summary_counts(&self, scope: &Scope) -> Result<Vec<LevelCount>> {
         self.read(scope, |_, connection, scope| {
             let sql = format!(
-                "SELECT level, count(*), sum(tokens), sum(coalesce((SELECT g.tokens FROM segments g
+                "SELECT level, provider, count(*), sum(tokens), sum(coalesce((SELECT g.tokens FROM segments g
                      WHERE g.session = summaries.session AND g.number = summaries.segment),
                      (SELECT sum(m.tokens) FROM memories m WHERE m.session = summaries.session
                       AND m.ordinal BETWEEN summaries.first AND summaries.last AND m.tombstoned_at IS NULL)))
-                 FROM summaries WHERE owner = ?1 AND NOT {SUPERSEDED} GROUP BY level"
+                 FROM summaries WHERE owner = ?1 AND NOT {SUPERSEDED} GROUP BY level, provider ORDER BY provider"
             );
             let mut statement = connection.prepare_cached(&sql)?;
             let rows = statement.query_map([scope.owner.as_str()], |row| {
                 Ok(LevelCount {
                     level: memories::word(row, 0, Level::parse)?,
-                    summaries: row.get(1)?,
-                    tokens: row.get(2)?,
-                    source_tokens: row.get::<_, Option<i64>>(3)?.unwrap_or(0),
+                    provider: row.get(1)?,
+                    summaries: row.get(2)?,
+                    tokens: row.get(3)?,
+                    source_tokens: row.get::<_, Option<i64>>(4)?.unwrap_or(0),
                 })
             })?;
             let mut counts: Vec<LevelCount> = rows.collect::<Result<_, _>>()?;

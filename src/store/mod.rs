@@ -52,7 +52,7 @@ pub use queue::{AskedBy, Attempt, QueueCounts, Queued, Wanted};
 pub use registry::{ProjectRow, Registry};
 pub use segments::{GrownSession, MessageRow, SegmentRow, source_hash};
 pub use sessions::SessionRow;
-pub use stats::{KindCount, Measurement, Sizes, Stats};
+pub use stats::{KindCount, Measurement, Savings, Sizes, Stats, SummarisedSegment};
 pub use summaries::{ConversationRow, NewSummary, Saved, SummaryRow};
 pub use write::{Outcome, PreparedChunk, PreparedMemory, Receipt};
 

@@ -177,6 +177,28 @@ impl Store {
         .await
     }
 
+    /// Returns the tokens (o200k) of the session's living messages.
+    pub async fn session_tokens(&self, scope: &Scope, session: &SessionId) -> Result<i64> {
+        let session = session.clone();
+        self.read(scope, move |_, connection, scope| {
+            let Some(session) = find_session(connection, scope, &session)? else { return Ok(0) };
+            // Those of closed segments are added up already.
+            let (closed, from): (i64, i64) = connection
+                .prepare_cached(
+                    "SELECT coalesce(sum(tokens), 0), coalesce(max(last), -1) FROM segments WHERE session = ?1",
+                )?
+                .query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let open: i64 = connection
+                .prepare_cached(
+                    "SELECT coalesce(sum(tokens), 0) FROM memories
+                     WHERE session = ?1 AND ordinal > ?2 AND tombstoned_at IS NULL",
+                )?
+                .query_row((session, from), |row| row.get(0))?;
+            Ok(closed + open)
+        })
+        .await
+    }
+
     /// Returns a number that is another whenever anything in the scope is: a memory that came, left, came back or was
     /// marked, an embedding that was made, a summary.
     pub async fn source_version(&self, scope: &Scope) -> Result<i64> {

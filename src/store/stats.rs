@@ -1,8 +1,10 @@
-//! How much a store holds.
+//! How much a store holds, and how much less is sent for it.
 
-use super::Store;
+use rusqlite::OptionalExtension;
+
+use super::{SegmentRow, Store};
 use crate::error::Result;
-use crate::memory::{Kind, Millis};
+use crate::memory::{Kind, Level, Millis};
 use crate::scope::Scope;
 
 /// Living memories of one kind.
@@ -67,6 +69,40 @@ impl Measurement {
     }
 }
 
+/// What contexts of conversations were sent in the place of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Savings {
+    /// Contexts that were answered.
+    pub answers: i64,
+    /// Tokens that the conversations had, one for each answer.
+    pub whole: i64,
+    /// Tokens of the answers.
+    pub sent: i64,
+}
+
+impl Savings {
+    /// What [`Savings`] is counted under, in the order of its fields.
+    const COUNTERS: [&str; 3] = ["contexts", "context tokens whole", "context tokens sent"];
+
+    /// Adds what others saved.
+    pub fn add(&mut self, more: Savings) {
+        self.answers += more.answers;
+        self.whole = self.whole.saturating_add(more.whole);
+        self.sent = self.sent.saturating_add(more.sent);
+    }
+}
+
+/// A closed segment, and the tokens of its summaries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SummarisedSegment {
+    /// Its session's row.
+    pub session: i64,
+    /// The segment.
+    pub segment: SegmentRow,
+    /// The tokens of its summary at each level, the shortest first; `None` where there is none.
+    pub summaries: [Option<i64>; 3],
+}
+
 /// Milliseconds of a week.
 const WEEK: Millis = 7 * 24 * 60 * 60 * 1000;
 
@@ -119,9 +155,23 @@ impl Store {
         .await
     }
 
-    /// Adds to what was measured.
-    pub async fn measure(&self, scope: &Scope, measurements: Vec<Measurement>) -> Result<()> {
+    /// Adds to what was measured and saved.
+    pub async fn measure(
+        &self,
+        scope: &Scope,
+        measurements: Vec<Measurement>,
+        savings: Savings,
+    ) -> Result<()> {
         self.write(scope, move |connection, scope| {
+            let saved = [savings.answers, savings.whole, savings.sent];
+            for (name, count) in Savings::COUNTERS.into_iter().zip(saved).filter(|(_, count)| *count > 0) {
+                connection
+                    .prepare_cached(
+                        "INSERT INTO counters (owner, name, count) VALUES (?1, ?2, ?3)
+                         ON CONFLICT DO UPDATE SET count = count + ?3",
+                    )?
+                    .execute((scope.owner.as_str(), name, count))?;
+            }
             for each in measurements {
                 connection
                     .prepare_cached(
@@ -146,6 +196,56 @@ impl Store {
                     name: row.get(0)?,
                     bucket: row.get(1)?,
                     count: row.get::<_, i64>(2)? as u64,
+                })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Returns what contexts were sent in the place of, ever.
+    pub async fn savings(&self, scope: &Scope) -> Result<Savings> {
+        self.read(scope, |_, connection, scope| {
+            let mut statement =
+                connection.prepare_cached("SELECT count FROM counters WHERE owner = ?1 AND name = ?2")?;
+            let mut counted = |name: &str| -> Result<i64> {
+                let counted =
+                    statement.query_row((scope.owner.as_str(), name), |row| row.get(0)).optional()?;
+                Ok(counted.unwrap_or(0))
+            };
+            let [answers, whole, sent] = Savings::COUNTERS;
+            Ok(Savings { answers: counted(answers)?, whole: counted(whole)?, sent: counted(sent)? })
+        })
+        .await
+    }
+
+    /// Returns the closed segments of the owner's sessions, in order, with the tokens of what they come down to.
+    pub async fn summarised_segments(&self, scope: &Scope) -> Result<Vec<SummarisedSegment>> {
+        self.read(scope, |_, connection, scope| {
+            let tokens = |level: Level| {
+                format!(
+                    "(SELECT u.tokens FROM summaries u WHERE u.session = g.session AND u.first = g.first
+                      AND u.last = g.last AND u.level = '{level}' ORDER BY u.version DESC LIMIT 1)"
+                )
+            };
+            let [brief, standard, detailed] = [Level::Brief, Level::Standard, Level::Detailed].map(tokens);
+            let sql = format!(
+                "SELECT g.session, g.number, g.first, g.last, g.messages, g.tokens, {brief}, {standard}, {detailed}
+                 FROM segments g JOIN sessions s ON s.seq = g.session WHERE s.owner = ?1
+                 ORDER BY g.session, g.number"
+            );
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows = statement.query_map([scope.owner.as_str()], |row| {
+                Ok(SummarisedSegment {
+                    session: row.get(0)?,
+                    segment: SegmentRow {
+                        number: row.get(1)?,
+                        first: row.get(2)?,
+                        last: row.get(3)?,
+                        messages: row.get(4)?,
+                        tokens: row.get(5)?,
+                    },
+                    summaries: [row.get(6)?, row.get(7)?, row.get(8)?],
                 })
             })?;
             Ok(rows.collect::<Result<_, _>>()?)

@@ -113,14 +113,17 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let mut before = version(engine, project, &asked).await?;
     if caught_up
         && let Some(body) = store.cached(&asked.scope, key(before), engine.now()).await?
-        && let Ok(context) = serde_json::from_str::<Context>(&body)
+        && let Ok(Kept { context, whole }) = serde_json::from_str::<Kept>(&body)
     {
+        count(engine, whole, &context);
         return Ok(Context { budget: asked.budget, ..context });
     }
+    let mut is_whole = true;
     let mut chosen = match &asked.session {
         Some(session) => {
             let mut prepared = within_session::prepare(engine, project, session).await?;
-            if prepared.wrote {
+            is_whole = prepared.waiting == 0;
+            if prepared.wrote && is_whole {
                 // What it wrote made another version; what is read for it is read after that.
                 before = version(engine, project, &asked).await?;
                 prepared = within_session::prepare(engine, project, session).await?;
@@ -138,12 +141,34 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     // Counting loads the tokenizer's dictionary the first time, which blocks.
     let fit = tokio::task::spawn_blocking(move || passages::fit(chosen, budget, &secret));
     let context = fit.await.expect("fitting does not panic");
-    if caught_up {
-        let body = serde_json::to_string(&context).expect("an answer is JSON");
+    let whole = match &asked.session {
+        Some(session) => Some(project.store.session_tokens(&project.scope, session).await?),
+        None => None,
+    };
+    count(engine, whole, &context);
+    let kept = Kept { context, whole };
+    // The next call gets further with a session that is long.
+    if caught_up && is_whole {
+        let body = serde_json::to_string(&kept).expect("an answer is JSON");
         let most = i64::try_from(options.cache_max_bytes).unwrap_or(i64::MAX);
         store.cache(&asked.scope, key(before), body, engine.now(), ttl, most).await?;
     }
-    Ok(context)
+    Ok(kept.context)
+}
+
+/// An answer as it is kept.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    context: Context,
+    /// Tokens of the conversation that it stands for, where it is of one.
+    whole: Option<i64>,
+}
+
+/// Notes what the answer saves of the conversation that it stands for.
+fn count(engine: &Engine, whole: Option<i64>, context: &Context) {
+    if let Some(whole) = whole {
+        engine.saved(whole, i64::try_from(context.tokens_used).unwrap_or(i64::MAX));
+    }
 }
 
 /// Reads the arguments; the notice says where one was changed.

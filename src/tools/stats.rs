@@ -2,10 +2,12 @@
 
 use serde::Serialize;
 
-use super::provider;
+use super::{leaves, provider};
+use crate::context::tier::{Tier, Tiers};
 use crate::engine::{Embedding, Engine};
 use crate::error::Result;
-use crate::store::{LevelCount, Measurement};
+use crate::memory::Level as SummaryLevel;
+use crate::store::{LevelCount, Measurement, SummarisedSegment};
 
 /// What `tiro stats` answers.
 #[derive(Debug, Serialize)]
@@ -43,7 +45,11 @@ pub struct Output {
     pub repeats: i64,
     /// Memories stored in the last seven days.
     pub stored_lately: i64,
-    /// Summaries of ranges of messages, by level.
+    /// What contexts of conversations were answered in the place of.
+    pub contexts: Contexts,
+    /// What closed segments come down to, by tier.
+    pub tiers: Vec<TierUse>,
+    /// Summaries of ranges of messages, by level and provider.
     pub summaries: Vec<Level>,
     /// Answers that were kept to be given again.
     pub cache: Cache,
@@ -55,11 +61,44 @@ pub struct Output {
     pub spending: Vec<provider::Day>,
 }
 
-/// The summaries of one level.
+/// What was sent instead of whole conversations, in all processes.
+#[derive(Debug, Serialize)]
+pub struct Contexts {
+    /// Contexts answered within a conversation, kept ones included.
+    pub answers: i64,
+    /// The tokens of those conversations, one for each answer (o200k).
+    pub conversation_tokens: i64,
+    /// The tokens of the answers.
+    pub sent_tokens: i64,
+    /// The share that was saved; absent where nothing was asked. Below 0 where answers were longer than what was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub saved: Option<f64>,
+}
+
+/// The closed segments of one tier.
+#[derive(Debug, Serialize)]
+pub struct TierUse {
+    /// The tier.
+    pub tier: String,
+    /// How many.
+    pub segments: i64,
+    /// Those that have the summary that stands for them; in the recent tier the messages themselves do.
+    pub summarised: i64,
+    /// The tokens of the messages of those (o200k).
+    pub tokens: i64,
+    /// The tokens of what stands for them.
+    pub shown_tokens: i64,
+    /// The share that is saved.
+    pub saved: f64,
+}
+
+/// The summaries of one level by one provider.
 #[derive(Debug, Serialize)]
 pub struct Level {
     /// The level.
     pub level: String,
+    /// `extractive`, or who wrote them.
+    pub provider: String,
     /// How many, each range once.
     pub summaries: i64,
     /// Their tokens (o200k).
@@ -143,6 +182,8 @@ pub async fn run(engine: &Engine) -> Result<Output> {
     });
     let cache = project.store.cache_stats(&project.scope).await?;
     let queue = project.store.queue_counts(&project.scope).await?;
+    let savings = project.store.savings(&project.scope).await?;
+    let segments = project.store.summarised_segments(&project.scope).await?;
     Ok(Output {
         project: project.name.clone(),
         project_id: project.scope.project.as_str().to_owned(),
@@ -161,6 +202,13 @@ pub async fn run(engine: &Engine) -> Result<Output> {
             .then(|| stats.commits_linked as f64 / stats.commits_since as f64),
         repeats: stats.repeats,
         stored_lately: stats.stored_lately,
+        contexts: Contexts {
+            answers: savings.answers,
+            conversation_tokens: savings.whole,
+            sent_tokens: savings.sent,
+            saved: (savings.whole > 0).then(|| share(savings.sent, savings.whole)),
+        },
+        tiers: tier_use(&leaves::tiers(engine), &segments),
         summaries: project.store.summary_counts(&project.scope).await?.into_iter().map(level).collect(),
         cache: Cache {
             entries: cache.entries,
@@ -182,9 +230,51 @@ pub async fn run(engine: &Engine) -> Result<Output> {
 }
 
 fn level(count: LevelCount) -> Level {
-    let LevelCount { level, summaries, tokens, source_tokens } = count;
-    let saved = 1.0 - tokens as f64 / source_tokens.max(1) as f64;
-    Level { level: level.to_string(), summaries, tokens, source_tokens, saved: saved.max(0.0) }
+    let LevelCount { level, provider, summaries, tokens, source_tokens } = count;
+    let saved = share(tokens, source_tokens).max(0.0);
+    Level { level: level.to_string(), provider, summaries, tokens, source_tokens, saved }
+}
+
+/// Returns the share of `whole` that `part` saves.
+fn share(part: i64, whole: i64) -> f64 {
+    1.0 - part as f64 / whole.max(1) as f64
+}
+
+/// Sums up segments, which are in order of session and place, by the tier that each is in.
+fn tier_use(tiers: &Tiers, segments: &[SummarisedSegment]) -> Vec<TierUse> {
+    let mut used: Vec<TierUse> = [Tier::Recent, Tier::Medium, Tier::Long, Tier::Ancient]
+        .map(|tier| TierUse {
+            tier: tier.as_str().into(),
+            segments: 0,
+            summarised: 0,
+            tokens: 0,
+            shown_tokens: 0,
+            saved: 0.0,
+        })
+        .into();
+    for session in segments.chunk_by(|one, other| one.session == other.session) {
+        let in_session: Vec<_> = session.iter().map(|each| leaves::segment(&each.segment)).collect();
+        for (SummarisedSegment { segment, summaries, .. }, tier) in session.iter().zip(tiers.of(&in_session))
+        {
+            let shown = match tier.level() {
+                None => Some(segment.tokens),
+                Some(SummaryLevel::Brief) => summaries[0],
+                Some(SummaryLevel::Standard) => summaries[1],
+                Some(SummaryLevel::Detailed) => summaries[2],
+            };
+            let used = &mut used[tier as usize];
+            used.segments += 1;
+            // What has no summary yet would make the tier look better, or worse, than it is.
+            if let Some(shown) = shown {
+                used.summarised += 1;
+                used.tokens += segment.tokens;
+                used.shown_tokens += shown;
+            }
+        }
+    }
+    used.retain(|tier| tier.segments > 0);
+    used.iter_mut().for_each(|tier| tier.saved = share(tier.shown_tokens, tier.tokens).max(0.0));
+    used
 }
 
 /// Sums up measurements, which are in order of name and bucket.
@@ -238,9 +328,24 @@ impl Output {
                 rate * 100.0
             );
         }
-        for Level { level, summaries, tokens, source_tokens, saved } in &self.summaries {
+        if let Contexts { answers, conversation_tokens, sent_tokens, saved: Some(saved) } = self.contexts {
             text += &format!(
-                "\n{level} summaries {summaries}, tokens {tokens} for {source_tokens} ({:.0}% saved)",
+                "\ncontexts of conversations {answers}, tokens {sent_tokens} for {conversation_tokens} ({:.0}% saved)",
+                saved * 100.0
+            );
+        }
+        for TierUse { tier, segments, summarised, tokens, shown_tokens, saved } in &self.tiers {
+            text += &format!(
+                "\n{tier} segments {segments}, tokens {shown_tokens} for {tokens} ({:.0}% saved)",
+                saved * 100.0
+            );
+            if summarised < segments {
+                text += &format!(", still to be summarised {}", segments - summarised);
+            }
+        }
+        for Level { level, provider, summaries, tokens, source_tokens, saved } in &self.summaries {
+            text += &format!(
+                "\n{level} summaries by {provider} {summaries}, tokens {tokens} for {source_tokens} ({:.0}% saved)",
                 saved * 100.0
             );
         }
@@ -277,6 +382,45 @@ impl Output {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::SegmentRow;
+
+    #[test]
+    fn a_tier_counts_what_stands_for_its_segments_and_what_is_still_to_be_made() {
+        let segment = |number: i64, summaries| SummarisedSegment {
+            session: 1,
+            segment: SegmentRow {
+                number,
+                first: number * 20,
+                last: number * 20 + 19,
+                messages: 20,
+                tokens: 400,
+            },
+            summaries,
+        };
+        let all = [Some(20), Some(60), Some(120)];
+        let segments = [
+            segment(0, all),
+            segment(1, [None, Some(60), None]),
+            segment(2, all),
+            segment(3, all),
+            segment(4, all),
+        ];
+        let used = tier_use(&Tiers::default(), &segments);
+        let told: Vec<_> = used
+            .iter()
+            .map(|tier| (tier.tier.as_str(), tier.segments, tier.summarised, tier.tokens, tier.shown_tokens))
+            .collect();
+        assert_eq!(told, [("recent", 1, 1, 400, 400), ("medium", 2, 2, 800, 240), ("long", 2, 2, 800, 120)]);
+        assert!((used[1].saved - 0.7).abs() < 1e-9 && used[0].saved == 0.0, "{used:?}");
+        // The next session begins anew; its only segment is recent.
+        let other = SummarisedSegment { session: 2, ..segment(0, [None; 3]) };
+        let missing = SummarisedSegment { summaries: [Some(9), None, None], ..segment(1, all) };
+        let used =
+            tier_use(&Tiers::default(), &[segment(0, all), missing, segment(2, all), segment(3, all), other]);
+        let told: Vec<_> =
+            used.iter().map(|tier| (tier.tier.as_str(), tier.segments, tier.summarised)).collect();
+        assert_eq!(told, [("recent", 2, 2), ("medium", 2, 1), ("long", 1, 1)]);
+    }
 
     #[test]
     fn percentiles_are_those_of_all_calls() {
