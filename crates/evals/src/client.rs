@@ -131,7 +131,12 @@ impl Tiro {
 
     /// Starts a server for `place` and opens the conversation in the manner of `era`.
     pub fn serve(&self, place: &Place, era: Era) -> Result<Server> {
-        let mut server = self.start(place, era)?;
+        self.serve_with(place, era, &[])
+    }
+
+    /// As [`Tiro::serve`], with more arguments.
+    pub fn serve_with(&self, place: &Place, era: Era, arguments: &[&str]) -> Result<Server> {
+        let mut server = self.start_with(place, era, arguments)?;
         server
             .open()
             .with_context(|| format!("opening the conversation with `{}`", self.program.display()))?;
@@ -140,8 +145,12 @@ impl Tiro {
 
     /// Starts a server for `place` without saying anything to it yet; see [`Server::open`].
     pub fn start(&self, place: &Place, era: Era) -> Result<Server> {
+        self.start_with(place, era, &[])
+    }
+
+    fn start_with(&self, place: &Place, era: Era, arguments: &[&str]) -> Result<Server> {
         let project = place.project.to_str().context("the project path is not UTF-8")?;
-        let mut command = self.command(place, &["serve", "--project", project]);
+        let mut command = self.command(place, &[&["serve", "--project", project], arguments].concat());
         command.env("TIRO_TIMINGS", "1").stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child =
             command.spawn().with_context(|| format!("starting `{} serve`", self.program.display()))?;

@@ -23,6 +23,7 @@ mod join;
 mod latency;
 mod peer;
 mod random;
+mod replay;
 mod retrieval;
 mod score;
 mod sessions;
@@ -72,6 +73,8 @@ enum Eval {
     Retrieval(retrieval::Args),
     /// How much of the evidence a context keeps within a budget
     Budget(budget::Args),
+    /// How often an answer is given again, and whether one is ever stale
+    Replay(replay::Args),
     /// What the context of a long conversation saves, and what it keeps
     Tiers(tiers::Args),
     /// How many words of answers are left in summaries of sessions
@@ -114,6 +117,7 @@ fn main() -> Result<ExitCode> {
     let (name, report) = match &arguments.eval {
         Eval::Retrieval(args) => ("retrieval", retrieval::run(args, &tiro)?),
         Eval::Budget(args) => ("budget", budget::run(args, &tiro)?),
+        Eval::Replay(args) => ("replay", replay::run(args, &tiro)?),
         Eval::Tiers(args) => ("tiers", tiers::run(args, &tiro)?),
         Eval::Summaries(args) => ("summaries", summaries::run(args, &tiro)?),
         Eval::Commits(args) => ("commits", commits::run(args, &tiro)?),
