@@ -11,6 +11,7 @@ mod context;
 mod follows;
 mod harness;
 mod keeps_out;
+mod large;
 mod lives_beside;
 mod misbehaves;
 mod mock;

@@ -1,0 +1,214 @@
+//! Conversations as long, as large and as odd as any: answered within a few seconds, and what is left out is said.
+//!
+//! The longest takes minutes to save without optimisation:
+//! `cargo test --release --test it -- --ignored a_hundred_thousand`.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Home, Server};
+
+/// Saves `count` messages in calls of 5,000.
+fn save(server: &mut Server, session: &str, count: usize) {
+    let message = |n: usize| {
+        let role = if n.is_multiple_of(2) { "user" } else { "assistant" };
+        let decided = if n % 500 == 7 { " We decided to keep lane" } else { " Nothing new in lane" };
+        let text = format!("Remark {n} on quay {}.{decided} {}.", n % 97, n / 500);
+        json!({"id": n.to_string(), "role": role, "text": text, "time": "2026-03-01T09:00:00Z"})
+    };
+    for start in (0..count).step_by(5000) {
+        let messages: Vec<Value> = (start..count.min(start + 5000)).map(message).collect();
+        let saved =
+            server.data("save_messages", json!({"session_id": session, "messages": messages.clone()}));
+        assert_eq!(saved["saved"], messages.len(), "{saved}");
+    }
+}
+
+/// Asks for everything that may be asked of a session of `count` messages; no answer takes longer than `most`.
+fn ask_all(server: &mut Server, session: &str, count: usize, most: Duration) {
+    let mut ask = |tool: &str, arguments: Value| {
+        let began = Instant::now();
+        let (text, data) = server.both(tool, arguments.clone());
+        let took = began.elapsed();
+        assert!(took < most, "{tool} {arguments} took {took:?}");
+        (text, data)
+    };
+    let (first, data) = ask("retrieve_context", json!({"query": "quay 42", "session_id": session}));
+    let last = format!("Remark {} ", count - 1);
+    assert!(first.contains(&last) && first.contains("on quay 42."), "{first}");
+    // What is still to be cut and what had no room is told.
+    assert!(data["pending"].as_u64().unwrap() > 0, "{data}");
+    assert!(!data["dropped"].as_object().unwrap().is_empty(), "{data}");
+    let waits = |data: &Value| data["pending"].as_u64().unwrap();
+    let (_, again) = ask("retrieve_context", json!({"query": "quay 42", "session_id": session}));
+    assert!(waits(&again) <= waits(&data), "what is done stays done: {again}");
+    let (text, _) = ask("retrieve_context", json!({"query": "on quay 42"}));
+    assert!(text.contains("on quay 42."), "{text}");
+    for level in ["brief", "standard", "detailed"] {
+        let ask_for = json!({"session_id": session, "level": level, "use_provider": false});
+        let (_, data) = ask("summarize_conversation", ask_for);
+        assert_eq!((&data["messages"], &data["range"]), (&json!(count), &json!([0, count - 1])), "{data}");
+        assert!(!data["summary"].as_str().unwrap().is_empty(), "{data}");
+        let is_read = data["notices"].to_string().contains("not read in full");
+        assert_eq!(is_read, count > 50_000, "what is passed over is told: {}", data["notices"]);
+    }
+    let place = format!("{session}#{}", count / 2);
+    let (text, _) = ask("expand_detail", json!({"id": place}));
+    assert!(text.contains(&format!("Remark {} ", count / 2)), "{text}");
+    let (text, _) = ask("expand_detail", json!({"id": place, "level": "detailed"}));
+    assert!(text.contains("quay"), "{text}");
+}
+
+#[test]
+fn a_session_of_many_thousand_messages_is_answered_at_once() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    save(&mut server, "s", 15_000);
+    ask_all(&mut server, "s", 15_000, Duration::from_secs(20));
+}
+
+#[test]
+#[ignore = "it takes minutes; the head of the file says how to run it"]
+fn a_hundred_thousand_messages_are_answered_within_seconds() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    save(&mut server, "s", 100_000);
+    ask_all(&mut server, "s", 100_000, Duration::from_secs(5));
+}
+
+#[test]
+fn a_message_of_five_megabytes_is_summarised_from_what_is_read_of_it() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    let long = format!("We decided to ship on Friday.\n{}", "the same dull line of a log\n".repeat(190_000));
+    server.save("s", "1", &long);
+    server.save("s", "2", "What did we decide?");
+    for level in ["brief", "standard", "detailed"] {
+        let ask = json!({"session_id": "s", "level": level, "use_provider": false});
+        let data = server.data("summarize_conversation", ask);
+        assert!(data["summary"].as_str().unwrap().contains("ship on Friday"), "{data}");
+        assert!(data["notices"].to_string().contains("1 of 2 messages were not read in full"), "{data}");
+    }
+    let opened = server.data("expand_detail", json!({"id": "s#0", "max_tokens": 500}));
+    assert!(opened["text"].as_str().unwrap().starts_with("We decided"), "{opened}");
+    assert!(!opened["next_cursor"].is_null(), "what is left is told: {opened}");
+}
+
+#[test]
+fn what_only_tools_said_and_what_has_no_spaces_is_summarised_and_found() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    let mut say = |session: &str, role: &str, texts: &[&str]| {
+        let message = |n: usize| json!({"id": n.to_string(), "role": role, "text": texts[n % texts.len()]});
+        let messages: Vec<Value> = (0..60).map(message).collect();
+        server.data("save_messages", json!({"session_id": session, "messages": messages}));
+    };
+    say("tools", "tool", &["exit code 3 of make", "warning: unused variable `x`", "42 tests passed"]);
+    say("chinese", "user", &["我们决定使用SQLite。", "导出在Windows上失败了。", "周五之前完成测试。"]);
+    say("thai", "user", &["เราตัดสินใจใช้ฐานข้อมูลใหม่", "การส่งออกล้มเหลวบนวินโดวส์", "ทดสอบให้เสร็จภายในวันศุกร์"]);
+    for (session, query, answer) in [
+        ("tools", "exit code", "exit code 3"),
+        ("chinese", "导出为什么失败", "导出在Windows上失败了"),
+        ("thai", "การส่งออกล้มเหลว", "การส่งออกล้มเหลวบนวินโดวส์"),
+    ] {
+        for arguments in [json!({"query": query}), json!({"query": query, "session_id": session})] {
+            let text = server.text("retrieve_context", arguments);
+            assert!(text.contains(answer), "{session}: {text}");
+        }
+        let ask = json!({"session_id": session, "level": "standard", "use_provider": false});
+        let data = server.data("summarize_conversation", ask);
+        assert!(data["summary"].as_str().unwrap().contains(answer), "{data}");
+    }
+}
+
+#[test]
+fn budgets_of_nothing_are_refused_and_those_beyond_measure_are_bounded() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    save(&mut server, "s", 60);
+    let tools = [
+        ("retrieve_context", json!({"query": "quay"})),
+        ("get_relevant_snippets", json!({"query": "quay"})),
+        ("get_context_summary", json!({"query": "quay"})),
+        ("summarize_conversation", json!({"session_id": "s", "use_provider": false})),
+        ("expand_detail", json!({"id": "s#3"})),
+    ];
+    for (tool, arguments) in tools {
+        for budget in [0, 1] {
+            let mut asked = arguments.clone();
+            asked["max_tokens"] = budget.into();
+            let told = server.error(tool, asked);
+            assert!(told.contains("`max_tokens`"), "{tool}: {told}");
+        }
+        let mut asked = arguments.clone();
+        asked["max_tokens"] = 1_000_000_000.into();
+        let answer = server.call(tool, asked);
+        let used = answer["structuredContent"]["tokens_used"].as_u64().unwrap_or(0);
+        assert!(used <= 20_000 && answer["content"][0]["text"].as_str().is_some(), "{tool}: {answer}");
+    }
+}
+
+/// The times of a conversation may lie in the future, or go back within it: its order is the one it was said in.
+#[test]
+fn a_clock_that_was_set_back_changes_no_order_and_loses_nothing() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    let message = |n: usize| {
+        let year = if n < 40 { 2190 } else { 2026 };
+        json!({"id": n.to_string(), "role": if n.is_multiple_of(2) { "user" } else { "assistant" },
+            "time": format!("{year}-01-01T10:{:02}:00Z", n % 60), "text": format!("Remark {n} on the harbour")})
+    };
+    let messages: Vec<Value> = (0..80).map(message).collect();
+    server.data("save_messages", json!({"session_id": "s", "messages": messages}));
+    let ask = json!({"query": "a remark on the harbour", "session_id": "s"});
+    let text = server.text("retrieve_context", ask.clone());
+    assert!(text.contains("#79 "), "{text}");
+    assert_eq!(server.text("retrieve_context", ask), text);
+    assert!(server.text("retrieve_context", json!({"query": "harbour"})).contains("on the harbour"));
+    let data = server.data("summarize_conversation", json!({"session_id": "s", "use_provider": false}));
+    assert_eq!(data["messages"], 80, "{data}");
+    server.save("s", "new", "A last word on the harbour");
+    let text = server.text("retrieve_context", json!({"query": "harbour", "session_id": "s"}));
+    assert!(text.contains("A last word"), "{text}");
+}
+
+#[test]
+fn what_contexts_save_is_counted_in_all_processes() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut server = home.serve(&project);
+    save(&mut server, "s", 200);
+    let ask = json!({"query": "quay 42", "session_id": "s", "max_tokens": 600});
+    for _ in 0..3 {
+        server.data("retrieve_context", ask.clone());
+    }
+    // Across conversations nothing says what would have been sent.
+    server.data("retrieve_context", json!({"query": "quay 42"}));
+    server.end();
+    let ran = home.run(&project, &["context", "quay 42", "--session", "s", "--max-tokens", "600"]);
+    assert!(ran.is_ok, "{ran:?}");
+    let stats = home.json(&project, &["stats"]);
+    let contexts = &stats["contexts"];
+    let number = |field: &str| contexts[field].as_i64().unwrap();
+    let messages = stats["kinds"].as_array().unwrap().iter().find(|kind| kind["kind"] == "message").unwrap();
+    assert_eq!(number("answers"), 4, "{contexts}");
+    assert_eq!(number("conversation_tokens"), 4 * messages["tokens"].as_i64().unwrap(), "{contexts}");
+    assert!((1..=4 * 600).contains(&number("sent_tokens")), "{contexts}");
+    let saved = 1.0 - number("sent_tokens") as f64 / number("conversation_tokens") as f64;
+    assert!((contexts["saved"].as_f64().unwrap() - saved).abs() < 1e-9 && saved > 0.5, "{contexts}");
+    assert!(stats["cache"]["hits"].as_i64().unwrap() >= 1, "{}", stats["cache"]);
+    let tiers: Vec<&str> =
+        stats["tiers"].as_array().unwrap().iter().map(|tier| tier["tier"].as_str().unwrap()).collect();
+    assert_eq!(tiers, ["recent", "medium", "long", "ancient"]);
+    for tier in stats["tiers"].as_array().unwrap() {
+        let saves = tier["saved"].as_f64().unwrap();
+        assert!(if tier["tier"] == "recent" { saves == 0.0 } else { saves > 0.3 }, "{tier}");
+    }
+    for summary in stats["summaries"].as_array().unwrap() {
+        assert_eq!(summary["provider"], "extractive", "{summary}");
+    }
+    let text = home.run(&project, &["stats"]).stdout;
+    assert!(text.contains("contexts of conversations 4, tokens "), "{text}");
+    assert!(text.contains("ancient segments ") && text.contains("brief summaries by extractive "), "{text}");
+}
