@@ -103,12 +103,12 @@ options! {
     external: External = External::Allowed, "external", "allowed or never", any;
     /// How often a request that failed is tried again.
     max_retries: u32 = 3, "max_retries", "a whole number, 0 to 10", |n| *n <= 10;
-    /// How freely models answer.
+    /// How freely models answer, but for summaries; `tiro provider test` asks so too.
     temperature: f64 = 0.7, "temperature", "a number, 0 to 2", |n| (0.0..=2.0).contains(n);
     /// How freely models summarise.
     summary_temperature: f64 = 0.3, "summary.temperature", "a number, 0 to 2", |n| (0.0..=2.0).contains(n);
-    /// Messages of a conversation before it is summarised.
-    summarization_threshold: usize = 20, "summary.threshold", "a whole number, 1 to 100000",
+    /// Messages from which a context across conversations sums one up; a shorter one is shown as it is.
+    summarization_threshold: usize = 8, "summary.threshold", "a whole number, 1 to 100000",
         |n| (1..=100_000).contains(n);
     /// Seconds before the summary of a conversation that has grown is made again.
     summary_update_interval_s: u64 = 3600, "summary.update_interval", "seconds, a whole number", any;
@@ -146,9 +146,9 @@ options! {
     weight_entity: f64 = 0.05, "context.weight_entity", "a number, 0 to 1", share;
     /// How much the mark of a user counts for importance.
     weight_user: f64 = 0.2, "context.weight_user", "a number, 0 to 1", share;
-    /// Seconds that an assembled context may be given again while its sources stay the same.
+    /// Seconds that a context or a summary may be given again while its sources stay the same.
     cache_ttl_s: u64 = 86_400, "context.cache_ttl", "seconds, a whole number", any;
-    /// Bytes that such contexts may take in each project's store.
+    /// Bytes that they may take together in each project's store.
     cache_max_bytes: u64 = 16 << 20, "context.cache_bytes", "bytes, a whole number", any;
     /// US dollars that one call may cost.
     limit_call: Option<Money> = Some(Money(500_000)), "limits.call", "US dollars, or none", any;

@@ -26,9 +26,6 @@ const MOST_PARTS: usize = 16;
 /// Tokens of an instruction without its material. From above.
 const INSTRUCTION: usize = 400;
 
-/// Temperature of summaries.
-const TEMPERATURE: f64 = 0.3;
-
 /// Words that a model writes for ten tokens. Arbitrary; it decides how often an answer is too long.
 const WORDS_OF_TEN_TOKENS: usize = 6;
 
@@ -158,7 +155,6 @@ fn request(prompt: &str, material: &str, wish: &Wish<'_>) -> Request {
         system: include_str!("prompts/system.md").trim().to_owned(),
         turns: vec![Turn::User(text.trim().to_owned())],
         max_output: output(wish),
-        temperature: Some(TEMPERATURE),
         ..Request::default()
     }
 }

@@ -54,9 +54,6 @@ const SUMMARY_TOKENS: usize = 60;
 /// Conversations summarised by one call at most.
 const MOST_SUMMARISED: usize = 6;
 
-/// Messages of a conversation of which a summary leaves something out.
-const FEW: usize = 8;
-
 /// Messages of a conversation that are read for its summary at most.
 const MOST_READ: usize = 300;
 
@@ -103,7 +100,8 @@ pub async fn choose(
         IncludeLevel::Mixed => (budget.left() as f64 * ratio * SUMMARY_SHARE) as usize,
         IncludeLevel::Full => 0,
     };
-    summarise(project, asked, &sessions, summaries, &mut budget, &mut chosen).await?;
+    let few = engine.config().options.summarization_threshold;
+    summarise(project, asked, &sessions, few, summaries, &mut budget, &mut chosen).await?;
     let most = longest(asked.budget);
     let mut scored: Vec<(f64, &Hit, Passage)> = Vec::with_capacity(hits.len());
     for hit in &hits {
@@ -216,11 +214,13 @@ pub(super) fn passage(hit: &Hit, sessions: &BTreeMap<SessionId, Weighed>, most: 
     }
 }
 
-/// Says in short what the weightiest conversations are about, within `limit`.
+/// Says in short what the weightiest conversations are about, within `limit`; those of less than `few` messages are
+/// shown as they are.
 async fn summarise(
     project: &OpenProject,
     asked: &Asked,
     sessions: &BTreeMap<SessionId, Weighed>,
+    few: usize,
     limit: usize,
     budget: &mut Budget,
     chosen: &mut Chosen,
@@ -241,7 +241,7 @@ async fn summarise(
         let scope = &asked.scope;
         let rows = project.store.session_messages(scope, session, 0).await?;
         // What is short is shown as it is.
-        if asked.level == IncludeLevel::Mixed && rows.len() < FEW {
+        if asked.level == IncludeLevel::Mixed && rows.len() < few {
             continue;
         }
         let head = render::head(session.as_str(), &day(weighed.first));

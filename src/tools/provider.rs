@@ -206,13 +206,14 @@ pub fn remove(engine: &Engine, name: &str) -> Result<Changed> {
     Ok(Changed { name: name.to_owned(), file, changed, notices })
 }
 
-/// Sends a few words that hold nothing of the memory to a provider, or to whoever would be asked for a summary.
+/// Sends a few words that hold nothing of the memory to a provider, or to whoever would be asked for a summary, at the
+/// temperature of any other question: what a model refuses, it refuses now.
 pub async fn test(engine: &Engine, name: Option<&str>) -> Result<Tried> {
     let request = Request {
         system: "You are being tried out.".into(),
         turns: vec![Turn::User("Answer with the one word: ready".into())],
         max_output: TRIAL_OUTPUT,
-        temperature: Some(0.0),
+        temperature: Some(engine.config().options.temperature),
         ..Request::default()
     };
     let began = Instant::now();

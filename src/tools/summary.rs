@@ -20,15 +20,8 @@ use crate::store::{AskedBy, Attempt, MessageRow, NewSummary, Saved, source_hash}
 use crate::summarize::{self, Source, Wish};
 use crate::tokens::Tokenizer;
 
-/// How long a model on this machine may take for a summary, and one elsewhere.
-const LOCAL: Duration = Duration::from_secs(5);
-const EXTERNAL: Duration = Duration::from_secs(10);
-
 /// Tokens of a model's window where nobody knows them: the least that is common.
 const UNKNOWN_WINDOW: usize = 8192;
-
-/// Bytes that kept answers take together. Arbitrary.
-const CACHE: i64 = 16 << 20;
 
 /// What to summarise, and how.
 #[derive(Clone, Debug)]
@@ -262,9 +255,11 @@ async fn cache(
         return Ok(());
     }
     let body = serde_json::to_string(made).expect("a summary serialises");
-    let ttl = engine.config().options.cache_ttl_s.saturating_mul(1000);
+    let options = &engine.config().options;
+    let ttl = options.cache_ttl_s.saturating_mul(1000);
+    let most = i64::try_from(options.cache_max_bytes).unwrap_or(i64::MAX);
     let ttl = Millis::try_from(ttl).unwrap_or(Millis::MAX);
-    project.store.cache(&project.scope, key, body, engine.now(), ttl, CACHE).await
+    project.store.cache(&project.scope, key, body, engine.now(), ttl, most).await
 }
 
 /// Returns who writes it: a model, where the user named one for summaries.
@@ -315,7 +310,11 @@ async fn ask_for(
     notices: &mut Vec<String>,
 ) -> Result<Made> {
     let began = Instant::now();
-    let deadline = if provider.is_local() { LOCAL } else { EXTERNAL };
+    let options = &engine.config().options;
+    let deadline = Duration::from_secs(match provider.is_local() {
+        true => options.summary_local_deadline_s,
+        false => options.summary_external_deadline_s,
+    });
     let secret = engine.installation().await?.secret;
     let previous = previous(project, wanted, &provider.provider.name).await?;
     let known = previous.as_ref().map_or(i64::MIN, |(last, _)| *last);
@@ -333,6 +332,7 @@ async fn ask_for(
     let answered = std::sync::Mutex::new(Vec::new());
     let asking = |request: Request| {
         let answered = &answered;
+        let request = Request { temperature: Some(options.summary_temperature), ..request };
         async move {
             let left = deadline.saturating_sub(began.elapsed());
             let answer = ask::ask(engine, Use::Summarize, &request, left).await?;
