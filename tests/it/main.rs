@@ -16,6 +16,7 @@ mod lives_beside;
 mod misbehaves;
 mod mock;
 mod never_over_budget;
+mod options;
 mod packaging;
 mod redaction;
 mod remembers;

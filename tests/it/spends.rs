@@ -18,7 +18,7 @@ fn file(home: &Home) -> std::path::PathBuf {
     home.path().join("home/.config/tiro/config.toml")
 }
 
-fn write(home: &Home, config: &str) {
+pub fn write(home: &Home, config: &str) {
     std::fs::create_dir_all(file(home).parent().unwrap()).unwrap();
     std::fs::write(file(home), config).unwrap();
 }

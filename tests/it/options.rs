@@ -1,0 +1,349 @@
+//! Every option changes what is seen: one without a case here fails, and so does one whose two values show the same.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+use tiro::config::{External, Options, Sources, Use};
+
+use crate::harness::{Home, Ran, Server, feed};
+use crate::mock::{Manner, Mock};
+use crate::spends::write;
+use crate::talk::Talk;
+
+/// An option, two of its values, and what is seen under one.
+struct Case(&'static str, [&'static str; 2], fn(&Under) -> String);
+
+/// One option set to a value, by its variable.
+struct Under {
+    variable: String,
+    value: &'static str,
+}
+
+const CASES: &[Case] = &[
+    Case("default_provider", ["one", "two"], |under| asked_of(under, "").0),
+    Case("fallback_provider", ["one", "two"], |under| asked_of(under, "").0),
+    Case("external", ["allowed", "never"], |under| {
+        asked(under, &ready(), "0.0.0.0", &TEST).requests().to_string()
+    }),
+    Case("max_retries", ["0", "1"], |under| {
+        asked(under, &Manner::Refuses(500, ""), "127.0.0.1", &TEST).requests().to_string()
+    }),
+    Case("temperature", ["0.7", "0.2"], |under| asked_of(under, "default_provider = 'one'\n").1),
+    Case("summary.temperature", ["0.3", "0.9"], |under| {
+        first(&asked(under, &ready(), "127.0.0.1", &SUMMARIZE), "temperature")
+    }),
+    Case("summary.threshold", ["8", "1000"], |under| told(under, &[])),
+    Case("summary.update_interval", ["3600", "0"], told_anew),
+    Case("summary.local_deadline", ["1", "2"], |under| waited(under, "127.0.0.1")),
+    Case("summary.external_deadline", ["1", "2"], |under| waited(under, "0.0.0.0")),
+    Case("context.max_tokens", ["4000", "500"], |under| told(under, &[])),
+    Case("context.session_max_tokens", ["8000", "1000"], |under| told(under, &["--session", "s"])),
+    Case("context.summary_ratio", ["0.3", "0"], |under| told_in_few(under)),
+    Case("context.max_recent_messages", ["10", "60"], |under| told(under, &["--session", "s"])),
+    Case("context.compression_medium", ["70", "30"], summed_up),
+    Case("context.compression_long", ["85", "40"], summed_up),
+    Case("context.compression_ancient", ["95", "50"], summed_up),
+    Case("context.importance_threshold", ["0.5", "0.4"], |under| told_in_few(under)),
+    Case("context.vector_search_limit", ["200", "1"], |under| told_in_few(under)),
+    Case("context.weight_recency", ["0", "1"], |under| told_in_few(under)),
+    Case("context.weight_semantic", ["1", "0"], |under| told_in_few(under)),
+    Case("context.weight_entity", ["0.05", "1"], |under| told_in_few(under)),
+    Case("context.weight_user", ["0", "1"], |under| told_in_few(under)),
+    Case("context.cache_ttl", ["86400", "0"], kept),
+    Case("context.cache_bytes", ["16777216", "0"], kept),
+    Case("limits.call", ["0.5", "0"], paid),
+    Case("limits.day", ["5", "0"], paid),
+    Case("limits.project", ["none", "0"], paid),
+    Case("limits.total", ["none", "0"], paid),
+    Case("ignore.sessions", ["", "scratch-*"], imported),
+    Case("ignore.paths", ["", "secrets/**"], imported),
+];
+
+const TEST: [&str; 2] = ["provider", "test"];
+const SUMMARIZE: [&str; 2] = ["summarize", "s"];
+
+impl Under {
+    fn run(&self, home: &Home, project: &Path, args: &[&str]) -> Ran {
+        let mut command = home.tiro(project, args);
+        command.env(&self.variable, self.value);
+        feed(command, b"")
+    }
+
+    /// Returns what a command that must succeed printed.
+    fn told(&self, home: &Home, project: &Path, args: &[&str]) -> String {
+        let ran = self.run(home, project, args);
+        assert!(ran.is_ok, "{}={}: {args:?}: {ran:?}", self.variable, self.value);
+        ran.stdout
+    }
+
+    /// Saves messages, by a server that has the option too.
+    fn save(&self, home: &Home, project: &Path, messages: Vec<Value>) {
+        let mut command = home.tiro(project, &["serve"]);
+        command.env(&self.variable, self.value);
+        let mut server = Server::start(command);
+        server.data("save_messages", json!({"session_id": "s", "messages": messages}));
+        server.end();
+    }
+}
+
+/// A conversation about many things, each message long enough to be shortened.
+fn messages() -> Vec<Value> {
+    let things = ["quince jam", "tide tables", "the old lighthouse", "train delays", "olive trees"];
+    let message = |n: usize| {
+        let thing = things[n / 3 % things.len()];
+        let more = match n % 6 {
+            0 => "Ines keeps a list of it, and asks `parse_header` whenever the wind turns.",
+            3 => "Nobody has asked about the lighthouse since, whatever the newspapers wrote.",
+            _ => "The keeper says it will rain before the evening, and the boats stay in.",
+        };
+        let text = match n {
+            3 => "The gate beside the lighthouse stays open on Sundays.".to_owned(),
+            _ => format!("Remark {n} about {thing}: it costs {} crowns. {more} So says number{n}.", n * 3),
+        };
+        json!({"id": n.to_string(), "role": if n.is_multiple_of(2) { "user" } else { "assistant" },
+            "time": format!("2026-03-01T{:02}:{:02}:00Z", 8 + n / 60, n % 60), "text": text})
+    };
+    (0..170).map(message).collect()
+}
+
+/// Returns a home with the conversation, in which an early message was given some importance.
+fn long() -> &'static (Home, PathBuf) {
+    static LONG: OnceLock<(Home, PathBuf)> = OnceLock::new();
+    LONG.get_or_init(|| {
+        let home = Home::new();
+        let project = home.dir("project");
+        let mut server = home.serve(&project);
+        let data = server.data("save_messages", json!({"session_id": "s", "messages": messages()}));
+        assert_eq!(data["saved"], 170);
+        let id = server.hits(json!({"query": "gate Sundays"})).remove(0)["id"].clone();
+        server.data("mark_important", json!({"ids": [id], "important": false, "importance": 0.45}));
+        // What is made once is there for all.
+        server.data("retrieve_context", json!({"query": "lighthouse", "session_id": "s"}));
+        server.end();
+        (home, project)
+    })
+}
+
+fn told(under: &Under, more: &[&str]) -> String {
+    let (home, project) = long();
+    under.told(home, project, &[&["context", "what", "does", "the", "lighthouse", "cost?"], more].concat())
+}
+
+/// Returns what is chosen where not all has room.
+fn told_in_few(under: &Under) -> String {
+    told(under, &["--session", "s", "--max-tokens", "1600"])
+}
+
+/// Returns how long the summaries of each level are that a context is made of.
+fn summed_up(under: &Under) -> String {
+    let home = Home::new();
+    let project = home.dir("project");
+    under.save(&home, &project, messages());
+    under.told(&home, &project, &["context", "lighthouse", "--session", "s"]);
+    let stats = under.told(&home, &project, &["stats", "--json"]);
+    let stats: Value = serde_json::from_str(&stats).unwrap();
+    let levels = stats["summaries"].as_array().unwrap();
+    assert_eq!(levels.len(), 3, "{stats}");
+    levels.iter().map(|level| format!("{} {}\n", level["level"], level["tokens"])).collect()
+}
+
+/// Returns whether what stands for a conversation knows of what was said last.
+fn told_anew(under: &Under) -> String {
+    let home = Home::new();
+    let project = home.dir("project");
+    let said = |texts: &[&str]| -> Vec<Value> {
+        let roles = ["user", "assistant"].into_iter().cycle();
+        texts.iter().zip(roles).map(|(text, role)| json!({"id": text, "role": role, "text": text})).collect()
+    };
+    let first = ["Where do we moor it?", "At gate 4.", "Since when?", "Since May.", "Who says so?", "Ines."];
+    for messages in [said(&first), said(&["We decided to moor the zeppelin at gate 7 from June on."])] {
+        under.save(&home, &project, messages);
+        // Without a model there is nothing to embed with, which is said when the rest is done.
+        under.run(&home, &project, &["index"]);
+    }
+    let found = under.told(&home, &project, &["search", "zeppelin", "--kinds", "conversation", "--json"]);
+    let found: Value = serde_json::from_str(&found).unwrap();
+    found["hits"].as_array().unwrap().len().to_string()
+}
+
+/// Returns how many answers are kept after one.
+fn kept(under: &Under) -> String {
+    let home = Home::new();
+    let project = home.dir("project");
+    under.save(&home, &project, messages().split_off(164));
+    under.told(&home, &project, &["context", "lighthouse"]);
+    let stats = under.told(&home, &project, &["stats", "--json"]);
+    serde_json::from_str::<Value>(&stats).unwrap()["cache"]["entries"].to_string()
+}
+
+/// Returns a provider of summaries that asks `mock` at `host`, as the configuration file names it.
+fn named(name: &str, host: &str, mock: &Mock) -> String {
+    format!(
+        "[providers.{name}]\nservice = 'openai-compatible'\nendpoint = '{}'\n\
+         model = 'model-{name}'\nuses = ['summarize']\nprice = {{ input = 1, output = 1 }}\n",
+        mock.endpoint().replace("127.0.0.1", host)
+    )
+}
+
+fn ready() -> Manner {
+    Manner::Says("ready".to_owned())
+}
+
+/// Returns what `field` of the first request was.
+fn first(mock: &Mock, field: &str) -> String {
+    mock.seen.lock().unwrap()[0].1[field].to_string()
+}
+
+/// Tries out who is asked first of two; returns which model it was and at which temperature.
+fn asked_of(under: &Under, config: &str) -> (String, String) {
+    let mock = Mock::start();
+    let home = Home::new();
+    let providers = ["one", "two"].map(|name| named(name, "127.0.0.1", &mock));
+    write(&home, &format!("{config}{}", providers.concat()));
+    under.told(&home, &home.dir("project"), &TEST);
+    (first(&mock, "model"), first(&mock, "temperature"))
+}
+
+/// Runs a command with one provider at `host`, where there is a short conversation; returns what was asked.
+fn asked(under: &Under, manner: &Manner, host: &str, args: &[&str]) -> Mock {
+    asked_and_told(under, manner, host, args).0
+}
+
+fn asked_and_told(under: &Under, manner: &Manner, host: &str, args: &[&str]) -> (Mock, Ran) {
+    let mock = Mock::start();
+    mock.behaves(manner);
+    let home = Home::new();
+    let project = home.dir("project");
+    write(&home, &format!("default_provider = 'lab'\n{}", named("lab", host, &mock)));
+    if args == SUMMARIZE {
+        under.save(&home, &project, messages().split_off(150));
+    }
+    let ran = under.run(&home, &project, args);
+    (mock, ran)
+}
+
+/// Returns the seconds that a summary waited for a provider that never answers.
+fn waited(under: &Under, host: &str) -> String {
+    let (_, ran) = asked_and_told(under, &Manner::Hangs, host, &SUMMARIZE);
+    assert!(ran.is_ok, "{ran:?}");
+    let (_, rest) = ran.stdout.split_once(" within ").unwrap_or_else(|| panic!("{ran:?}"));
+    let seconds: f64 = rest.split(' ').next().unwrap().parse().unwrap();
+    seconds.ceil().to_string()
+}
+
+/// Returns whether a call was let through to the provider, and what was said.
+fn paid(under: &Under) -> String {
+    let (mock, ran) = asked_and_told(under, &ready(), "127.0.0.1", &TEST);
+    assert_eq!(ran.stderr.contains("the limit of"), mock.requests() == 0, "{ran:?}");
+    mock.requests().to_string()
+}
+
+/// Returns which of two sessions an import remembers something of.
+fn imported(under: &Under) -> String {
+    let home = Home::new();
+    let project = home.repo("project").path;
+    for session in ["scratch-1", "work"] {
+        let talk = Talk::new(&home, session, &project, "main");
+        talk.says("user", 1, "Look after the wombat.");
+        talk.says("assistant", 2, "I see the wombat.");
+    }
+    let talk = Talk::new(&home, "third", &project, "main");
+    talk.says("user", 1, "Turn the platypus.");
+    talk.edits(2, "secrets/platypus.txt");
+    under.told(&home, &project, &["import", "claude-code"]);
+    let found = ["wombat", "platypus"].map(|word| {
+        let found = under.told(&home, &project, &["search", word, "--json"]);
+        let found: Value = serde_json::from_str(&found).unwrap();
+        let mut ids: Vec<String> =
+            found["hits"].as_array().unwrap().iter().map(|hit| hit["id"].to_string()).collect();
+        ids.sort_unstable();
+        ids.join(" ")
+    });
+    found.join("; ")
+}
+
+#[test]
+fn every_option_has_a_case() {
+    let of_all: Vec<&str> = Options::ALL.iter().map(|setting| setting.key).collect();
+    let of_cases: Vec<&str> = CASES.iter().map(|case| case.0).collect();
+    assert_eq!(of_cases, of_all);
+}
+
+#[test]
+fn every_option_changes_what_is_seen() {
+    let next = AtomicUsize::new(0);
+    let faults = std::thread::scope(|scope| {
+        let work = || {
+            let mut faults: Vec<String> = Vec::new();
+            while let Some(Case(key, [one, other], shows)) = CASES.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let variable = Options::find(key).expect("there is such an option").variables().remove(0);
+                let [seen, changed, again] =
+                    [*one, *other, *one].map(|value| shows(&Under { variable: variable.clone(), value }));
+                if seen == changed {
+                    faults.push(format!("{key}: under {one} as under {other}: {seen}"));
+                }
+                if seen != again {
+                    faults.push(format!("{key}: not twice the same under {one}:\n{seen}\n---\n{again}"));
+                }
+            }
+            faults
+        };
+        let workers: Vec<_> = (0..3).map(|_| scope.spawn(work)).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap()).collect::<Vec<_>>()
+    });
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn what_no_option_can_be_is_refused_by_its_variable() {
+    let patterns = |key: &str| key.starts_with("ignore.");
+    for setting in Options::ALL.iter().filter(|setting| !patterns(setting.key)) {
+        for variable in setting.variables() {
+            for wrong in ["-1 or so", "-0.5", "1E999", ""] {
+                let variables = [(variable.clone(), wrong.to_owned())].into();
+                let error = Sources { variables, ..Sources::default() }.options().unwrap_err();
+                let told = error.to_string();
+                assert!(told.contains(setting.key) && told.contains(&variable), "{told}");
+                assert_eq!(error.way_out(), Some(&*format!("give {}", setting.right)), "{variable}={wrong}");
+            }
+        }
+    }
+    let home = Home::new();
+    let under = Under { variable: "TIRO_IGNORE_PATHS".into(), value: "a[" };
+    let ran = under.run(&home, &home.dir("project"), &["stats"]);
+    assert!(!ran.is_ok && ran.stderr.contains("`a[` in `ignore.paths`"), "{ran:?}");
+}
+
+#[test]
+fn the_variables_of_before_say_what_they_said() {
+    let said = [
+        ("PERSISTENCE_SUMMARIZATION_PROVIDER", "ollama"),
+        ("PERSISTENCE_OLLAMA_ENDPOINT", "http://localhost:11435"),
+        ("PERSISTENCE_OLLAMA_MODEL", "llama2:7b"),
+        ("PERSISTENCE_OPENAI_MODEL", "gpt-3.5-turbo"),
+        ("PERSISTENCE_CONTEXT_MAX_TOKENS", "4001"),
+        ("PERSISTENCE_CONTEXT_CACHE_TTL", "86401"),
+        ("PERSISTENCE_SUMMARY_UPDATE_INTERVAL", "3601"),
+    ];
+    let sources = Sources {
+        variables: said.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+        keys: vec!["PERSISTENCE_OPENAI_API_KEY".into()],
+        ..Sources::default()
+    };
+    let options = sources.options().unwrap();
+    assert_eq!(
+        (options.context_max_tokens, options.cache_ttl_s, options.summary_update_interval_s),
+        (4001, 86_401, 3601)
+    );
+    assert_eq!((options.default_provider.as_str(), options.external), ("ollama", External::Allowed));
+    let providers = sources.providers(&options).unwrap();
+    let [ollama, openai] = &providers[..] else { panic!("{providers:?}") };
+    assert_eq!(ollama.provider.model, "llama2:7b");
+    assert_eq!(ollama.provider.endpoint.as_deref(), Some("http://localhost:11435"));
+    assert!(ollama.may(Use::Summarize, &options));
+    assert_eq!(openai.provider.model, "gpt-3.5-turbo");
+    // A key alone lets nothing out.
+    assert!(!openai.may(Use::Summarize, &options) && openai.may(Use::Consult, &options));
+}
