@@ -280,8 +280,7 @@ mod tests {
         let written = "They chose SQLite 3.50 over Postgres and Redis 7 over Kafka; Mira tests Parquet on Windows \
             by Friday.";
         let good = quality(written, &sources, wish.max_tokens);
-        assert!(reach < 1.0 && good >= LEAST_QUALITY * reach, "{good} of {reach}");
-        assert!(good < LEAST_QUALITY, "{good}: this is what the rule is for");
+        assert!(good >= LEAST_QUALITY * reach, "{good} of {reach}");
         let bad = quality("They talked about a meeting in Lisbon.", &sources, wish.max_tokens);
         assert!(bad < LEAST_QUALITY * reach, "{bad} of {reach}");
         let standard = Wish { level: Level::Standard, ..wish };
