@@ -3,7 +3,9 @@
 //! The patterns are tiktoken's with its one look-ahead, `\s+(?!\S)`, written as a pattern of its own whose last
 //! character is given back: a regular expression without look-ahead is three times as fast (after `bpe-openai`).
 
-use regex_automata::meta::Regex;
+use std::cell::RefCell;
+
+use regex_automata::meta::{Cache, Regex};
 use regex_automata::{Anchored, Input};
 
 use super::Tokenizer;
@@ -14,8 +16,15 @@ const BEFORE_MORE: &str = r"\s+\s";
 /// The number of that pattern among a tokenizer's three.
 const LOOKS_AHEAD: usize = 1;
 
+thread_local! {
+    /// What searching needs room for. Without it each search would fetch that from a pool that all threads share,
+    /// behind a lock, for every piece of a text.
+    static CACHES: [RefCell<Option<Cache>>; Tokenizer::ALL.len()] = const { [RefCell::new(None), RefCell::new(None)] };
+}
+
 /// How one tokenizer cuts.
 pub(super) struct Splitter {
+    tokenizer: Tokenizer,
     patterns: Regex,
 }
 
@@ -44,21 +53,45 @@ impl Splitter {
             .join("|"),
         };
         let patterns = Regex::new_many(&[words.as_str(), BEFORE_MORE, r"\s+"]);
-        Splitter { patterns: patterns.expect("the patterns are sound") }
+        Splitter { tokenizer, patterns: patterns.expect("the patterns are sound") }
     }
 
     /// Returns the pieces of `text`, in order; together they are the text.
-    pub(super) fn split<'a>(&'a self, text: &'a str) -> impl Iterator<Item = &'a str> {
-        let mut rest = text;
-        std::iter::from_fn(move || {
-            let found = self.patterns.find(Input::new(rest).anchored(Anchored::Yes))?;
-            let mut end = found.end();
-            if found.pattern().as_usize() == LOOKS_AHEAD {
-                end = rest[..end].char_indices().next_back().map_or(end, |(last, _)| last);
-            }
-            let piece;
-            (piece, rest) = rest.split_at(end);
-            Some(piece)
-        })
+    pub(super) fn split<'a>(&'a self, text: &'a str) -> Pieces<'a> {
+        let kept = CACHES.with(|caches| caches[self.tokenizer as usize].take());
+        let cache = kept.unwrap_or_else(|| self.patterns.create_cache());
+        Pieces { splitter: self, rest: text, cache: Some(cache) }
+    }
+}
+
+/// The pieces of a text that are still to come.
+pub(super) struct Pieces<'a> {
+    splitter: &'a Splitter,
+    rest: &'a str,
+    /// There until it is dropped.
+    cache: Option<Cache>,
+}
+
+impl<'a> Iterator for Pieces<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        let input = Input::new(self.rest).anchored(Anchored::Yes);
+        let found = self.splitter.patterns.search_with(self.cache.as_mut()?, &input)?;
+        let mut end = found.end();
+        if found.pattern().as_usize() == LOOKS_AHEAD {
+            end = self.rest[..end].char_indices().next_back().map_or(end, |(last, _)| last);
+        }
+        let piece;
+        (piece, self.rest) = self.rest.split_at(end);
+        Some(piece)
+    }
+}
+
+impl Drop for Pieces<'_> {
+    fn drop(&mut self) {
+        let cache = self.cache.take();
+        // Where the thread is ending there is nowhere to keep it.
+        let _ = CACHES.try_with(|caches| caches[self.splitter.tokenizer as usize].replace(cache));
     }
 }
