@@ -5,7 +5,7 @@
 //! here knows memories, budgets of answers or what an answer is for, and nothing is asked that the caller did not
 //! reserve money for.
 //!
-//! The dialects are genai's ([`convert`]); the connection is ours ([`relay`], which says why). Google's Vertex is left
+//! The dialects are genai's (`convert`); the connection is ours (`relay`, which says why). Google's Vertex is left
 //! out, because its sign-in can't be tested here.
 
 use std::future::Future;
