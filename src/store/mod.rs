@@ -53,7 +53,7 @@ pub use registry::{ProjectRow, Registry};
 pub use segments::{GrownSession, MessageRow, SegmentRow, source_hash};
 pub use sessions::SessionRow;
 pub use stats::{KindCount, Measurement, Savings, Sizes, Stats, SummarisedSegment};
-pub use summaries::{ConversationRow, NewSummary, Saved, SummaryRow};
+pub use summaries::{ConversationRow, Saved, Summary, SummaryRow};
 pub use write::{Outcome, PreparedChunk, PreparedMemory, Receipt};
 
 use crate::error::{Error, Kind, Result};

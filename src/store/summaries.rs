@@ -13,9 +13,9 @@ use crate::error::Result;
 use crate::memory::{Kind, Level, MemoryId, Millis, Provenance};
 use crate::scope::{Scope, SessionId};
 
-/// A summary on its way in.
+/// A summary of a range of messages.
 #[derive(Clone, Debug, PartialEq)]
-pub struct NewSummary {
+pub struct Summary {
     /// Whose messages it sums up.
     pub session: SessionId,
     /// The segment; `None` for another range, or the session.
@@ -51,38 +51,12 @@ pub struct NewSummary {
 pub struct SummaryRow {
     /// Its id; summaries and memories share the space of ids.
     pub id: MemoryId,
-    /// Whose messages it sums up.
-    pub session: SessionId,
-    /// The segment; `None` for another range, or the session.
-    pub segment: Option<i64>,
-    /// How much it says.
-    pub level: Level,
-    /// The ordinal its range begins with.
-    pub first: i64,
-    /// The ordinal its range ends with.
-    pub last: i64,
-    /// How many messages it was made of.
-    pub messages: i64,
-    /// What it says.
-    pub text: String,
-    /// Its tokens (o200k).
-    pub tokens: i64,
-    /// `extractive`, or the name of the provider that wrote it.
-    pub provider: String,
-    /// The provider's model.
-    pub model: String,
-    /// How much it keeps of what can be kept at its length, 0 to 1.
-    pub quality: f64,
     /// Which of the summaries of its range and level it is, from 1.
     pub version: i64,
     /// When it was stored.
     pub made_at: Millis,
-    /// The lowest trust of what it was made of.
-    pub provenance: Provenance,
-    /// The ordinals its sentences come from.
-    pub cited: Vec<i64>,
-    /// Which messages it was made of.
-    pub source_hash: [u8; 32],
+    /// What it says, and of what.
+    pub summary: Summary,
 }
 
 /// What became of a summary.
@@ -117,7 +91,7 @@ const COLUMNS: &str =
 impl Store {
     /// Stores a summary, where the messages of its range are still those it was made of; a range that is longer than the
     /// session ends with it.
-    pub async fn save_summary(&self, scope: &Scope, summary: NewSummary, now: Millis) -> Result<Saved> {
+    pub async fn save_summary(&self, scope: &Scope, summary: Summary, now: Millis) -> Result<Saved> {
         self.write(scope, move |connection, scope| save_summary(connection, scope, &summary, now)).await
     }
 
@@ -157,33 +131,9 @@ impl Store {
                 .query_row((scope.owner.as_str(), id.as_str()), summary)
                 .optional()?;
             Ok(match found {
-                Some(found) if find_session(connection, scope, &found.session)?.is_some() => Some(found),
+                Some(found) if find_session(connection, scope, &found.summary.session)?.is_some() => Some(found),
                 _ => None,
             })
-        })
-        .await
-    }
-
-    /// Returns every version of the summary of the range at `level`, newest first.
-    pub async fn summary_versions(
-        &self,
-        scope: &Scope,
-        session: &SessionId,
-        first: i64,
-        last: i64,
-        level: Level,
-    ) -> Result<Vec<SummaryRow>> {
-        let session = session.clone();
-        self.read(scope, move |_, connection, scope| {
-            let Some(session) = find_session(connection, scope, &session)? else { return Ok(Vec::new()) };
-            let sql = format!(
-                "SELECT {COLUMNS} FROM summaries u JOIN sessions s ON s.seq = u.session
-                 WHERE u.session = ?1 AND u.first = ?2 AND u.last = ?3 AND u.level = ?4 ORDER BY u.version DESC"
-            );
-            let mut statement = connection.prepare_cached(&sql)?;
-            let rows =
-                statement.query_map(params_from_iter(params_of(session, first, last, level)), summary)?;
-            Ok(rows.collect::<Result<_, _>>()?)
         })
         .await
     }
@@ -294,8 +244,8 @@ impl Store {
     }
 }
 
-fn save_summary(connection: &Connection, scope: &Scope, summary: &NewSummary, now: Millis) -> Result<Saved> {
-    let NewSummary { first, level, .. } = *summary;
+fn save_summary(connection: &Connection, scope: &Scope, summary: &Summary, now: Millis) -> Result<Saved> {
+    let Summary { first, level, .. } = *summary;
     // Forgotten and purged meanwhile, it has no name any more.
     let Some(session) = find_session(connection, scope, &summary.session)? else {
         return Ok(Saved::SourcesChanged);
@@ -377,21 +327,23 @@ fn params_of(session: i64, first: i64, last: i64, level: Level) -> [rusqlite::ty
 fn summary(row: &Row<'_>) -> rusqlite::Result<SummaryRow> {
     Ok(SummaryRow {
         id: memories::id(row, 0)?,
-        session: memories::word(row, 1, SessionId::parse)?,
-        segment: row.get(2)?,
-        level: memories::word(row, 3, Level::parse)?,
-        first: row.get(4)?,
-        last: row.get(5)?,
-        messages: row.get(6)?,
-        text: row.get(7)?,
-        tokens: row.get(8)?,
-        provider: row.get(9)?,
-        model: row.get(10)?,
-        quality: row.get(11)?,
         version: row.get(12)?,
         made_at: row.get(13)?,
-        provenance: memories::word(row, 14, Provenance::parse)?,
-        cited: row.get::<_, String>(15)?.split(' ').filter_map(|ordinal| ordinal.parse().ok()).collect(),
-        source_hash: row.get(16)?,
+        summary: Summary {
+            session: memories::word(row, 1, SessionId::parse)?,
+            segment: row.get(2)?,
+            level: memories::word(row, 3, Level::parse)?,
+            first: row.get(4)?,
+            last: row.get(5)?,
+            messages: row.get(6)?,
+            text: row.get(7)?,
+            tokens: row.get(8)?,
+            provider: row.get(9)?,
+            model: row.get(10)?,
+            quality: row.get(11)?,
+            provenance: memories::word(row, 14, Provenance::parse)?,
+            cited: row.get::<_, String>(15)?.split(' ').filter_map(|ordinal| ordinal.parse().ok()).collect(),
+            source_hash: row.get(16)?,
+        },
     })
 }

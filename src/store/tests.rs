@@ -50,12 +50,12 @@ impl Place {
     }
 
     /// Returns what would be stored as a summary of the living messages of the range, whose text they are.
-    async fn draft(&self, session: &str, first: i64, last: i64) -> NewSummary {
+    async fn draft(&self, session: &str, first: i64, last: i64) -> Summary {
         let rows = self.rows(session).await;
         let rows: Vec<_> = rows.into_iter().filter(|row| (first..=last).contains(&row.ordinal)).collect();
         let texts = self.store.texts(&self.scope, rows.iter().map(|row| row.seq).collect()).await.unwrap();
         let text = texts.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>().join(" | ");
-        NewSummary {
+        Summary {
             session: name(session),
             segment: None,
             level: Level::Standard,
@@ -78,8 +78,9 @@ impl Place {
         self.store.save_summary(&self.scope, draft, 1).await.unwrap()
     }
 
-    async fn summaries(&self, session: &str) -> Vec<SummaryRow> {
-        self.store.summaries(&self.scope, &name(session), None).await.unwrap()
+    async fn summaries(&self, session: &str) -> Vec<Summary> {
+        let rows = self.store.summaries(&self.scope, &name(session), None).await.unwrap();
+        rows.into_iter().map(|row| row.summary).collect()
     }
 
     async fn forget(&self, ids: &[&MemoryId], operation: &str) -> Forgotten {
@@ -150,7 +151,7 @@ async fn a_summary_leaves_with_the_first_of_its_messages_and_the_others_stay() {
     assert_eq!(place.summaries("s").await.len(), 2);
     place.forget(&[&said[1]], "f1").await;
     let place = place.reopened();
-    let left = place.summaries("s").await;
+    let left = place.store.summaries(&place.scope, &name("s"), None).await.unwrap();
     assert_eq!(left.iter().map(|row| &row.id).collect::<Vec<_>>(), [&second]);
     assert_eq!(place.store.summary(&place.scope, &first).await.unwrap(), None);
     place.summarise("s", 0, 1).await;
@@ -167,7 +168,7 @@ async fn a_session_forgotten_or_grown_while_it_is_summarised_gets_no_summary_of_
     let place = Place::new();
     let said = place.say("s", &["one", "two"]).await;
     let (late, ahead) = (place.draft("s", 0, 1).await, place.draft("s", 0, 5).await);
-    let save = |summary: NewSummary| place.store.save_summary(&place.scope, summary, 1);
+    let save = |summary: Summary| place.store.save_summary(&place.scope, summary, 1);
     place.say("s", &["three"]).await;
     assert_eq!(save(ahead).await.unwrap(), Saved::SourcesChanged, "the range has one more now");
     place.forget(&[&said[0], &said[1]], "f1").await;
@@ -190,15 +191,12 @@ async fn of_two_processes_that_summarise_the_same_one_makes_it_and_a_model_makes
     let outcomes = [one.unwrap(), two.unwrap()];
     assert!(outcomes.iter().any(|saved| matches!(saved, Saved::Made(_))), "{outcomes:?}");
     assert!(outcomes.iter().any(|saved| matches!(saved, Saved::AlreadyMade(_))), "{outcomes:?}");
-    let by_model = NewSummary { provider: "local".into(), text: "better".into(), ..draft };
+    let by_model = Summary { provider: "local".into(), text: "better".into(), ..draft };
     place.store.save_summary(&place.scope, by_model, 2).await.unwrap();
     let place = place.reopened();
-    let newest = place.summaries("s").await;
-    assert_eq!((newest.len(), newest[0].version, newest[0].text.as_str()), (1, 2, "better"));
-    assert_eq!(newest[0].cited, [0, 1]);
-    let versions =
-        place.store.summary_versions(&place.scope, &name("s"), 0, 1, Level::Standard).await.unwrap();
-    assert_eq!(versions.iter().map(|row| row.version).collect::<Vec<_>>(), [2, 1]);
+    let newest = place.store.summaries(&place.scope, &name("s"), None).await.unwrap();
+    assert_eq!((newest.len(), newest[0].version, newest[0].summary.text.as_str()), (1, 2, "better"));
+    assert_eq!(newest[0].summary.cited, [0, 1]);
 }
 
 #[tokio::test]
@@ -485,7 +483,7 @@ proptest! {
         runtime.block_on(async {
             let mut place = Place::new();
             let (mut said, mut operations) = (0, 0);
-            let mut late: Option<NewSummary> = None;
+            let mut late: Option<Summary> = None;
             for step in steps {
                 let rows = place.rows("s").await;
                 match step {

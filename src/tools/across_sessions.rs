@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::messages;
 use super::passages::{Chosen, Part, Passage, SMALL_FRAME, cost, day};
 use super::retrieve_context::{Asked, IncludeLevel};
 use super::within_session::{fill, longest, remembered};
@@ -17,12 +18,12 @@ use crate::embed::Embedder;
 use crate::engine::{Engine, OpenProject};
 use crate::error::Result;
 use crate::filter::Filter;
-use crate::memory::{Kind, Level, Memory, Millis, Role};
+use crate::memory::{Kind, Level, Memory, Millis};
 use crate::retrieve;
 use crate::retrieve::rank::{Ranked, Weights};
 use crate::scope::{Scope, SessionId, Sessions};
 use crate::store::Store;
-use crate::summarize::{self, Source};
+use crate::summarize;
 use crate::tokens::Tokenizer;
 
 /// The kinds a context is made of: commits are for a search, files and logs for the stash.
@@ -246,23 +247,12 @@ async fn summarise(
         }
         let head = render::head(session.as_str(), &day(weighed.first));
         let rows = &rows[rows.len().saturating_sub(MOST_READ)..];
-        let read = super::leaves::texts(project, rows).await?;
+        let read = messages::texts(project, rows).await?;
         let most = length.min(own.left().saturating_sub(cost(&head) + 8));
         let (query, level) = (asked.query.clone(), if length > 150 { Level::Standard } else { Level::Brief });
-        let extract = move || {
-            let sources: Vec<Source<'_>> = read
-                .iter()
-                .map(|(row, text)| Source {
-                    ordinal: row.ordinal,
-                    speaker: row.speaker.as_deref().unwrap_or_else(|| row.role.map_or("", Role::as_str)),
-                    role: row.role.unwrap_or(Role::User),
-                    time: row.time,
-                    text,
-                })
-                .collect();
-            summarize::extract(&sources, level, most, &query, &|text| Tokenizer::O200k.count(text).high).text
-        };
-        let text = tokio::task::spawn_blocking(extract).await.unwrap_or_default();
+        let extract =
+            move || summarize::extract(&messages::sources(&read), level, most, &query, &messages::count).text;
+        let text = messages::blocking(extract).await.unwrap_or_default();
         if text.is_empty() {
             continue;
         }

@@ -10,7 +10,7 @@ use super::across_sessions::{read, weigh};
 use super::retrieve_context::TimeRange;
 use super::summarize_conversation::Detail;
 use super::summary::{self, Wanted};
-use super::{catch_up, common, times};
+use super::{catch_up, common, messages, times};
 use crate::engine::{Embedding, Engine};
 use crate::envelope;
 use crate::error::{Error, Result};
@@ -195,7 +195,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
             summary: text,
             open,
         };
-        left = left.saturating_sub(summary::count(&line(&one)).max(made.tokens) + 1);
+        left = left.saturating_sub(messages::count(&line(&one)).max(made.tokens) + 1);
         summaries.push(one);
     }
     let output = Output {
@@ -208,16 +208,16 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         rendered: String::new(),
     };
     let secret = installation.secret;
-    summary::blocking(move || fit(output, budget, &secret)).await
+    messages::blocking(move || fit(output, budget, &secret)).await
 }
 
 /// Leaves out what has least to do with the question until the answer keeps its budget, as text and as data.
 fn fit(mut output: Output, budget: usize, secret: &[u8; 32]) -> Output {
     loop {
         output.rendered = render(&output, secret);
-        let text = summary::count(&output.rendered);
+        let text = messages::count(&output.rendered);
         output.tokens_used = text;
-        let data = summary::count(&serde_json::to_string(&output).expect("an answer serialises"));
+        let data = messages::count(&serde_json::to_string(&output).expect("an answer serialises"));
         output.tokens_used = text.max(data);
         if output.tokens_used <= budget {
             return output;

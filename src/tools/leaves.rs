@@ -5,17 +5,17 @@
 
 use std::collections::BTreeMap;
 
+use super::messages::{blocking, count, sources, texts};
 use crate::context::facts::{best, facts};
 use crate::context::segment::{self, Segment};
 use crate::context::tier::Tiers;
 use crate::context::{Message, importance};
 use crate::engine::{Engine, OpenProject};
-use crate::error::{Error, Kind, Result};
-use crate::memory::{Draft, Level, MemoryId, Provenance, Role};
+use crate::error::Result;
+use crate::memory::{Draft, Level, MemoryId, Provenance};
 use crate::scope::SessionId;
-use crate::store::{MessageRow, NewSummary, PreparedMemory, Saved, SegmentRow, SummaryRow, source_hash};
-use crate::summarize::{self, Source};
-use crate::tokens::Tokenizer;
+use crate::store::{MessageRow, PreparedMemory, Saved, SegmentRow, Summary, source_hash};
+use crate::summarize;
 
 /// Messages that segments are closed of at a time, as a rule less than a second: a session may have a hundred thousand.
 const STEP: usize = 4000;
@@ -96,14 +96,6 @@ pub async fn close(engine: &Engine, project: &OpenProject, session: &SessionId) 
     Ok(Closed { segments: store.segments(scope, session).await?, wrote: true, waiting })
 }
 
-/// Returns the texts of the rows, in order; what is gone by now is left out.
-pub async fn texts(project: &OpenProject, rows: &[MessageRow]) -> Result<Vec<(MessageRow, String)>> {
-    let seqs = rows.iter().map(|row| row.seq).collect();
-    let texts: BTreeMap<i64, String> = project.store.texts(&project.scope, seqs).await?.into_iter().collect();
-    let mut texts = texts;
-    Ok(rows.iter().filter_map(|row| Some((row.clone(), texts.remove(&row.seq)?))).collect())
-}
-
 fn message<'a>(row: &MessageRow, text: &'a str) -> Message<'a> {
     Message {
         ordinal: row.ordinal,
@@ -137,7 +129,7 @@ async fn note(
             draft.references = vec![source.id.clone()];
             notes.push(PreparedMemory {
                 id: MemoryId::derive(draft.kind, Some(session), &key),
-                tokens: Tokenizer::O200k.count(&draft.text).high as i64,
+                tokens: count(&draft.text) as i64,
                 chunks: Vec::new(),
                 draft,
             });
@@ -153,7 +145,7 @@ async fn note(
 #[derive(Debug, Default)]
 pub struct Leaves {
     /// Those there are.
-    pub made: BTreeMap<i64, SummaryRow>,
+    pub made: BTreeMap<i64, Summary>,
     /// How many of them were made just now.
     pub new: usize,
     /// How many of those wanted are still to be made.
@@ -174,12 +166,11 @@ pub async fn summaries(
     let mut levels: Vec<Level> = wanted.iter().map(|(_, level, _)| *level).collect();
     levels.sort_unstable();
     levels.dedup();
-    let mut known: BTreeMap<(i64, Level), SummaryRow> = BTreeMap::new();
+    let mut known: BTreeMap<(i64, Level), Summary> = BTreeMap::new();
     for level in levels {
         let rows = store.summaries(scope, session, Some(level)).await?;
-        known.extend(
-            rows.into_iter().filter(|row| row.segment.is_some()).map(|row| ((row.first, level), row)),
-        );
+        let of_segments = rows.into_iter().map(|row| row.summary).filter(|summary| summary.segment.is_some());
+        known.extend(of_segments.map(|summary| ((summary.first, level), summary)));
     }
     let mut missing: Vec<&(SegmentRow, Level, usize)> = Vec::new();
     for each in wanted.iter().rev() {
@@ -213,19 +204,18 @@ async fn make(
     messages: &[MessageRow],
     level: Level,
     tokens: usize,
-) -> Result<Option<SummaryRow>> {
+) -> Result<Option<Summary>> {
     let read = texts(project, messages).await?;
     let hash = source_hash(read.iter().map(|(row, _)| &row.id));
     let number = row.number;
     let (first, last) = (row.first, row.last);
     let session_name = session.clone();
     let summarise = move || {
-        let sources: Vec<Source<'_>> = read.iter().map(|(row, text)| source(row, text)).collect();
-        let count = |text: &str| Tokenizer::O200k.count(text).high;
+        let sources = sources(&read);
         let most = tokens.max(LEAST_SUMMARY);
         let summary = summarize::extract(&sources, level, most, "", &count);
         let quality = summarize::quality(&summary.text, &sources, most);
-        NewSummary {
+        Summary {
             session: session_name,
             segment: Some(number),
             level,
@@ -242,44 +232,13 @@ async fn make(
             source_hash: hash,
         }
     };
-    let summary = tokio::task::spawn_blocking(summarise)
-        .await
-        .map_err(|error| Error::new(Kind::Store, "summarising stopped").source(error))?;
-    let shown = summary.clone();
-    let saved = project.store.save_summary(&project.scope, summary, engine.now()).await?;
+    let summary = blocking(summarise).await?;
+    let saved = project.store.save_summary(&project.scope, summary.clone(), engine.now()).await?;
     Ok(match saved {
-        Saved::Made(id) | Saved::AlreadyMade(id) => Some(SummaryRow {
-            id,
-            session: shown.session,
-            segment: shown.segment,
-            level: shown.level,
-            first: shown.first,
-            last: shown.last,
-            messages: shown.messages,
-            text: shown.text,
-            tokens: shown.tokens,
-            provider: shown.provider,
-            model: shown.model,
-            quality: shown.quality,
-            version: 1,
-            made_at: 0,
-            provenance: shown.provenance,
-            cited: shown.cited,
-            source_hash: shown.source_hash,
-        }),
+        Saved::Made(_) | Saved::AlreadyMade(_) => Some(summary),
         // Something of it was forgotten meanwhile: there is nothing to show.
         Saved::SourcesChanged => None,
     })
-}
-
-fn source<'a>(row: &'a MessageRow, text: &'a str) -> Source<'a> {
-    Source {
-        ordinal: row.ordinal,
-        speaker: row.speaker.as_deref().unwrap_or_else(|| row.role.map_or("", Role::as_str)),
-        role: row.role.unwrap_or(Role::User),
-        time: row.time,
-        text,
-    }
 }
 
 /// Returns the level and the length of the summary that each segment has in its tier; none for what is shown in full.

@@ -4,15 +4,19 @@
 //! one level down, collapsing one up; both make the summary that is wanted where there is none yet. A message collapses
 //! into its segment.
 
-use super::summary::{self, Wanted};
-use super::{common, leaves};
-use crate::engine::{Engine, OpenProject};
-use crate::error::{Error, Result};
-use crate::memory::{Kind, Level, Memory, MemoryId, Provenance};
-use crate::scope::SessionId;
-use crate::store::MessageRow;
 use schemars::JsonSchema;
 use serde::Deserialize;
+
+use super::summary::{self, Wanted};
+use super::{common, leaves, messages};
+use crate::engine::{Engine, OpenProject};
+use crate::error::{Error, Result};
+use crate::memory::{Kind, Level, Memory, MemoryId, Provenance, Role};
+use crate::redact::Redactor;
+use crate::retrieve::query;
+use crate::scope::SessionId;
+use crate::store::{MessageRow, Summary};
+use crate::summarize::{self, Source};
 
 /// Messages of a range that are shown at most; further ones by a shorter range. Arbitrary: far beyond what is read.
 const MOST_MESSAGES: usize = 3000;
@@ -84,33 +88,30 @@ impl Walk {
 }
 
 /// Returns the session and the ordinal that `text` names as `SESSION#ORDINAL`; `None` where it doesn't.
-pub(super) fn place(
-    engine_redactor: &crate::redact::Redactor,
-    text: &str,
-) -> Result<Option<(SessionId, i64)>> {
+pub(super) fn place(redactor: &Redactor, text: &str) -> Result<Option<(SessionId, i64)>> {
     let Some((name, ordinal)) = text.trim().rsplit_once('#') else { return Ok(None) };
     let Ok(ordinal) = ordinal.parse::<i64>() else { return Ok(None) };
-    Ok(Some((common::session(engine_redactor, "id", name)?, ordinal)))
+    Ok(Some((common::session(redactor, "id", name)?, ordinal)))
 }
 
 /// Returns what the summary called `id` stands for, at the level that `walk` leads to; `None` where none is called so.
 pub(super) async fn summary(engine: &Engine, id: &MemoryId, walk: &Walk) -> Result<Option<Memory>> {
     let project = engine.project().await?;
     let Some(row) = project.store.summary(&project.scope, id).await? else { return Ok(None) };
-    let at = Depth::of(row.level);
+    let Summary { session, level, first, last, text, .. } = row.summary;
+    let at = Depth::of(level);
     let wanted = match walk {
         Walk { level: Some(level), .. } => *level,
         Walk { collapse: true, .. } => at.shallower(),
         Walk { focus, .. } if !focus.is_empty() => at,
         _ => at.deeper(),
     };
-    let range = (Some(row.first), Some(row.last));
-    let rows = summary::range(project, &row.session, range, (None, None)).await?;
+    let rows = summary::range(project, &session, (Some(first), Some(last)), (None, None)).await?;
     // Collapsed as far as it goes, it is what it is.
     if wanted == at && walk.focus.is_empty() {
-        return Ok(Some(shown(id.clone(), &row.session, &rows, wanted, &row.text)));
+        return Ok(Some(shown(id.clone(), &session, &rows, wanted, &text)));
     }
-    Ok(Some(at_depth(engine, project, id.clone(), row.session, rows, wanted, &walk.focus).await?))
+    Ok(Some(at_depth(engine, project, id.clone(), session, rows, wanted, &walk.focus).await?))
 }
 
 /// Returns the segment of `memory`, a message, at the level that `walk` leads to; another memory in short.
@@ -137,17 +138,12 @@ pub(super) async fn around(engine: &Engine, memory: Memory, walk: &Walk) -> Resu
 async fn in_short(memory: Memory, depth: Depth, focus: &str) -> Result<Memory> {
     let Some(level) = depth.level() else { return Ok(memory) };
     let focus = focus.to_owned();
-    summary::blocking(move || {
-        let source = crate::summarize::Source {
-            ordinal: 0,
-            speaker: "",
-            role: crate::memory::Role::Assistant,
-            time: memory.time,
-            text: &memory.text,
-        };
-        let most = crate::summarize::length(level, usize::try_from(memory.tokens).unwrap_or(0));
-        let text = crate::summarize::extract(&[source], level, most, &focus, &summary::count).text;
-        Memory { tokens: summary::count(&text) as i64, text, ..memory }
+    messages::blocking(move || {
+        let source =
+            Source { ordinal: 0, speaker: "", role: Role::Assistant, time: memory.time, text: &memory.text };
+        let most = summarize::length(level, usize::try_from(memory.tokens).unwrap_or(0));
+        let text = summarize::extract(&[source], level, most, &focus, &messages::count).text;
+        Memory { tokens: messages::count(&text) as i64, text, ..memory }
     })
     .await
 }
@@ -174,14 +170,14 @@ async fn at_depth(
         let id = made.id.as_deref().and_then(MemoryId::parse).unwrap_or(id);
         return Ok(shown(id, &session, &rows, depth, &made.text));
     }
-    let texts = leaves::texts(project, &rows[..rows.len().min(MOST_MESSAGES)]).await?;
-    let words: Vec<String> = crate::retrieve::query::terms(focus);
+    let texts = messages::texts(project, &rows[..rows.len().min(MOST_MESSAGES)]).await?;
+    let words: Vec<String> = query::terms(focus);
     let is_about = |text: &str| {
         let text = text.to_lowercase();
         focus.is_empty() || words.iter().any(|word| text.contains(word.as_str()))
     };
     let mut body = String::new();
-    for source in summary::sources(&texts).iter().filter(|source| is_about(source.text)) {
+    for source in messages::sources(&texts).iter().filter(|source| is_about(source.text)) {
         body += &format!("#{} {}: {}\n", source.ordinal, source.speaker, source.text.trim());
     }
     if body.is_empty() {
@@ -204,7 +200,7 @@ fn shown(id: MemoryId, session: &SessionId, rows: &[MessageRow], depth: Depth, t
         seq: -1,
         kind: Kind::Summary,
         provenance: Provenance::lowest(rows.iter().map(|row| row.provenance)),
-        tokens: summary::count(&text) as i64,
+        tokens: messages::count(&text) as i64,
         text,
         session: Some(session.clone()),
         ordinal: None,

@@ -35,6 +35,7 @@ mod link;
 pub mod list_sessions;
 mod long_conversation;
 pub mod mark_important;
+mod messages;
 pub mod model;
 mod passages;
 pub mod projects;

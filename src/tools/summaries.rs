@@ -10,17 +10,15 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use super::leaves;
-use super::queue;
 use super::summary::Made;
+use super::{leaves, messages, queue};
 use crate::engine::{Engine, OpenProject};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::memory::{Draft, Identity, Kind as MemoryKind, Level, Millis, Provenance, Role};
 use crate::remember;
 use crate::scope::SessionId;
 use crate::store::{ConversationRow, GrownSession, MessageRow, Saved, source_hash};
-use crate::summarize::{self, Source};
-use crate::tokens::Tokenizer;
+use crate::summarize;
 
 /// Sessions looked for at once.
 const SESSIONS: usize = 16;
@@ -165,10 +163,8 @@ async fn make(
         rows.iter().filter(|row| matches!(row.role, Some(Role::User | Role::Assistant))).cloned().collect();
     let every = told.len().div_ceil(MOST_MESSAGES).max(1);
     let told: Vec<MessageRow> = told.into_iter().step_by(every).collect();
-    let told = leaves::texts(project, &told).await?;
-    let text = tokio::task::spawn_blocking(move || told_of(&told))
-        .await
-        .map_err(|error| Error::new(Kind::Store, "summarising stopped").source(error))?;
+    let texts = messages::texts(project, &told).await?;
+    let text = messages::blocking(move || in_short(&texts)).await?;
     if text.is_empty() {
         return Ok(false);
     }
@@ -231,20 +227,11 @@ pub(super) fn told(texts: &[(MessageRow, String)]) -> Vec<(MessageRow, String)> 
 }
 
 /// Returns what the messages come down to.
-fn told_of(told: &[(MessageRow, String)]) -> String {
-    let texts: Vec<String> = told.iter().map(|(_, text)| without_pasted(text)).collect();
-    let sources = told.iter().zip(&texts).map(|((row, _), text)| Source {
-        ordinal: row.ordinal,
-        speaker: row.speaker.as_deref().unwrap_or_else(|| row.role.map_or("", Role::as_str)),
-        role: row.role.unwrap_or(Role::User),
-        time: row.time,
-        text,
-    });
-    let sources: Vec<Source<'_>> = sources.filter(|source| !source.text.is_empty()).collect();
-    let count = |text: &str| Tokenizer::O200k.count(text).high;
-    let tokens = told.iter().map(|(row, _)| usize::try_from(row.tokens).unwrap_or(0)).sum();
+fn in_short(texts: &[(MessageRow, String)]) -> String {
+    let tokens = texts.iter().map(|(row, _)| usize::try_from(row.tokens).unwrap_or(0)).sum();
     let most = summarize::length(Level::Standard, tokens);
-    summarize::extract(&sources, Level::Standard, most, "", &count).text
+    let told = told(texts);
+    summarize::extract(&messages::sources(&told), Level::Standard, most, "", &messages::count).text
 }
 
 /// Returns the beginning of a message without blocks of code in it.

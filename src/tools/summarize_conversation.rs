@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::summary::{self, Estimate, Made, Wanted};
-use super::{common, times};
+use super::{common, messages, times};
 use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Error, Result};
@@ -176,9 +176,9 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     }
     let rows = wanted.rows.clone();
     let made = summary::make(engine, project, wanted).await?;
-    let texts = super::leaves::texts(project, &rows).await?;
-    output.topics = summary::blocking(move || {
-        let named = summarize::topics(&summary::sources(&texts), TOPICS);
+    let texts = messages::texts(project, &rows).await?;
+    output.topics = messages::blocking(move || {
+        let named = summarize::topics(&messages::sources(&texts), TOPICS);
         let topic = |topic: summarize::Topic| {
             let places: Vec<String> =
                 topic.ordinals.iter().take(5).map(|place| format!("#{place}")).collect();

@@ -9,16 +9,16 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::{ask, leaves, queue, summaries};
+use super::messages::{self, blocking, count};
+use super::{ask, queue, summaries};
 use crate::config::{Configured, Use};
 use crate::engine::{Engine, OpenProject};
 use crate::error::{Error, Kind, Result};
 use crate::llm::{Request, catalogue};
-use crate::memory::{Level, Millis, Provenance, Role};
+use crate::memory::{Level, Millis, Provenance};
 use crate::scope::SessionId;
-use crate::store::{AskedBy, Attempt, MessageRow, NewSummary, Saved, source_hash};
-use crate::summarize::{self, Source, Wish};
-use crate::tokens::Tokenizer;
+use crate::store::{AskedBy, Attempt, MessageRow, Saved, Summary, source_hash};
+use crate::summarize::{self, Wish};
 
 /// Tokens of a model's window where nobody knows them: the least that is common.
 const UNKNOWN_WINDOW: usize = 8192;
@@ -144,12 +144,12 @@ pub(super) async fn estimate(engine: &Engine, project: &OpenProject, wanted: &Wa
     let nothing = Estimate { provider: None, requests: 0, input: 0, output: 0, cost_usd: Some(0.0) };
     let Some(provider) = writer(engine, wanted) else { return Ok(nothing) };
     let secret = engine.installation().await?.secret;
-    let texts = leaves::texts(project, &wanted.rows).await?;
+    let texts = messages::texts(project, &wanted.rows).await?;
     let (level, most, focus) = (wanted.level, wanted.most(), wanted.focus.clone());
     let window = catalogue::window(&provider.provider).unwrap_or(UNKNOWN_WINDOW);
     let planned = blocking(move || {
         let wish = Wish { level, max_tokens: most, focus: &focus, previous: None, window, secret: &secret };
-        summarize::requests(&sources(&texts), &wish, &count)
+        summarize::requests(&messages::sources(&texts), &wish, &count)
     });
     let mut requests = planned.await??;
     if let [first, _, ..] = &requests[..] {
@@ -178,7 +178,7 @@ pub(super) async fn make(engine: &Engine, project: &OpenProject, wanted: Wanted)
     {
         return Ok(Made { is_kept: true, notices: Vec::new(), cost_usd: 0.0, ..made });
     }
-    let texts = leaves::texts(project, &wanted.rows).await?;
+    let texts = messages::texts(project, &wanted.rows).await?;
     let mut notices = Vec::new();
     let mut made = None;
     let mut has_failed = false;
@@ -221,7 +221,7 @@ pub(super) async fn make_by_model(
 ) -> Result<Made> {
     let nobody = || Error::new(Kind::Provider, "no provider is named for summaries");
     let provider = writer(engine, wanted).ok_or_else(nobody)?;
-    let texts = leaves::texts(project, &wanted.rows).await?;
+    let texts = messages::texts(project, &wanted.rows).await?;
     let texts = match asked_by {
         AskedBy::User => texts,
         AskedBy::Nobody => summaries::told(&texts),
@@ -274,7 +274,7 @@ fn writer(engine: &Engine, wanted: &Wanted) -> Option<Configured> {
 async fn extracted(wanted: &Wanted, texts: Vec<(MessageRow, String)>) -> Result<Made> {
     let (level, most, focus) = (wanted.level, wanted.most(), wanted.focus.clone());
     blocking(move || {
-        let sources = sources(&texts);
+        let sources = messages::sources(&texts);
         let summary = summarize::extract(&sources, level, most, &focus, &count);
         let mut notices = Vec::new();
         if summary.unread > 0 {
@@ -341,9 +341,9 @@ async fn ask_for(
             Ok(reply)
         }
     };
-    let all = sources(texts);
+    let all = messages::sources(texts);
     let asked = async {
-        let sources = sources(&new);
+        let sources = messages::sources(&new);
         summarize::by_model(&sources, &wish, &|text| count(text), asking).await
     };
     let late = || Err(Error::new(Kind::Provider, format!("no summary within {} s", deadline.as_secs())));
@@ -400,14 +400,14 @@ async fn previous(project: &OpenProject, wanted: &Wanted, provider: &str) -> Res
         return Ok(None);
     }
     let rows = project.store.summaries(&project.scope, &wanted.session, Some(wanted.level)).await?;
-    let fits = |row: &crate::store::SummaryRow| {
-        row.segment.is_none()
-            && row.first == first.ordinal
-            && row.last < last.ordinal
-            && row.provider == provider
+    let fits = |summary: &Summary| {
+        summary.segment.is_none()
+            && summary.first == first.ordinal
+            && summary.last < last.ordinal
+            && summary.provider == provider
     };
-    let found = rows.into_iter().filter(fits).max_by_key(|row| row.last);
-    Ok(found.map(|row| (row.last, row.text)))
+    let found = rows.into_iter().map(|row| row.summary).filter(fits).max_by_key(|summary| summary.last);
+    Ok(found.map(|summary| (summary.last, summary.text)))
 }
 
 /// Stores the summary as a version of its range, where its messages are still all there; returns its id.
@@ -417,7 +417,7 @@ async fn keep(
     wanted: &Wanted,
     made: &Made,
 ) -> Result<Option<String>> {
-    let new = NewSummary {
+    let new = Summary {
         session: wanted.session.clone(),
         segment: None,
         level: wanted.level,
@@ -438,30 +438,4 @@ async fn keep(
         // A range by time has holes, or something was forgotten meanwhile.
         Saved::SourcesChanged => Ok(None),
     }
-}
-
-/// Returns the messages as sources.
-pub(super) fn sources(texts: &[(MessageRow, String)]) -> Vec<Source<'_>> {
-    texts
-        .iter()
-        .map(|(row, text)| Source {
-            ordinal: row.ordinal,
-            speaker: row.speaker.as_deref().unwrap_or_else(|| row.role.map_or("", Role::as_str)),
-            role: row.role.unwrap_or(Role::User),
-            time: row.time,
-            text,
-        })
-        .collect()
-}
-
-/// Returns the o200k tokens of `text`.
-pub(super) fn count(text: &str) -> usize {
-    Tokenizer::O200k.count(text).high
-}
-
-/// Does what takes long where nobody waits for it to answer others.
-pub(super) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
-    tokio::task::spawn_blocking(work)
-        .await
-        .map_err(|error| Error::new(Kind::Store, "summarising stopped").source(error))
 }

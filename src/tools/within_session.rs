@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::leaves::{self, Closed, Leaves};
+use super::messages;
 use super::passages::{Chosen, FRAME, Part, Passage, cost, day};
 use super::retrieve_context::{Asked, IncludeLevel};
 use crate::budget::Budget;
@@ -114,7 +115,7 @@ async fn stable(
     let rows = store.session_messages(scope, session, recent_from).await?;
     let rows: Vec<MessageRow> = rows.into_iter().take_while(|row| row.ordinal <= last.last).collect();
     let mut recent: Vec<(MessageRow, Passage)> = Vec::new();
-    for (row, text) in leaves::texts(project, &rows).await? {
+    for (row, text) in messages::texts(project, &rows).await? {
         let passage = said(Part::Recent, session, &row, &text, most);
         recent.push((row, passage));
     }
@@ -227,7 +228,7 @@ async fn open(
     *chosen.dropped.entry(Part::Recent.as_str()).or_default() += unread;
     let most = longest(asked.budget);
     let mut limit = Budget::new((budget.left() as f64 * OPEN_SHARE) as usize);
-    for (row, text) in leaves::texts(project, &rows).await?.into_iter().rev() {
+    for (row, text) in messages::texts(project, &rows).await?.into_iter().rev() {
         let passage = said(Part::Recent, session, &row, &text, most);
         let head =
             if chosen.live.iter().any(|other| other.head == passage.head) { 0 } else { cost(&passage.head) };
