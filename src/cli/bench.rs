@@ -159,7 +159,7 @@ fn vectors(data: &Path, queries: &Path, k: usize, rounds: usize, threads: usize)
     let mut index = VectorIndex::new(DIMENSIONS);
     let mut stored: Vec<Vec<u8>> = Vec::with_capacity(rows.len());
     for (row, vector) in rows.iter().enumerate() {
-        index.insert(Entry { chunk: row as i64, memory: row as i64, group: 0 }, vector);
+        index.insert(Entry { chunk: row as i64, memory: row as i64, session: 0, group: 0 }, vector);
         stored.push(encode_f16(vector));
     }
     drop(rows);

@@ -1,9 +1,11 @@
 //! Turns a scope and a filter into the conditions of a query over `memories AS m`.
 
 use rusqlite::types::Value;
+use rusqlite::{Connection, params_from_iter};
 
+use crate::error::Result;
 use crate::filter::Filter;
-use crate::scope::{Scope, Sessions};
+use crate::scope::{Scope, SessionId, Sessions};
 
 /// Conditions joined by AND, with the values of their `?` in order.
 pub(super) struct Conditions {
@@ -13,24 +15,15 @@ pub(super) struct Conditions {
 
 impl Conditions {
     /// Admits the living memories of the scope.
-    pub fn of_scope(scope: &Scope) -> Conditions {
+    pub fn of_scope(connection: &Connection, scope: &Scope) -> Result<Conditions> {
         let mut conditions = Conditions { sql: String::from("m.tombstoned_at IS NULL"), values: Vec::new() };
         conditions.and("m.owner = ?", [scope.owner.as_str().to_owned().into()]);
-        if let Sessions::Only(ids) = &scope.sessions {
-            let marks = vec!["?"; ids.len()].join(", ");
-            let owner_and_names: Vec<Value> = std::iter::once(scope.owner.as_str().to_owned())
-                .chain(ids.iter().map(|id| id.as_str().to_owned()))
-                .map(Value::from)
-                .collect();
-            conditions.and(
-                &format!(
-                    "m.session IN (SELECT seq FROM sessions WHERE owner = ? AND name IN ({marks})
-                         UNION SELECT session FROM session_aliases WHERE owner = ? AND alias IN ({marks}))"
-                ),
-                owner_and_names.iter().cloned().chain(owner_and_names.iter().cloned()),
-            );
+        if let Some(sessions) = sessions(connection, scope)? {
+            // Looked up once: a query that reads one row would spend its time on the names.
+            let marks = vec!["?"; sessions.len()].join(", ");
+            conditions.and(&format!("m.session IN ({marks})"), sessions.into_iter().map(Value::from));
         }
-        conditions
+        Ok(conditions)
     }
 
     /// Narrows to what `filter` admits.
@@ -80,4 +73,20 @@ impl Conditions {
         self.sql.push_str(sql);
         self.values.extend(values);
     }
+}
+
+/// Returns the rows of the sessions that the scope names, by a name they have or had, in ascending order; `None` where it
+/// names none and so admits all.
+pub(super) fn sessions(connection: &Connection, scope: &Scope) -> Result<Option<Vec<i64>>> {
+    let Sessions::Only(ids) = &scope.sessions else { return Ok(None) };
+    let marks = vec!["?"; ids.len()].join(", ");
+    let owner_and_names = || std::iter::once(scope.owner.as_str()).chain(ids.iter().map(SessionId::as_str));
+    let sql = format!(
+        "SELECT seq FROM sessions WHERE owner = ? AND name IN ({marks})
+         UNION SELECT session FROM session_aliases WHERE owner = ? AND alias IN ({marks}) ORDER BY 1"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement
+        .query_map(params_from_iter(owner_and_names().chain(owner_and_names())), |row| row.get(0))?;
+    Ok(Some(rows.collect::<Result<_, _>>()?))
 }

@@ -1,20 +1,20 @@
 //! Candidates by meaning: an exact scan over int8 codes in memory, then exact cosines from the stored vectors.
 //!
 //! Each process caches the codes of its owner's chunks and follows what other processes write by the log of changes,
-//! which the same transactions append to. A filter that decides more than the group of kinds becomes the list of
-//! chunks it admits, before the search.
+//! which the same transactions append to. The cache knows groups of kinds and sessions; a filter that decides more
+//! becomes the list of chunks it admits, before the search.
 
 use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 
-use super::conditions::Conditions;
+use super::conditions::{Conditions, sessions};
 use super::vectors::{self, Entry, Filter as Rows, Hit, VectorIndex};
 use super::{Store, lock};
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::memory::{Group, Kind};
-use crate::scope::{OwnerId, Scope, Sessions};
+use crate::scope::{OwnerId, Scope};
 
 /// Threads that share a scan of many vectors.
 const THREADS: usize = 2;
@@ -53,12 +53,13 @@ impl Store {
         let (filter, groups) = (filter.clone(), groups.to_vec());
         let (space, embedding) = (space.to_owned(), embedding.to_vec());
         self.read(scope, move |inner, connection, scope| {
-            let narrows =
-                scope.sessions != Sessions::All || groups.iter().any(|group| filter.narrows(*group));
-            let admitted = if narrows { Some(admitted(connection, scope, &filter)?) } else { None };
+            let admitted = match groups.iter().any(|group| filter.narrows(*group)) {
+                true => Admitted::Chunks(admitted(connection, scope, &filter)?),
+                false => sessions(connection, scope)?.map_or(Admitted::All, Admitted::Sessions),
+            };
             let mut cache = lock(&inner.vectors);
             cache.catch_up(connection, &space, embedding.len())?;
-            Ok(cache.near(scope, &groups, &embedding, admitted.as_deref(), limit))
+            Ok(cache.near(scope, &groups, &embedding, &admitted, limit))
         })
         .await
     }
@@ -89,9 +90,18 @@ impl Store {
     }
 }
 
+/// What scope and filter admit of an owner's chunks.
+enum Admitted {
+    All,
+    /// Those of these sessions, in ascending order: what the cache knows itself.
+    Sessions(Vec<i64>),
+    /// These, in ascending order.
+    Chunks(Vec<i64>),
+}
+
 /// Returns the chunks that scope and filter admit, in ascending order.
 fn admitted(connection: &Connection, scope: &Scope, filter: &Filter) -> Result<Vec<i64>> {
-    let conditions = Conditions::of_scope(scope).narrowed(filter);
+    let conditions = Conditions::of_scope(connection, scope)?.narrowed(filter);
     let sql = format!(
         "SELECT c.seq FROM memories m JOIN chunks c ON c.memory = m.seq WHERE {} ORDER BY c.seq",
         conditions.sql
@@ -108,16 +118,19 @@ impl VectorCache {
         scope: &Scope,
         groups: &[Group],
         embedding: &[f32],
-        admitted: Option<&[i64]>,
+        admitted: &Admitted,
         limit: usize,
     ) -> Vec<DenseCandidate> {
         let Some(index) = self.indexes.get(&scope.owner) else { return Vec::new() };
-        let is_admitted =
-            |entry: &Entry| admitted.is_some_and(|chunks| chunks.binary_search(&entry.chunk).is_ok());
+        let is_admitted = |entry: &Entry| match admitted {
+            Admitted::All => true,
+            Admitted::Sessions(sessions) => sessions.binary_search(&entry.session).is_ok(),
+            Admitted::Chunks(chunks) => chunks.binary_search(&entry.chunk).is_ok(),
+        };
         let rows = match admitted {
-            None => Rows::All,
-            Some(chunks) if chunks.len() * 10 < index.len() => Rows::Chunks(chunks),
-            Some(_) => Rows::Where(&is_admitted),
+            Admitted::All => Rows::All,
+            Admitted::Chunks(chunks) if chunks.len() * 10 < index.len() => Rows::Chunks(chunks),
+            Admitted::Sessions(_) | Admitted::Chunks(_) => Rows::Where(&is_admitted),
         };
         let by_group = index.search_groups(embedding, limit, rows, THREADS, Group::ALL.len());
         let hits = groups.iter().flat_map(|group| &by_group[*group as usize]);
@@ -166,7 +179,7 @@ impl VectorCache {
         values: &[&dyn rusqlite::ToSql],
     ) -> Result<()> {
         let mut statement = connection.prepare_cached(&format!(
-            "SELECT v.chunk, c.memory, m.kind, m.owner, v.embedding FROM vectors v
+            "SELECT v.chunk, c.memory, m.kind, m.owner, v.embedding, m.session FROM vectors v
              JOIN chunks c ON c.seq = v.chunk JOIN memories m ON m.seq = c.memory
              WHERE v.space = ?1 AND m.tombstoned_at IS NULL AND {which}"
         ))?;
@@ -182,7 +195,12 @@ impl VectorCache {
             if vector.len() != dimensions {
                 continue;
             }
-            let entry = Entry { chunk: row.get(0)?, memory: row.get(1)?, group: kind.group() as u8 };
+            let entry = Entry {
+                chunk: row.get(0)?,
+                memory: row.get(1)?,
+                session: row.get::<_, Option<i64>>(5)?.unwrap_or_default(),
+                group: kind.group() as u8,
+            };
             let owner = row.get_ref(3)?.as_str().unwrap_or_default();
             let index = match self.indexes.iter_mut().find(|(known, _)| known.as_str() == owner) {
                 Some((_, index)) => index,

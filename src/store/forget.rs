@@ -280,7 +280,7 @@ fn selected_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<SelectedRow> {
 }
 
 fn select(connection: &Connection, scope: &Scope, selection: &Selection) -> Result<Vec<SelectedRow>> {
-    let mut conditions = Conditions::of_scope(scope);
+    let mut conditions = Conditions::of_scope(connection, scope)?;
     let which = match selection {
         Selection::Ids(ids) => {
             conditions.values.extend(ids.iter().map(|id| Value::from(id.as_str().to_owned())));

@@ -29,8 +29,9 @@ const DECIDING_SHARE: f64 = 0.04;
 /// The share of documents that words may stand in, together, to count at all.
 const COUNTING_SHARE: f64 = 0.2;
 
-/// Documents below which every word decides.
-const SMALL_CORPUS: i64 = 25_000;
+/// Documents below which every word decides. Where the words that decide stand in two of five documents, the first ten
+/// of 2,760 turns hold as much of the evidence as with all words (76.1 and 76.2%).
+const SMALL_CORPUS: i64 = 5_000;
 
 /// The share of documents from which on a stem's count is remembered; rarer ones are counted in no time.
 const COMMON_SHARE: f64 = 0.01;
@@ -85,7 +86,7 @@ impl Store {
         let (filter, groups) = (filter.clone(), groups.to_vec());
         self.read(scope, move |inner, connection, scope| {
             let Some(words) = words(inner, connection, terms)? else { return Ok(Vec::new()) };
-            let conditions = Conditions::of_scope(scope).narrowed(&filter);
+            let conditions = Conditions::of_scope(connection, scope)?.narrowed(&filter);
             let groups = inhabited(connection, scope, groups)?;
             let mut found: Vec<Vec<LexicalCandidate>> = vec![Vec::new(); Group::ALL.len()];
             let all_columns = format!("{{speaker header text context}} : ({words})");

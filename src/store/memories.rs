@@ -74,7 +74,7 @@ impl Store {
     /// Returns the living memories of the scope among the rows `seqs`, in that order.
     pub async fn memories(&self, scope: &Scope, seqs: Vec<i64>) -> Result<Vec<Memory>> {
         self.read(scope, move |_, connection, scope| {
-            let conditions = Conditions::of_scope(scope);
+            let conditions = Conditions::of_scope(connection, scope)?;
             let mut found = Vec::with_capacity(seqs.len());
             for seq in seqs {
                 found.extend(one(connection, &conditions, "m.seq = ?", Value::from(seq))?);
@@ -88,7 +88,7 @@ impl Store {
     pub async fn memory(&self, scope: &Scope, id: &MemoryId) -> Result<Option<Memory>> {
         let id = id.as_str().to_owned();
         self.read(scope, move |_, connection, scope| {
-            one(connection, &Conditions::of_scope(scope), "m.id = ?", Value::from(id))
+            one(connection, &Conditions::of_scope(connection, scope)?, "m.id = ?", Value::from(id))
         })
         .await
     }
@@ -96,7 +96,7 @@ impl Store {
     /// Returns where the living memories of the scope among `seqs` stand; the order is that of `seqs`.
     pub async fn places(&self, scope: &Scope, seqs: Vec<i64>) -> Result<Vec<Neighbour>> {
         self.read(scope, move |_, connection, scope| {
-            let conditions = Conditions::of_scope(scope);
+            let conditions = Conditions::of_scope(connection, scope)?;
             let sql = format!(
                 "SELECT m.seq, m.id, m.kind, m.session, m.ordinal, m.speaker, m.time, m.marked, m.importance,
                      m.text_hash FROM memories m WHERE m.seq = ? AND {}",
@@ -124,7 +124,7 @@ impl Store {
     ) -> Result<Vec<Memory>> {
         let session = session.as_str().to_owned();
         self.read(scope, move |_, connection, scope| {
-            let conditions = Conditions::of_scope(scope);
+            let conditions = Conditions::of_scope(connection, scope)?;
             let side = |comparison: &str, direction: &str| {
                 format!(
                     "SELECT {COLUMNS} FROM memories m JOIN sessions s ON s.seq = m.session
@@ -151,7 +151,7 @@ impl Store {
     /// Returns the messages said right before and right after each of the messages `seqs`, each once, in order of rows.
     pub async fn beside(&self, scope: &Scope, seqs: Vec<i64>) -> Result<Vec<Memory>> {
         self.read(scope, move |_, connection, scope| {
-            let conditions = Conditions::of_scope(scope);
+            let conditions = Conditions::of_scope(connection, scope)?;
             let mut statement = connection.prepare_cached(
                 "SELECT o.seq FROM memories m JOIN memories o ON o.session = m.session
                      AND o.ordinal IN (m.ordinal - 1, m.ordinal + 1) WHERE m.seq = ?1",
@@ -224,7 +224,7 @@ impl Store {
     ) -> Result<Vec<Memory>> {
         let filter = filter.clone();
         self.read(scope, move |_, connection, scope| {
-            let conditions = Conditions::of_scope(scope).narrowed(&filter);
+            let conditions = Conditions::of_scope(connection, scope)?.narrowed(&filter);
             let sql = format!(
                 "SELECT {COLUMNS} FROM memories m LEFT JOIN sessions s ON s.seq = m.session
                  WHERE {} AND m.seq < ? ORDER BY m.seq DESC LIMIT ?",
@@ -243,7 +243,7 @@ impl Store {
     /// out of scope by now is left out. `place` is where in `found` it was.
     pub async fn shown(&self, scope: &Scope, found: Vec<(i64, i64)>) -> Result<Vec<ShownMemory>> {
         self.read(scope, move |_, connection, scope| {
-            let conditions = Conditions::of_scope(scope);
+            let conditions = Conditions::of_scope(connection, scope)?;
             let mut shown = Vec::with_capacity(found.len());
             for (place, (seq, chunk)) in found.into_iter().enumerate() {
                 let Some(memory) = one(connection, &conditions, "m.seq = ?", Value::from(seq))? else {
@@ -277,7 +277,7 @@ impl Store {
     /// Returns the rows of the living memories of the scope that `memory` refers to or is referred to by.
     pub async fn references(&self, scope: &Scope, memory: i64) -> Result<Vec<i64>> {
         self.read(scope, move |_, connection, scope| {
-            let conditions = Conditions::of_scope(scope);
+            let conditions = Conditions::of_scope(connection, scope)?;
             let sql = format!(
                 "SELECT m.seq FROM memories m WHERE {} AND (
                      m.id IN (SELECT target FROM memory_references WHERE memory = ?)
@@ -300,7 +300,7 @@ impl Store {
     pub async fn commit_named(&self, scope: &Scope, prefix: &str) -> Result<Option<(i64, i64)>> {
         let prefix = prefix.to_ascii_lowercase();
         self.read(scope, move |_, connection, scope| {
-            let conditions = Conditions::of_scope(scope);
+            let conditions = Conditions::of_scope(connection, scope)?;
             // `g` follows the hexadecimal digits.
             let sql = format!(
                 "SELECT DISTINCT m.seq, (SELECT min(c.seq) FROM chunks c WHERE c.memory = m.seq)

@@ -100,7 +100,7 @@ impl Store {
     /// Returns the texts of the living memories of the scope among `seqs`, in that order.
     pub async fn texts(&self, scope: &Scope, seqs: Vec<i64>) -> Result<Vec<(i64, String)>> {
         self.read(scope, move |_, connection, scope| {
-            let conditions = Conditions::of_scope(scope);
+            let conditions = Conditions::of_scope(connection, scope)?;
             let sql = format!("SELECT m.text FROM memories m WHERE m.seq = ? AND {}", conditions.sql);
             let mut statement = connection.prepare_cached(&sql)?;
             let mut texts = Vec::with_capacity(seqs.len());

@@ -74,7 +74,7 @@ impl Best {
     }
 
     /// Takes the row in if it is among the best, and tells whether it was.
-    pub(super) fn offer(&mut self, Entry { chunk, memory, group }: Entry, score: f32) -> bool {
+    pub(super) fn offer(&mut self, Entry { chunk, memory, group, .. }: Entry, score: f32) -> bool {
         let list = match self.split {
             Split::No => 0,
             Split::ByGroup(_) => usize::from(group),

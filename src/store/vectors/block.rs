@@ -12,6 +12,7 @@ pub(super) struct Block {
     pub(super) codes: Codes,
     pub(super) chunks: Vec<i64>,
     memories: Vec<i64>,
+    sessions: Vec<i64>,
     pub(super) groups: Vec<u8>,
     /// Every label that `groups` has or had.
     pub(super) labels: Vec<u8>,
@@ -23,6 +24,7 @@ impl Block {
             codes: Codes::with_capacity(BLOCK, dimensions),
             chunks: Vec::with_capacity(BLOCK),
             memories: Vec::with_capacity(BLOCK),
+            sessions: Vec::with_capacity(BLOCK),
             groups: Vec::with_capacity(BLOCK),
             labels: Vec::new(),
         }
@@ -33,13 +35,19 @@ impl Block {
     }
 
     pub(super) fn entry(&self, row: usize) -> Entry {
-        Entry { chunk: self.chunks[row], memory: self.memories[row], group: self.groups[row] }
+        Entry {
+            chunk: self.chunks[row],
+            memory: self.memories[row],
+            session: self.sessions[row],
+            group: self.groups[row],
+        }
     }
 
     pub(super) fn push(&mut self, entry: Entry, vector: &[f32]) {
         self.codes.push(vector);
         self.chunks.push(0);
         self.memories.push(0);
+        self.sessions.push(0);
         self.groups.push(0);
         self.set_entry(self.len() - 1, entry);
     }
@@ -48,6 +56,7 @@ impl Block {
         self.codes.pop();
         self.chunks.pop();
         self.memories.pop();
+        self.sessions.pop();
         self.groups.pop();
     }
 
@@ -69,6 +78,7 @@ impl Block {
     fn set_entry(&mut self, row: usize, entry: Entry) {
         self.chunks[row] = entry.chunk;
         self.memories[row] = entry.memory;
+        self.sessions[row] = entry.session;
         self.groups[row] = entry.group;
         if !self.labels.contains(&entry.group) {
             self.labels.push(entry.group);

@@ -46,6 +46,8 @@ pub struct Entry {
     pub chunk: i64,
     /// The memory that the chunk is a piece of.
     pub memory: i64,
+    /// The session that the memory is of; 0 where it is of none.
+    pub session: i64,
     /// A label of the caller's, by which hits may be kept apart.
     pub group: u8,
 }

@@ -23,7 +23,7 @@ fn vector(seed: i64, dimensions: usize) -> Vec<f32> {
 }
 
 fn entry(chunk: i64) -> Entry {
-    Entry { chunk, memory: chunk / 2, group: (chunk % 3) as u8 }
+    Entry { chunk, memory: chunk / 2, session: 0, group: (chunk % 3) as u8 }
 }
 
 fn index_of(chunks: impl IntoIterator<Item = i64>, dimensions: usize) -> VectorIndex {
