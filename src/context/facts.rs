@@ -30,6 +30,8 @@ const DECISIONS: &[&str] = &[
     "i decided",
     "decided to",
     "decided on",
+    "decision:",
+    "decided:",
     "decision is",
     "decision was",
     "let's go with",
@@ -45,7 +47,6 @@ const DECISIONS: &[&str] = &[
     "agreed on",
     "settled on",
     "we chose",
-    "i chose",
     "switch to",
     "switched to",
     "from now on",
@@ -58,7 +59,16 @@ const DECISIONS: &[&str] = &[
     "we won't",
     "we will not",
     "the rule is",
+    "no longer use",
+    "no longer uses",
+    "moved to",
+    "moves to",
+    "changed to",
 ];
+
+/// What may say that something was decided: it does where something is named or counted.
+const MAYBE_DECISIONS: &[&str] =
+    &["i chose", "make it", "let's use", "let's keep", "we use", "we keep", "approved"];
 
 /// What says that something is so.
 const FACTS: &[&str] = &[
@@ -85,11 +95,8 @@ const FACTS: &[&str] = &[
     "the deadline is",
     "due on",
     "due by",
-    "runs on",
     "is stored in",
     "are stored in",
-    "lives in",
-    "located in",
     "listens on",
     "my name is",
     "i live in",
@@ -100,12 +107,14 @@ const FACTS: &[&str] = &[
     "my favourite",
     "the version is",
     "is deprecated",
-    "requires",
-    "depends on",
     "doesn't work",
     "does not work",
     "it failed because",
 ];
+
+/// What may say that something is so: it does where something is named or counted.
+const MAYBE_FACTS: &[&str] =
+    &["requires", "depends on", "runs on", "lives in", "located in", "is written in"];
 
 /// Returns the facts and decisions of `messages`, in order, each sentence once.
 pub fn facts(messages: &[Message<'_>]) -> Vec<Fact> {
@@ -195,9 +204,12 @@ fn kind(sentence: &str) -> Option<Kind> {
     }
     let lower = sentence.to_lowercase().replace('’', "'");
     let says = |phrases: &[&str]| phrases.iter().any(|phrase| contains_words(&lower, phrase));
+    let is_specific = || sentence.contains(|c: char| c.is_ascii_digit()) || !entities(sentence).is_empty();
     match () {
         () if says(DECISIONS) => Some(Kind::Decision),
         () if says(FACTS) => Some(Kind::Fact),
+        () if says(MAYBE_DECISIONS) && is_specific() => Some(Kind::Decision),
+        () if says(MAYBE_FACTS) && is_specific() => Some(Kind::Fact),
         () => None,
     }
 }
@@ -217,7 +229,7 @@ fn looks_like_code(sentence: &str) -> bool {
 }
 
 /// Returns the sentences of `text` outside of fenced code: cut at line ends, and after a full stop, an exclamation or a
-/// question mark with a space behind it.
+/// question mark with a space behind it, or what closes a quote or an emphasis and a space.
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let text = &text[..text.floor_char_boundary(MOST_READ)];
     let mut is_fenced = false;
@@ -231,16 +243,22 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
         std::iter::from_fn(move || {
             let end = rest
                 .char_indices()
-                .find(|(at, c)| {
-                    let after = rest[at + c.len_utf8()..].chars().next();
-                    matches!(c, '。' | '！' | '？')
-                        || matches!(c, '.' | '!' | '?') && after.is_none_or(char::is_whitespace)
+                .find_map(|(at, c)| {
+                    let after = &rest[at + c.len_utf8()..];
+                    let next = after.trim_start_matches(['*', '_', '"', '\'', ')', '”', '’']);
+                    let ends =
+                        matches!(c, '.' | '!' | '?') && !next.starts_with(|c: char| !c.is_whitespace());
+                    (ends || matches!(c, '。' | '！' | '？'))
+                        .then_some(rest.len() - if ends { next } else { after }.len())
                 })
-                .map_or(rest.len(), |(at, c)| at + c.len_utf8());
+                .unwrap_or(rest.len());
             let (sentence, after) = rest.split_at(end);
             rest = after;
-            (!sentence.is_empty())
-                .then(|| sentence.trim_start_matches(['-', '*', '>', '#', ' ', '\t']).trim_end())
+            (!sentence.is_empty()).then(|| {
+                sentence
+                    .trim_start_matches(['-', '*', '_', '>', '#', ' ', '\t'])
+                    .trim_end_matches(['*', '_', ' ', '\t'])
+            })
         })
     })
 }
@@ -279,6 +297,23 @@ mod tests {
                 "fact 4: Note that port 8080 is taken.",
             ]
         );
+    }
+
+    #[test]
+    fn what_is_labelled_a_decision_is_one_and_emphasis_is_no_part_of_it() {
+        let kinds = |text: &str| -> Vec<(Kind, String)> {
+            facts(&[said(Role::User, 0, text)]).into_iter().map(|fact| (fact.kind, fact.text)).collect()
+        };
+        let decision = |text: &str| vec![(Kind::Decision, text.to_owned())];
+        assert_eq!(
+            kinds("**Decision: Larkspur is written in Go.**"),
+            decision("Decision: Larkspur is written in Go.")
+        );
+        assert_eq!(kinds("30 days is short. Make it 45 days."), decision("Make it 45 days."));
+        assert_eq!(kinds("*Root cause.* We made a mistake there."), []);
+        assert_eq!(kinds("I chose it, and I'd like to bury it myself."), []);
+        assert_eq!(kinds("That depends on the payment page."), []);
+        assert_eq!(kinds("It depends on Redis 7 in production.").len(), 1);
     }
 
     #[test]
