@@ -199,7 +199,8 @@ fn render(sources: &[Source<'_>], reading: &Reading<'_>, chosen: &[usize], level
             summary.text.push(if speaker_changes && level == Level::Detailed { '\n' } else { ' ' });
         }
         if speaker_changes && !source.speaker.is_empty() {
-            summary.text.extend(source.speaker.chars().take(LONGEST_NAME));
+            let name: String = source.speaker.chars().take(LONGEST_NAME).collect();
+            push_in_a_line(&mut summary.text, &name);
             summary.text += ": ";
         }
         speaking = Some(source.speaker);

@@ -31,6 +31,9 @@ const OPENINGS: &str = "hey hi hello wow thanks thank thx yeah yes yep yup bye g
     congrats congratulations sure absolutely definitely haha lol glad nice sounds ok okay right hola gracias bonjour \
     merci hallo danke ciao grazie olá obrigado obrigada привет спасибо hej tack cześć dzięki";
 
+/// Words that a sentence begins with which speaks of what was said before it: alone it tells less, or something else.
+const REFERENCES: [&str; 9] = ["it", "its", "this", "that", "these", "those", "they", "he", "she"];
+
 /// The same where there are no spaces.
 const SPACELESS_OPENINGS: [&str; 8] =
     ["你好", "谢谢", "謝謝", "ありがとう", "こんにちは", "お疲れ", "สวัสดี", "ขอบคุณ"];
@@ -249,12 +252,21 @@ fn worth(text: &str, form: Form, role: Role, is_open: bool, openings: &[&str]) -
         Role::System => 0.3,
     };
     let mut spoken = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
-    let opens = spoken.next().is_some_and(|word| openings.contains(&word.to_lowercase().as_str()));
-    let is_short = spoken.nth(6).is_none();
+    let first = spoken.next().unwrap_or_default().to_lowercase();
+    let opens = openings.contains(&first.as_str());
+    let refers = REFERENCES.contains(&first.as_str());
+    let is_fragment = spoken.next().is_none() && !text.chars().any(words::is_spaceless);
+    let is_short = spoken.nth(5).is_none();
     if text.len() < 40 && SPACELESS_OPENINGS.iter().any(|opening| text.starts_with(opening)) {
         return 0.0;
     }
-    form * role * if opens && is_short { 0.4 } else { 1.0 }
+    let alone = match () {
+        () if is_fragment => 0.3,
+        () if opens && is_short => 0.4,
+        () if refers => 0.7,
+        () => 1.0,
+    };
+    form * role * alone
 }
 
 /// Returns about how many tokens `text` has: good enough to compare sentences by, and needs no dictionary.
