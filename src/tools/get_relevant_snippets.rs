@@ -13,7 +13,7 @@ use crate::context::importance::recency;
 use crate::engine::{Embedding, Engine};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::memory::{Kind, Memory, Millis};
+use crate::memory::{Kind, Millis};
 use crate::retrieve;
 use crate::retrieve::rank::Weights;
 
@@ -96,21 +96,26 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let sessions = weigh(&hits);
     let most = longest(max_tokens);
     let mut budget = Budget::new(max_tokens - SMALL_FRAME);
-    let mut passages: Vec<Passage> = hits.iter().filter_map(|hit| passage(hit, &sessions, most)).collect();
-    if args.expand_context.unwrap_or(true) {
-        // The best come with what was said around them; then the others.
-        let later = passages.split_off(passages.len().min(WITH_NEIGHBOURS));
-        let seqs = hits.iter().take(WITH_NEIGHBOURS).map(|hit| hit.memory.seq).collect();
-        let beside = project.store.beside(&project.scope, seqs).await?;
-        let is_new = |memory: &&Memory| !hits.iter().any(|hit| hit.memory.id == memory.id);
-        passages.extend(beside.iter().filter(is_new).filter_map(|memory| {
-            let session = memory.session.as_ref()?;
-            let mut passage = remembered(Part::Relevant, session, memory, &memory.text, most);
-            passage.place.0 = sessions.get(session).map_or(memory.time, |session| session.first);
-            Some(passage)
-        }));
-        passages.extend(later);
-    }
+    let with_neighbours = if args.expand_context.unwrap_or(true) { WITH_NEIGHBOURS } else { 0 };
+    let (best, others) = hits.split_at(hits.len().min(with_neighbours));
+    // The best come with what was said around them, found or not; then the others.
+    let seqs = best.iter().map(|hit| hit.memory.seq).collect();
+    let mut beside = project.store.beside(&project.scope, seqs).await?;
+    beside.retain(|memory| !best.iter().any(|hit| hit.memory.id == memory.id));
+    let around = beside.iter().filter_map(|memory| {
+        let session = memory.session.as_ref()?;
+        let mut passage = remembered(Part::Relevant, session, memory, &memory.text, most);
+        passage.place.0 = sessions.get(session).map_or(memory.time, |session| session.first);
+        Some(passage)
+    });
+    let is_left = |hit: &&Hit| !beside.iter().any(|memory| memory.id == hit.memory.id);
+    let shown = |hit| passage(hit, &sessions, most);
+    let passages: Vec<Passage> = best
+        .iter()
+        .filter_map(shown)
+        .chain(around)
+        .chain(others.iter().filter(is_left).filter_map(shown))
+        .collect();
     fill(passages, &mut budget, &mut chosen, true);
     let secret = engine.installation().await?.secret;
     // Counting loads the tokenizer's dictionary the first time, which blocks.
