@@ -102,7 +102,9 @@ pub async fn choose(
         IncludeLevel::Full => 0,
     };
     let few = engine.config().options.summarization_threshold;
-    summarise(project, asked, &sessions, few, summaries, &mut budget, &mut chosen).await?;
+    if asked.level != IncludeLevel::Full {
+        summarise(project, asked, &sessions, few, summaries, &mut budget, &mut chosen).await?;
+    }
     let most = longest(asked.budget);
     let mut scored: Vec<(f64, &Hit, Passage)> = Vec::with_capacity(hits.len());
     for hit in &hits {

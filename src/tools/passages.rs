@@ -78,7 +78,7 @@ pub struct Context {
     pub context: String,
     /// Tokens of the answer (o200k), of its text or its JSON, whichever is more.
     pub tokens_used: usize,
-    /// Tokens of each part.
+    /// Tokens of each part, and of the frame around them.
     pub parts: BTreeMap<String, usize>,
     /// What was left out of each part.
     pub dropped: BTreeMap<String, usize>,
@@ -93,16 +93,19 @@ pub struct Context {
 }
 
 /// Tokens that an answer takes beside its lines, about: two envelopes, their marks, and what is listed below.
-pub const FRAME: usize = 175;
+pub const FRAME: usize = 180;
 
 /// The same of an answer with one envelope.
-pub const SMALL_FRAME: usize = 115;
+pub const SMALL_FRAME: usize = 120;
 
 /// The least budget: the frame and a few lines.
 pub const LEAST: usize = 300;
 
 /// The largest: clients cut tool results at 25,000 tokens.
 pub const MOST: usize = 20_000;
+
+/// What an answer takes beside its lines, as its costs are listed.
+const FRAMING: &str = "frame";
 
 /// Returns what a line costs.
 pub fn cost(line: &str) -> usize {
@@ -193,16 +196,16 @@ fn body<'a>(passages: impl Iterator<Item = &'a Passage>) -> String {
 }
 
 impl Context {
-    /// Counts the answer as text and as JSON and notes the larger.
+    /// Counts the answer as text and as JSON and notes the larger, and what of it is no part's.
     fn measure(&mut self) -> usize {
-        // The number is part of what is counted; with the budget in its place it is at least as long.
-        let count = |context: &Context| {
-            let answer = Answer::new(context.text(), context);
-            let json = serde_json::to_string(&answer.fields).expect("an answer is JSON");
-            Tokenizer::O200k.count(&answer.text).high.max(Tokenizer::O200k.count(&json).high)
-        };
-        self.tokens_used = count(self);
-        self.tokens_used = self.tokens_used.max(count(self));
+        // Both numbers are part of what is counted; with the budget in their place they are at least as long.
+        let parts: usize = self.parts.values().sum();
+        self.parts.insert(FRAMING.to_owned(), self.budget);
+        let answer = Answer::new(self.text(), self);
+        let json = serde_json::to_string(&answer.fields).expect("an answer is JSON");
+        let count = |text: &str| Tokenizer::O200k.count(text).high;
+        self.tokens_used = count(&answer.text).max(count(&json));
+        self.parts.insert(FRAMING.to_owned(), self.tokens_used.saturating_sub(parts));
         self.tokens_used
     }
 
@@ -271,7 +274,7 @@ mod tests {
         #1 Ada: First.
         #3 Ada: So.
         [/data 261eefbd92744baa]
-        176 of 400 tokens: recent 7, relevant 14. Left out: relevant 4. expand_detail opens SESSION#NUMBER.
+        180 of 400 tokens: frame 159, recent 7, relevant 14. Left out: relevant 4. expand_detail opens SESSION#NUMBER.
         2 still to be embedded or summarised.
         Note: lexical search only.
         ");

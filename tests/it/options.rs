@@ -133,7 +133,7 @@ fn told(under: &Under, more: &[&str]) -> String {
 
 /// Returns what is chosen where not all has room.
 fn told_in_few(under: &Under) -> String {
-    told(under, &["--session", "s", "--max-tokens", "1600"])
+    told(under, &["--session", "s", "--max-tokens", "1000"])
 }
 
 /// Returns how long the summaries of each level are that a context is made of.
