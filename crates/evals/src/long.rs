@@ -3,7 +3,8 @@
 //! Early in the first one message says what the question is about, in words that stand nowhere else; it has to be in
 //! each answer, and open as it was said. Calls close some thousand messages each, so the first contexts are measured
 //! apart from those that find everything done. The model is hidden: what is measured is without embeddings, which would
-//! take minutes to make. Tokens are counted anew, not taken from the answers.
+//! take minutes to make. Tokens are counted anew, not taken from the answers: of summaries those of the summary, which
+//! their budget is for.
 
 use std::time::{Duration, Instant};
 
@@ -51,6 +52,8 @@ const PATIENCE: Duration = Duration::from_secs(900);
 #[derive(Default)]
 struct Asked {
     answers: Vec<(String, Answer)>,
+    /// Summaries, by what was asked.
+    summaries: Vec<(String, String)>,
     /// Answers without the decision, where it was asked for.
     missing: usize,
 }
@@ -75,7 +78,14 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
             eprintln!("{tokens:?} tokens as text and as JSON: {call}");
         }
     }
-    report.add("answers in all", asked.answers.len() as f64, "");
+    for (call, summary) in &asked.summaries {
+        let tokens = budget::count_text(tiro, &place, summary)?;
+        if tokens > args.budget {
+            over += 1;
+            eprintln!("{tokens} tokens: {call}");
+        }
+    }
+    report.add("answers in all", (asked.answers.len() + asked.summaries.len()) as f64, "");
     report.must_be_zero("answers over their budget", over);
     report.must_be_zero("answers without the message that was asked for", asked.missing);
     report.detail = json!({"messages": args.messages, "mb": args.mb, "budget": args.budget});
@@ -191,18 +201,27 @@ impl Asked {
 
     fn summary(&mut self, server: &mut Server, budget: usize, level: &str) -> Result<Answer> {
         let arguments = json!({"session_id": SESSION, "level": level, "max_tokens": budget});
-        self.ask(server, "summarize_conversation", arguments)
+        let (call, answer) = timed(server, "summarize_conversation", arguments)?;
+        let summary = answer.structured()["summary"].as_str().context("an answer without a summary")?;
+        self.summaries.push((call, summary.to_owned()));
+        Ok(answer)
     }
 
     fn ask(&mut self, server: &mut Server, tool: &str, arguments: Value) -> Result<Answer> {
-        let call = format!("{tool} {arguments}");
-        let answer = server.tool(tool, arguments)?;
-        if answer.elapsed > SLOW {
-            eprintln!("{:.0} ms: {call}", answer.ms());
-        }
+        let (call, answer) = timed(server, tool, arguments)?;
         self.answers.push((call, answer.clone()));
         Ok(answer)
     }
+}
+
+/// Makes a call, and returns what it was with the answer; one that takes long is named.
+fn timed(server: &mut Server, tool: &str, arguments: Value) -> Result<(String, Answer)> {
+    let call = format!("{tool} {arguments}");
+    let answer = server.tool(tool, arguments)?;
+    if answer.elapsed > SLOW {
+        eprintln!("{:.0} ms: {call}", answer.ms());
+    }
+    Ok((call, answer))
 }
 
 fn add_spread(report: &mut Report, name: &str, ms: &[f64]) {
