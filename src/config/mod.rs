@@ -173,9 +173,14 @@ impl Ignored {
         self.sessions.is_match(name)
     }
 
+    /// Returns whether the work on a file is not to be remembered.
+    pub fn path(&self, file: &str) -> bool {
+        self.paths.is_match(file)
+    }
+
     /// Returns whether what touches these files is not to be remembered.
     pub fn any_path(&self, files: &[String]) -> bool {
-        files.iter().any(|file| self.paths.is_match(file))
+        files.iter().any(|file| self.path(file))
     }
 }
 

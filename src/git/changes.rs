@@ -5,7 +5,6 @@
 //! counted, never silently left out. A merge is compared by its trees only: the lines are those of the commits it
 //! brings in.
 
-use std::collections::HashMap;
 use std::fmt;
 use std::ops::ControlFlow;
 
@@ -14,8 +13,10 @@ use gix::diff::tree::{Visit, visit};
 use gix::objs::tree::EntryMode;
 use gix::objs::{Find, FindHeader, TreeRefIter};
 
+use super::details::IsIgnored;
 use super::diff::{Hunk, count_lines, hunks};
 use super::digest::{Digest, DigestBuilder};
+use super::renames::pair_renames;
 
 /// Files that are listed; of more, the number is given.
 const FILE_LIMIT: usize = 512;
@@ -29,9 +30,6 @@ const BLOB_LIMIT: u64 = 1 << 20;
 /// Bytes of blobs read for one commit.
 const COMMIT_BUDGET: usize = 32 << 20;
 
-/// Pairs of a deleted and an added file that are compared to find renames with changes.
-const RENAME_PAIRS: usize = 400;
-
 /// The changes of a commit against its first parent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
@@ -41,6 +39,8 @@ pub struct Changes {
     pub more_files: usize,
     /// There were too many changed files to count them.
     pub partial: bool,
+    /// How many changed files are ignored: nothing else is told of them.
+    pub ignored_files: usize,
     /// Added lines over all files whose lines were compared.
     pub insertions: u64,
     /// Removed lines over all files whose lines were compared.
@@ -49,6 +49,13 @@ pub struct Changes {
     pub digest: Digest,
     /// Why nothing could be compared: a tree or the parent is missing, as at the end of a shallow history.
     pub unknown: Option<String>,
+}
+
+impl Changes {
+    /// Returns whether nothing changed but ignored files.
+    pub fn is_ignored(&self) -> bool {
+        self.ignored_files > 0 && self.files.is_empty() && !self.partial
+    }
 }
 
 /// A changed file.
@@ -125,13 +132,15 @@ pub(super) enum Depth {
     Lines,
 }
 
-/// Compares two trees; `None` is the empty one.
+/// Compares two trees; `None` is the empty one. Of an ignored file nothing is read but, where it may have been renamed,
+/// how much of it is like another.
 pub(super) fn compare(
     repo: &gix::Repository,
     state: &mut gix::diff::tree::State,
     old: Option<gix::ObjectId>,
     new: gix::ObjectId,
     depth: Depth,
+    is_ignored: IsIgnored<'_>,
 ) -> (Changes, Option<PatchId>) {
     let mut entries = match changed_entries(repo, state, old, new) {
         Ok(entries) => entries,
@@ -145,6 +154,10 @@ pub(super) fn compare(
     let mut digest = DigestBuilder::default();
     let mut patch = Patch::default();
     for entry in &entries.found {
+        if entry.paths().any(|path| is_ignored(&path.to_str_lossy())) {
+            changes.ignored_files += 1;
+            continue;
+        }
         let (lines, text) = match depth {
             Depth::Lines => entry.lines(&mut blobs),
             Depth::Trees => (Lines::Merge, None),
@@ -170,11 +183,12 @@ pub(super) fn compare(
 }
 
 /// A file that differs between two trees.
-struct Entry {
-    path: BString,
-    from: Option<BString>,
-    old: Option<(EntryMode, gix::ObjectId)>,
-    new: Option<(EntryMode, gix::ObjectId)>,
+pub(super) struct Entry {
+    pub path: BString,
+    /// The path it had where it was renamed.
+    pub from: Option<BString>,
+    pub old: Option<(EntryMode, gix::ObjectId)>,
+    pub new: Option<(EntryMode, gix::ObjectId)>,
 }
 
 /// The two versions of a file and where they differ.
@@ -185,6 +199,11 @@ struct Text {
 }
 
 impl Entry {
+    /// Returns its path, and before that the one it had where it was renamed.
+    fn paths(&self) -> impl Iterator<Item = &BString> {
+        self.from.iter().chain([&self.path])
+    }
+
     fn kind(&self) -> ChangeKind {
         match (&self.from, self.old, self.new) {
             (Some(from), ..) => ChangeKind::Renamed { from: from.to_str_lossy().into_owned() },
@@ -289,123 +308,13 @@ impl Visit for Collector {
     }
 }
 
-/// Joins a deleted and an added file into one that was renamed: first those of equal content, preferring equal
-/// file names, then, if `blobs` can be read and there are few, the pairs that share most lines.
-fn pair_renames(entries: &mut Vec<Entry>, blobs: Option<&mut Blobs<'_>>) {
-    let is_blob = |side: &Option<(EntryMode, gix::ObjectId)>| side.is_some_and(|(mode, _)| mode.is_blob());
-    let mut deleted: Vec<usize> = Vec::new();
-    let mut added: Vec<usize> = Vec::new();
-    for (index, entry) in entries.iter().enumerate() {
-        match (&entry.old, &entry.new) {
-            (old, None) if is_blob(old) => deleted.push(index),
-            (None, new) if is_blob(new) => added.push(index),
-            _ => {}
-        }
-    }
-    if deleted.is_empty() || added.is_empty() {
-        return;
-    }
-
-    let mut pairs: Vec<(usize, usize)> = Vec::new();
-    let mut by_content: HashMap<gix::ObjectId, Vec<usize>> = HashMap::new();
-    for &index in &deleted {
-        by_content.entry(entries[index].old.expect("deleted files had content").1).or_default().push(index);
-    }
-    added.retain(|&index| {
-        let id = entries[index].new.expect("added files have content").1;
-        let Some(sources) =
-            by_content.get_mut(&id).filter(|sources| !sources.is_empty() && !id.is_empty_blob())
-        else {
-            return true;
-        };
-        let name = file_name(&entries[index].path);
-        let best = sources.iter().position(|&source| file_name(&entries[source].path) == name).unwrap_or(0);
-        pairs.push((sources.remove(best), index));
-        false
-    });
-    deleted.retain(|index| !pairs.iter().any(|(source, _)| source == index));
-    if let Some(blobs) = blobs.filter(|_| deleted.len() * added.len() <= RENAME_PAIRS) {
-        pairs.extend(similar(entries, &deleted, &added, blobs));
-    }
-
-    for &(source, target) in &pairs {
-        entries[target].old = entries[source].old;
-        entries[target].from = Some(entries[source].path.clone());
-    }
-    let mut index = 0;
-    let sources: std::collections::HashSet<usize> = pairs.iter().map(|&(source, _)| source).collect();
-    entries.retain(|_| {
-        index += 1;
-        !sources.contains(&(index - 1))
-    });
-}
-
-fn file_name(path: &BString) -> &[u8] {
-    path.rsplit_once_str("/").map_or(path.as_slice(), |(_, name)| name)
-}
-
-/// Returns the pairs with at least half of their bytes in equal lines, the most alike first.
-fn similar(
-    entries: &[Entry],
-    deleted: &[usize],
-    added: &[usize],
-    blobs: &mut Blobs<'_>,
-) -> Vec<(usize, usize)> {
-    if deleted.is_empty() || added.is_empty() {
-        return Vec::new();
-    }
-    let mut lines = |index: usize| {
-        let mut lines: HashMap<u64, (i64, usize)> = HashMap::new();
-        let Blob::Text(text) = blobs.read(entries[index].old.or(entries[index].new)) else {
-            return (lines, 0);
-        };
-        for line in text.lines() {
-            lines.entry(hash(line)).or_insert((0, line.len() + 1)).0 += 1;
-        }
-        (lines, text.len())
-    };
-    let old: Vec<_> = deleted.iter().map(|&index| lines(index)).collect();
-    let new: Vec<_> = added.iter().map(|&index| lines(index)).collect();
-    let mut scored = Vec::new();
-    for (source, (old, old_bytes)) in deleted.iter().zip(&old) {
-        for (target, (new, new_bytes)) in added.iter().zip(&new) {
-            let (small, large) = (*old_bytes.min(new_bytes), *old_bytes.max(new_bytes));
-            if small * 2 < large || large == 0 {
-                continue;
-            }
-            let shared: usize = old
-                .iter()
-                .filter_map(|(line, (count, bytes))| Some(new.get(line)?.0.min(*count) as usize * bytes))
-                .sum();
-            if shared * 2 >= large {
-                scored.push((shared as f64 / large as f64, *source, *target));
-            }
-        }
-    }
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-    let mut pairs: Vec<(usize, usize)> = Vec::new();
-    for (_, source, target) in scored {
-        if !pairs.iter().any(|&(taken, given)| taken == source || given == target) {
-            pairs.push((source, target));
-        }
-    }
-    pairs
-}
-
-/// FNV-1a: fast on short lines, and a collision only makes two files look more alike.
-fn hash(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
-}
-
 /// Reads blobs as long as the commit's budget lasts.
-struct Blobs<'a> {
+pub(super) struct Blobs<'a> {
     repo: &'a gix::Repository,
     left: usize,
 }
 
-enum Blob {
+pub(super) enum Blob {
     Text(Vec<u8>),
     Binary,
     TooLarge,
@@ -414,7 +323,7 @@ enum Blob {
 
 impl Blobs<'_> {
     /// Reads one side of a change; the side that does not exist is an empty text.
-    fn read(&mut self, side: Option<(EntryMode, gix::ObjectId)>) -> Blob {
+    pub fn read(&mut self, side: Option<(EntryMode, gix::ObjectId)>) -> Blob {
         let Some((_, id)) = side else { return Blob::Text(Vec::new()) };
         match self.repo.objects.try_header(&id) {
             Ok(Some(header)) if header.size > BLOB_LIMIT.min(self.left as u64) => return Blob::TooLarge,

@@ -20,17 +20,22 @@ const BATCH: usize = 16;
 /// A commit, or why it could not be read.
 pub type Outcome = Result<CommitDetail, Unreadable>;
 
+/// Says of a path whether what happens to that file is to be passed over.
+pub type IsIgnored<'a> = &'a (dyn Fn(&str) -> bool + Sync);
+
 /// Reads commits on one thread, keeping what neighbours share.
-pub struct Reader {
+pub struct Reader<'a> {
     repo: gix::Repository,
+    is_ignored: IsIgnored<'a>,
     boundary: HashSet<Sha>,
     state: gix::diff::tree::State,
     buffer: Vec<u8>,
 }
 
 impl Repository {
-    /// Returns a reader of commits; it is worth keeping for all commits of an import.
-    pub fn reader(&self) -> Reader {
+    /// Returns a reader of commits, without what they did to ignored files; it is worth keeping for all commits of an
+    /// import.
+    pub fn reader<'a>(&self, is_ignored: IsIgnored<'a>) -> Reader<'a> {
         let mut repo = self.local();
         repo.object_cache_size(OBJECT_CACHE);
         repo.objects
@@ -38,17 +43,23 @@ impl Repository {
         let boundary = repo.shallow_commits().ok().flatten();
         let boundary =
             boundary.iter().flat_map(|commits| commits.iter()).map(|id| Sha::from(id.as_ref())).collect();
-        Reader { repo, boundary, state: Default::default(), buffer: Vec::new() }
+        Reader { repo, is_ignored, boundary, state: Default::default(), buffer: Vec::new() }
     }
 
     /// Reads `commits` on `threads` threads and hands them to `each` in the order given.
     ///
     /// Threads read a few batches ahead at most, so memory does not grow with the history. `each` runs on the
     /// calling thread; when it breaks, the rest is left unread.
-    pub fn details(&self, commits: &[Sha], threads: usize, mut each: impl FnMut(Outcome) -> ControlFlow<()>) {
+    pub fn details(
+        &self,
+        commits: &[Sha],
+        threads: usize,
+        is_ignored: IsIgnored<'_>,
+        mut each: impl FnMut(Outcome) -> ControlFlow<()>,
+    ) {
         let threads = threads.clamp(1, commits.len().div_ceil(BATCH).max(1));
         if threads == 1 {
-            let mut reader = self.reader();
+            let mut reader = self.reader(is_ignored);
             let _ = commits.iter().try_for_each(|sha| each(reader.commit(sha)));
             return;
         }
@@ -57,7 +68,7 @@ impl Repository {
                 .map(|thread| {
                     let (sender, receiver) = sync_channel(2);
                     let batches = commits.chunks(BATCH).skip(thread).step_by(threads);
-                    scope.spawn(move || read_batches(self.reader(), batches, &sender));
+                    scope.spawn(move || read_batches(self.reader(is_ignored), batches, &sender));
                     receiver
                 })
                 .collect();
@@ -73,7 +84,7 @@ impl Repository {
 }
 
 fn read_batches<'a>(
-    mut reader: Reader,
+    mut reader: Reader<'_>,
     batches: impl Iterator<Item = &'a [Sha]>,
     sender: &SyncSender<Vec<Outcome>>,
 ) {
@@ -85,7 +96,7 @@ fn read_batches<'a>(
     }
 }
 
-impl Reader {
+impl Reader<'_> {
     /// Reads a commit and compares it with its first parent.
     ///
     /// # Errors
@@ -109,7 +120,7 @@ impl Reader {
         match old {
             Ok(old) => {
                 (detail.changes, detail.patch_id) =
-                    changes::compare(&self.repo, &mut self.state, old, new, depth)
+                    changes::compare(&self.repo, &mut self.state, old, new, depth, self.is_ignored)
             }
             Err(reason) => detail.changes.unknown = Some(reason),
         }

@@ -24,6 +24,7 @@ mod hooks;
 pub mod identity;
 mod names;
 mod reflog;
+mod renames;
 mod walk;
 
 #[cfg(test)]
@@ -41,7 +42,7 @@ use crate::error::{Context, Error, Kind, Result};
 pub use ancestry::Reach;
 pub use changes::{ChangeKind, Changes, FileChange, Lines, PatchId};
 pub use commit::{CommitDetail, Message, Moment};
-pub use details::{Outcome, Reader};
+pub use details::{IsIgnored, Outcome, Reader};
 pub use digest::Digest;
 pub use hooks::Hooks;
 pub use reflog::Reflog;

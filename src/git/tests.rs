@@ -93,7 +93,7 @@ impl Fixture {
     }
 
     pub fn detail(&self, sha: &Sha) -> CommitDetail {
-        self.repository().reader().commit(sha).unwrap()
+        self.repository().reader(&|_| false).commit(sha).unwrap()
     }
 
     fn cloned_as(&self, name: &str, args: &[&str]) -> Repository {
@@ -342,7 +342,7 @@ fn a_shallow_clone_says_where_its_history_ends() {
     assert!(shallow.is_shallow());
     let commits = all(&shallow);
     assert_eq!((commits.len(), commits[1]), (2, third));
-    let mut reader = shallow.reader();
+    let mut reader = shallow.reader(&|_| false);
     assert!(reader.commit(&commits[0]).unwrap().changes.unknown.unwrap().contains("shallow"));
     assert_eq!(reader.commit(&third).unwrap().changes.files[0].lines, counted(1, 0));
 }
@@ -368,8 +368,8 @@ fn missing_and_damaged_objects_cost_only_themselves() {
         repository.history(&repository.tips().unwrap(), Known::CoversAncestors, &mut |_| false).unwrap();
     assert_eq!(history.commits.iter().map(|commit| commit.sha).collect::<Vec<_>>(), [second, third]);
     assert_eq!(history.unreadable[0].sha, first);
-    assert!(repository.reader().commit(&first).is_err());
-    assert!(repository.reader().commit(&second).unwrap().changes.unknown.is_some());
+    assert!(repository.reader(&|_| false).commit(&first).is_err());
+    assert!(repository.reader(&|_| false).commit(&second).unwrap().changes.unknown.is_some());
 
     std::fs::write(fixture.path.join(".git/config"), "[core\n").unwrap();
     let error = Repository::discover(&fixture.path).err().expect("the configuration is damaged");
@@ -417,7 +417,7 @@ fn nothing_a_repository_configures_is_run() {
 
     let repository = fixture.repository();
     let commits = all(&repository);
-    let mut reader = repository.reader();
+    let mut reader = repository.reader(&|_| false);
     assert!(commits.iter().all(|sha| reader.commit(sha).is_ok()));
     assert!(repository.blob_at_head("a").unwrap().is_some());
     assert!(!marker.exists(), "{}", std::fs::read_to_string(&marker).unwrap_or_default());
@@ -456,7 +456,7 @@ fn threads_give_the_same_commits_in_the_same_order() {
     let commits = all(&repository);
     let read = |threads: usize, limit: usize| {
         let mut details = Vec::new();
-        repository.details(&commits, threads, |outcome| {
+        repository.details(&commits, threads, &|_| false, |outcome| {
             details.push(outcome.unwrap());
             if details.len() == limit {
                 std::ops::ControlFlow::Break(())

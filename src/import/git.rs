@@ -68,6 +68,8 @@ pub enum Flag {
     BlobTooLarge,
     /// More files changed than are listed.
     FilesCut,
+    /// Files changed that `ignore.paths` names; nothing of them is kept.
+    FilesIgnored,
 }
 
 impl Flag {
@@ -82,6 +84,7 @@ impl Flag {
             Flag::BlobMissing => "blob_missing",
             Flag::BlobTooLarge => "blob_too_large",
             Flag::FilesCut => "files_cut",
+            Flag::FilesIgnored => "files_ignored",
         }
     }
 }
@@ -134,6 +137,7 @@ fn flags(commit: &CommitDetail) -> Vec<Flag> {
         (Flag::BlobMissing, has(Lines::Missing)),
         (Flag::BlobTooLarge, has(Lines::TooLarge)),
         (Flag::FilesCut, changes.more_files > 0 || changes.partial),
+        (Flag::FilesIgnored, changes.ignored_files > 0),
     ]
     .into_iter()
     .filter_map(|(flag, holds)| holds.then_some(flag))
@@ -188,7 +192,11 @@ fn files_after(changes: &Changes) -> String {
     let compared = changes.files.iter().any(|file| matches!(file.lines, Lines::Counted { .. }));
     let lines =
         if compared { format!(", +{} -{}", changes.insertions, changes.deletions) } else { String::new() };
-    format!(" ({at_least}{all} {files}{lines})")
+    let ignored = match changes.ignored_files {
+        0 => String::new(),
+        ignored => format!(", {ignored} ignored"),
+    };
+    format!(" ({at_least}{all} {files}{lines}{ignored})")
 }
 
 fn more(shown: usize, more: usize) -> String {

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 
 use super::link::{self, Place, Span};
 use super::{catch_up, common};
+use crate::config::Ignored;
 use crate::engine::{Engine, OpenProject};
 use crate::error::{Error, Kind, Result};
 use crate::git::{History, Known, Listed, Outcome as Read, Repository, Sha, Tip};
@@ -45,6 +46,8 @@ pub struct Output {
     pub forgotten: usize,
     /// Older commits that `limit` left out.
     pub left_out: usize,
+    /// Commits left out because they change nothing but files that `ignore.paths` names.
+    pub ignored: usize,
     /// Commits of these that have a session behind them.
     pub linked: usize,
     /// Commits that could not be read, with the reason.
@@ -107,7 +110,8 @@ pub async fn run(
     }
 
     let all = history.commits.len();
-    let mut reading = read(Arc::clone(repository), history, args.threads.max(1));
+    let ignored = engine.config().ignored.clone();
+    let mut reading = read(Arc::clone(repository), history, args.threads.max(1), ignored);
     let mut done = 0;
     let mut span = Span::default();
     while let Some(batch) = reading.recv().await {
@@ -115,7 +119,8 @@ pub async fn run(
         done += batch.len();
         for commit in batch {
             match commit {
-                Ok(commit) => {
+                Ok(None) => output.ignored += 1,
+                Ok(Some(commit)) => {
                     note(&mut output.flags, &commit);
                     let draft = draft(commit);
                     span.widen(draft.time);
@@ -167,18 +172,22 @@ async fn known(project: &OpenProject) -> Result<HashSet<Sha>> {
     Ok(known.iter().filter_map(|sha| sha.parse().ok()).collect())
 }
 
+/// What a commit comes to: nothing where it is ignored, or why it can't be read.
+type Turn = Result<Option<CommitDraft>, String>;
+
 /// Reads the commits on a thread of its own and hands over batches, a few ahead of the store.
 fn read(
     repository: Arc<Repository>,
     history: History,
     threads: usize,
-) -> mpsc::Receiver<Vec<Result<CommitDraft, String>>> {
+    ignored: Ignored,
+) -> mpsc::Receiver<Vec<Turn>> {
     let (sender, receiver) = mpsc::channel(2);
     tokio::task::spawn_blocking(move || {
         let shas: Vec<Sha> = history.commits.iter().map(|listed| listed.sha).collect();
         let mut listed = history.commits.iter();
         let mut batch = Vec::with_capacity(BATCH);
-        repository.details(&shas, threads, |read| {
+        repository.details(&shas, threads, &|path| ignored.path(path), |read| {
             batch.push(turn(read, &history, listed.next()));
             if batch.len() < BATCH {
                 return ControlFlow::Continue(());
@@ -194,9 +203,10 @@ fn read(
     receiver
 }
 
-fn turn(read: Read, history: &History, listed: Option<&Listed>) -> Result<CommitDraft, String> {
+fn turn(read: Read, history: &History, listed: Option<&Listed>) -> Turn {
     let branch = listed.and_then(|listed| history.branch(listed));
-    read.map(|commit| import::draft(&commit, branch)).map_err(|each| format!("{}: {}", each.sha, each.reason))
+    let commit = read.map_err(|each| format!("{}: {}", each.sha, each.reason))?;
+    Ok((!commit.changes.is_ignored()).then(|| import::draft(&commit, branch)))
 }
 
 fn draft(commit: CommitDraft) -> Draft {
@@ -243,6 +253,14 @@ impl Output {
             text += &format!(", {}", common::counted(self.forgotten, one, several));
         }
         text.push('.');
+        if self.ignored > 0 {
+            let one = "commit was left out: it changes";
+            let several = "commits were left out: they change";
+            text += &format!(
+                "\n{} nothing but files that `ignore.paths` names.",
+                common::counted(self.ignored, one, several)
+            );
+        }
         if !self.unreadable.is_empty() {
             text += &format!(
                 "\n{} can't be read: {}.",

@@ -48,7 +48,7 @@ pub struct Message {
 }
 
 /// What the call answers.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Output {
     /// The conversation's name.
     pub session_id: String,
@@ -60,6 +60,8 @@ pub struct Output {
     pub conflicts: Vec<String>,
     /// Messages that were forgotten before and stay forgotten.
     pub forgotten: usize,
+    /// Messages left out because `ignore.sessions` names the conversation.
+    pub left_out: usize,
     /// The memories' ids, in order, where there are at most 100.
     pub ids: Vec<String>,
     /// Secrets replaced, by rule.
@@ -92,6 +94,9 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         drafts.push(draft);
     }
 
+    if engine.config().ignored.session(session.as_str()) {
+        return Ok(Output { session_id: session.to_string(), left_out: drafts.len(), ..Output::default() });
+    }
     let embedder = engine.loaded_embedder();
     let mut durable = 0;
     let source_ids: Vec<Option<String>> = drafts.iter().map(|draft| draft.source_id.clone()).collect();
@@ -133,6 +138,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         already_stored: receipt.count(Outcome::AlreadyStored),
         conflicts,
         forgotten: receipt.count(Outcome::Forgotten),
+        left_out: 0,
         ids: if receipt.outcomes.len() <= LISTED { ids.collect() } else { Vec::new() },
         redactions: common::redactions(remembered.redactions),
         pending: receipt.pending,
@@ -180,6 +186,10 @@ impl Output {
             let one = "was forgotten before and stays so";
             let several = "were forgotten before and stay so";
             text += &format!(", {}", common::counted(self.forgotten, one, several));
+        }
+        if self.left_out > 0 {
+            let left_out = common::counted(self.left_out, "was", "were");
+            text += &format!(", {left_out} left out: the configuration's `ignore.sessions` names it");
         }
         if !self.conflicts.is_empty() {
             text += &format!(

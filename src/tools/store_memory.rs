@@ -1,5 +1,7 @@
 //! Stores one fact, decision or finding.
 
+use std::path::Path;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -83,15 +85,21 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         return Err(Error::bad_input("`session_id` belongs to a project, `scope` is owner")
             .hint("leave one of them out"));
     }
-    let (store, scope) = match is_owners {
-        true => (installation.registry.memories(), installation.registry.scope()),
+    let (store, scope, root) = match is_owners {
+        true => (installation.registry.memories(), installation.registry.scope(), None),
         false => {
             let project = engine.project().await?;
             (draft.branch, draft.head_sha) = common::head(project);
-            (&project.store, &project.scope)
+            (&project.store, &project.scope, Some(project.root.as_path()))
         }
     };
     let unknown_references = unknown(store, scope, &draft).await?;
+    if let Some(option) = ignored(engine, &draft, root) {
+        return Err(Error::bad_input(format!(
+            "nothing was stored: the configuration's `{option}` keeps this out"
+        ))
+        .hint("the user wants no memory of that conversation or file; don't word it otherwise"));
+    }
     let kind = draft.kind;
 
     let embedder = engine.loaded_embedder();
@@ -149,6 +157,18 @@ fn draft(args: &Args, now: i64, redactor: &Redactor) -> Result<Draft> {
     draft.identity = Identity::Text;
     draft.session = session;
     Ok(draft)
+}
+
+/// Returns the option that keeps the memory out, if one does; `root` is where relative paths begin.
+fn ignored(engine: &Engine, draft: &Draft, root: Option<&Path>) -> Option<&'static str> {
+    let ignored = &engine.config().ignored;
+    if draft.session.as_ref().is_some_and(|session| ignored.session(session.as_str())) {
+        return Some("ignore.sessions");
+    }
+    let path = Path::new(draft.path.as_deref()?);
+    let relative = root.and_then(|root| path.strip_prefix(root).ok()).unwrap_or(path);
+    let relative = relative.strip_prefix(".").unwrap_or(relative);
+    ignored.path(&relative.to_string_lossy()).then_some("ignore.paths")
 }
 
 async fn unknown(store: &Store, scope: &Scope, draft: &Draft) -> Result<Vec<String>> {

@@ -255,3 +255,74 @@ fn a_call_is_answered_while_another_process_writes() {
     writer.execute_batch("ROLLBACK").unwrap();
     assert_eq!(server.search("weld the bracket").len(), 1);
 }
+
+/// `ignore.sessions` held for transcripts only.
+#[test]
+fn an_ignored_conversation_is_not_remembered_whoever_saves_it() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut command = home.tiro(&project, &["serve"]);
+    command.env("TIRO_IGNORE_SESSIONS", "scratch-*");
+    let mut server = Server::start(command);
+    let messages = json!([{"id": "1", "role": "user", "text": "a medlarsecret"},
+        {"id": "2", "role": "assistant", "text": "another medlarsecret"}]);
+    let (text, data) =
+        server.both("save_messages", json!({"session_id": "scratch-1", "messages": messages.clone()}));
+    assert_eq!((&data["saved"], &data["left_out"], &data["ids"]), (&json!(0), &json!(2), &json!([])));
+    assert!(text.contains("2 were left out") && text.contains("`ignore.sessions`"), "{text}");
+    let told = server.error("store_memory", json!({"text": "a medlarsecret", "session_id": "scratch-1"}));
+    assert!(told.contains("nothing was stored") && told.contains("`ignore.sessions`"), "{told}");
+    // What is wrong with a message is told all the same.
+    let wrong = json!([{"role": "nobody", "text": "a medlarsecret"}]);
+    let told = server.error("save_messages", json!({"session_id": "scratch-1", "messages": wrong}));
+    assert!(told.contains("is not a role"), "{told}");
+    server.save("work-1", "1", "a medlar");
+    assert_eq!(strings(&server.search("medlar"), "text"), ["a medlar"]);
+    assert_eq!(server.data("list_sessions", json!({}))["sessions"].as_array().unwrap().len(), 1);
+    assert!(home.files_with("medlarsecret").is_empty() && home.files_with("scratch-1").is_empty());
+}
+
+/// `ignore.paths` held for transcripts only.
+#[test]
+fn what_commits_and_memories_say_of_ignored_files_is_not_remembered() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    repo.commit("README.md", "# It\n", "Begin");
+    repo.commit("secrets/medlarpath.txt", "medlarsecret of one line\n", "Plant the medlartree");
+    repo.write("secrets/medlarpath.txt", "medlarsecret of another line\n");
+    repo.commit("a.rs", "fn quince() {}\n", "Add the quince");
+    repo.git(&["mv", "secrets/medlarpath.txt", "medlarmoved.txt"]);
+    repo.commit("b.rs", "fn sloe() {}\n", "Add the sloe");
+    let run = |args: &[&str]| {
+        let mut command = home.tiro(&repo.path, args);
+        command.env("TIRO_IGNORE_PATHS", "secrets/**");
+        let ran = feed(command, b"");
+        assert!(ran.is_ok, "{ran:?}");
+        ran.stdout
+    };
+    let imported: Value = serde_json::from_str(&run(&["import", "git", "--json"])).unwrap();
+    assert_eq!((&imported["imported"], &imported["ignored"]), (&json!(3), &json!(1)), "{imported}");
+    assert_eq!(imported["flags"], json!([{"rule": "files_ignored", "count": 2}]), "{imported}");
+    let text = run(&["import", "git"]);
+    assert!(!text.contains("`ignore.paths`"), "a finished import has nothing to leave out: {text}");
+    for hidden in ["medlarsecret", "medlarpath", "medlarmoved", "medlartree"] {
+        assert!(home.files_with(hidden).is_empty(), "{hidden}: {imported}");
+    }
+
+    let mut command = home.tiro(&repo.path, &["serve"]);
+    command.env("TIRO_IGNORE_PATHS", "secrets/**");
+    let mut server = Server::start(command);
+    let found = server.search("quince").remove(0);
+    let text = server.text("expand_detail", json!({"id": found["id"]}));
+    assert!(text.contains("a.rs") && text.contains("1 ignored"), "what is left of it: {text}");
+    // The next call notices a new commit, and it is left out as well.
+    repo.commit("secrets/more.txt", "medlarsecret of a third line\n", "Water the medlartree");
+    assert!(server.search("medlartree").is_empty());
+    let whole = repo.path.join("secrets/more.txt");
+    for source in ["secrets/more.txt", "./secrets/more.txt", whole.to_str().unwrap()] {
+        let told = server.error("store_memory", json!({"text": "a medlarsecret", "source": source}));
+        assert!(told.contains("`ignore.paths`"), "{source}: {told}");
+    }
+    server.data("store_memory", json!({"text": "a quince", "source": "a.rs"}));
+    assert!(home.files_with("medlarsecret").is_empty() && home.files_with("medlartree").is_empty());
+}

@@ -1,7 +1,6 @@
 //! Conversations as long, as large and as odd as any: answered within a few seconds, and what is left out is said.
 //!
-//! The longest takes minutes to save without optimisation:
-//! `cargo test --release --test it -- --ignored a_hundred_thousand`.
+//! How long a hundred thousand messages take, `evals long` says.
 
 use std::time::{Duration, Instant};
 
@@ -69,12 +68,11 @@ fn a_session_of_many_thousand_messages_is_answered_at_once() {
 }
 
 #[test]
-#[ignore = "it takes minutes; the head of the file says how to run it"]
-fn a_hundred_thousand_messages_are_answered_within_seconds() {
+fn a_session_of_more_messages_than_a_summary_reads_is_answered_too() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
-    save(&mut server, "s", 100_000);
-    ask_all(&mut server, "s", 100_000, Duration::from_secs(5));
+    save(&mut server, "s", 51_000);
+    ask_all(&mut server, "s", 51_000, Duration::from_secs(20));
 }
 
 #[test]

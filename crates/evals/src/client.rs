@@ -286,8 +286,17 @@ impl Server {
 
     /// Returns the server's resident memory in MiB, where `/proc` tells.
     pub fn resident_mib(&self) -> Option<f64> {
+        self.memory_mib("VmRSS:")
+    }
+
+    /// Returns the most resident memory the server ever had, in MiB, where `/proc` tells.
+    pub fn peak_mib(&self) -> Option<f64> {
+        self.memory_mib("VmHWM:")
+    }
+
+    fn memory_mib(&self, field: &str) -> Option<f64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).ok()?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+        let line = status.lines().find_map(|line| line.strip_prefix(field))?;
         Some(line.split_whitespace().next()?.parse::<f64>().ok()? / 1024.0)
     }
 

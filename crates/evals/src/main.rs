@@ -21,6 +21,7 @@ mod hooks;
 mod isolation;
 mod join;
 mod latency;
+mod long;
 mod peer;
 mod random;
 mod replay;
@@ -85,6 +86,8 @@ enum Eval {
     Import(commits::ImportArgs),
     /// How long an agent waits, cold and warm, and the memory taken
     Latency(latency::Args),
+    /// How a conversation of 100,000 messages and a message of 5 MB are borne
+    Long(long::Args),
     /// Embedding, against sentence-transformers
     Embed(embed::Args),
     /// Counting tokens, against tiktoken
@@ -123,6 +126,7 @@ fn main() -> Result<ExitCode> {
         Eval::Commits(args) => ("commits", commits::run(args, &tiro)?),
         Eval::Import(args) => ("import", commits::run_import(args, &tiro)?),
         Eval::Latency(args) => ("latency", latency::run(args, &tiro)?),
+        Eval::Long(args) => ("long", long::run(args, &tiro)?),
         Eval::Embed(args) => ("embed", embed::run(args, &tiro)?),
         Eval::Tokens(args) => ("tokens", tokens::run(args, &tiro)?),
         Eval::Vectors(args) => ("vectors", vectors::run(args, &tiro)?),

@@ -7,7 +7,8 @@
 //! forgotten, brought back, marked or stored.
 //!
 //! Each answer is compared with that of a second server on the same memory, which keeps nothing. Where they differ, both
-//! are asked again once nothing is pending: what differs then is stale.
+//! are asked again once nothing is pending: what differs then is stale. What is changed is asked for by its own words,
+//! within the conversation and across all: both answers have to show it, and neither while it is forgotten.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -258,35 +259,47 @@ impl Replay<'_> {
         for arguments in [&ask, &across] {
             self.keeping.tool("retrieve_context", arguments.clone())?;
         }
-        let shows = |replay: &mut Self, text: &str| -> Result<bool> {
-            let mut shown = true;
-            for arguments in [&ask, &across] {
+        // Which of the two answers show a text.
+        let shows = |replay: &mut Self, text: &str| -> Result<[bool; 2]> {
+            let mut shown = [false; 2];
+            for (shown, arguments) in shown.iter_mut().zip([&ask, &across]) {
                 let answer = replay.keeping.tool("retrieve_context", arguments.clone())?;
-                shown &= answer.text().contains(text);
+                *shown = answer.text().contains(text);
                 replay.compare(arguments.clone(), &answer)?;
             }
             Ok(shown)
         };
-        let is_seen = match number % 3 {
+        let (what, seen, expected) = match number % 3 {
             0 => {
                 let before = shows(self, &begins)?;
                 let forgotten = self.keeping.tool("forget_context", json!({"ids": [id]}))?;
-                let gone = !shows(self, &begins)?;
+                let gone = shows(self, &begins)?;
                 let operation = forgotten.structured()["operation"].clone();
                 self.keeping.tool("forget_context", json!({"undo": operation}))?;
-                before && gone && shows(self, &begins)?
+                let after = shows(self, &begins)?;
+                (
+                    "forgotten and brought back",
+                    vec![before, gone, after],
+                    vec![[true; 2], [false; 2], [true; 2]],
+                )
             }
             1 => {
                 self.keeping.tool("mark_important", json!({"ids": [id]}))?;
-                shows(self, &begins)?
+                ("marked", vec![shows(self, &begins)?], vec![[true; 2]])
             }
             _ => {
                 let text = format!("{words}: settled anew, number {number}");
                 let store = json!({"text": text, "type": "decision", "session_id": OPEN});
                 self.keeping.tool("store_memory", store)?;
-                shows(self, &format!("settled anew, number {number}"))?
+                ("stored", vec![shows(self, &format!("settled anew, number {number}"))?], vec![[true; 2]])
             }
         };
+        let is_seen = seen == expected;
+        if !is_seen {
+            eprintln!(
+                "what was {what} isn't seen: {words:?}, within and across {seen:?} instead of {expected:?}"
+            );
+        }
         self.counts.changes += 1;
         self.counts.unseen_changes += usize::from(!is_seen);
         self.changes(&[Of::Open]);
