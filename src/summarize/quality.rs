@@ -50,7 +50,8 @@ pub fn quality(summary: &str, sources: &[Source<'_>], max_tokens: usize) -> f64 
     if all == 0.0 || best == 0.0 {
         return f64::from(u8::from(all > 0.0 && known / all >= ON_TOPIC));
     }
-    let has: f64 = said.iter().map(|number| weights[*number as usize]).sum();
+    // An empty sum of floats is -0, which would be shown.
+    let has: f64 = said.iter().map(|number| weights[*number as usize]).fold(0.0, |sum, weight| sum + weight);
     let on_topic = (known / all / ON_TOPIC).min(1.0);
     let honest = if named > 0.0 { 1.0 - invented / named } else { 1.0 };
     (has / best).min(1.0) * on_topic * honest

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::ask::Bill;
 use super::messages::{self, blocking, count};
 use super::{ask, queue, summaries};
 use crate::config::{Configured, Use};
@@ -98,11 +99,11 @@ impl Wanted {
     }
 
     /// Returns what the summary is kept under.
-    fn key(&self, provider: Option<&Configured>) -> [u8; 32] {
+    fn key(&self, provider: Option<&Configured>, temperature: f64) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 summary");
         hasher.update(&self.hash());
-        let writer =
-            provider.map_or(String::new(), |it| format!("{} {}", it.provider.name, it.provider.model));
+        let named = |it: &Configured| format!("{} {} {temperature}", it.provider.name, it.provider.model);
+        let writer = provider.map_or(String::new(), named);
         for part in
             [self.session.as_str(), self.level.as_str(), &self.most().to_string(), &self.focus, &writer]
         {
@@ -171,7 +172,7 @@ pub(super) async fn estimate(engine: &Engine, project: &OpenProject, wanted: &Wa
 /// Makes the summary, or returns it as it was made before.
 pub(super) async fn make(engine: &Engine, project: &OpenProject, wanted: Wanted) -> Result<Made> {
     let provider = writer(engine, &wanted);
-    let key = wanted.key(provider.as_ref());
+    let key = wanted.key(provider.as_ref(), engine.config().options.summary_temperature);
     let (store, scope) = (&project.store, &project.scope);
     if let Some(body) = store.cached(scope, key, engine.now()).await?
         && let Ok(made) = serde_json::from_str::<Made>(&body)
@@ -182,8 +183,9 @@ pub(super) async fn make(engine: &Engine, project: &OpenProject, wanted: Wanted)
     let mut notices = Vec::new();
     let mut made = None;
     let mut has_failed = false;
+    let (bill, began) = (Bill::default(), engine.now());
     if let Some(provider) = &provider {
-        match ask_for(engine, project, &wanted, &texts, provider, &mut notices).await {
+        match ask_for(engine, project, &wanted, &texts, provider, &bill, &mut notices).await {
             Ok(summary) => made = Some(summary),
             Err(error) => {
                 has_failed = true;
@@ -194,10 +196,10 @@ pub(super) async fn make(engine: &Engine, project: &OpenProject, wanted: Wanted)
     }
     let mut made = match made {
         Some(made) => made,
-        None => extracted(&wanted, texts).await?,
+        None => Made { cost_usd: bill.total().dollars(), ..extracted(&wanted, texts).await? },
     };
     if wanted.max_tokens.is_none() && wanted.focus.is_empty() && !made.text.is_empty() {
-        made.id = keep(engine, project, &wanted, &made).await?;
+        made.id = keep(engine, project, &wanted, &made, began).await?;
     }
     made.notices.extend(notices);
     // What a model failed at is tried again by the next call, and before that by an idle server.
@@ -230,13 +232,22 @@ pub(super) async fn make_by_model(
         return Err(Error::not_found("nothing is left to summarise"));
     }
     let mut notices = Vec::new();
-    let mut made = ask_for(engine, project, wanted, &texts, &provider, &mut notices).await?;
+    let began = engine.now();
+    let mut made =
+        ask_for(engine, project, wanted, &texts, &provider, &Bill::default(), &mut notices).await?;
     made.notices = notices;
-    made.id = keep(engine, project, wanted, &made).await?;
+    made.id = keep(engine, project, wanted, &made, began).await?;
     if made.id.is_none() {
         return Err(Error::new(Kind::Busy, "messages were forgotten while they were summarised"));
     }
-    cache(engine, project, wanted, wanted.key(Some(&provider)), &made).await?;
+    cache(
+        engine,
+        project,
+        wanted,
+        wanted.key(Some(&provider), engine.config().options.summary_temperature),
+        &made,
+    )
+    .await?;
     Ok(made)
 }
 
@@ -307,6 +318,7 @@ async fn ask_for(
     wanted: &Wanted,
     texts: &[(MessageRow, String)],
     provider: &Configured,
+    bill: &Bill,
     notices: &mut Vec<String>,
 ) -> Result<Made> {
     let began = Instant::now();
@@ -335,7 +347,7 @@ async fn ask_for(
         let request = Request { temperature: Some(options.summary_temperature), ..request };
         async move {
             let left = deadline.saturating_sub(began.elapsed());
-            let answer = ask::ask(engine, Use::Summarize, &request, left).await?;
+            let answer = ask::ask(engine, Use::Summarize, &request, left, bill).await?;
             let reply = answer.reply.clone();
             answered.lock().expect("no holder panics").push(answer);
             Ok(reply)
@@ -350,7 +362,7 @@ async fn ask_for(
     // Who is late says so itself, and what was put aside for it is settled; this is for whoever doesn't.
     let made = tokio::time::timeout(deadline + deadline / 20, asked).await.unwrap_or_else(|_| late());
     let answered = answered.into_inner().expect("no holder panics");
-    let cost_usd = answered.iter().map(|answer| answer.cost_usd).sum::<f64>();
+    let cost = bill.total();
     let last = answered.last();
     let name = last.map_or_else(|| provider.provider.name.clone(), |answer| answer.provider.clone());
     let model = last.map_or_else(|| provider.provider.model.clone(), |answer| answer.model.clone());
@@ -370,7 +382,7 @@ async fn ask_for(
         model: model.clone(),
         input_tokens: usage(|usage| usage.input),
         output_tokens: usage(|usage| usage.output),
-        cost_micros: (cost_usd * 1e6).round() as i64,
+        cost_micros: i64::try_from(cost.0).unwrap_or(i64::MAX),
         took_ms: i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX),
         quality,
         error: made.as_ref().err().map(ToString::to_string),
@@ -387,7 +399,7 @@ async fn ask_for(
         model,
         quality: quality.unwrap_or(0.0),
         cited: summary.cited,
-        cost_usd,
+        cost_usd: cost.dollars(),
         is_kept: false,
         notices: Vec::new(),
     })
@@ -410,12 +422,14 @@ async fn previous(project: &OpenProject, wanted: &Wanted, provider: &str) -> Res
     Ok(found.map(|summary| (summary.last, summary.text)))
 }
 
-/// Stores the summary as a version of its range, where its messages are still all there; returns its id.
+/// Stores the summary as a version of its range, where its messages are still all there; returns its id. What another process
+/// stored since `began` stands in its place.
 async fn keep(
     engine: &Engine,
     project: &OpenProject,
     wanted: &Wanted,
     made: &Made,
+    began: Millis,
 ) -> Result<Option<String>> {
     let new = Summary {
         session: wanted.session.clone(),
@@ -433,7 +447,7 @@ async fn keep(
         cited: made.cited.clone(),
         source_hash: wanted.hash(),
     };
-    match project.store.save_summary(&project.scope, new, engine.now()).await? {
+    match project.store.save_version(&project.scope, new, began, engine.now()).await? {
         Saved::Made(id) | Saved::AlreadyMade(id) => Ok(Some(id.to_string())),
         // A range by time has holes, or something was forgotten meanwhile.
         Saved::SourcesChanged => Ok(None),
