@@ -27,7 +27,7 @@ const ENTRY_LIMIT: usize = 20_000;
 const BLOB_LIMIT: u64 = 1 << 20;
 
 /// Bytes of blobs read for one commit.
-const COMMIT_BUDGET: usize = 32 << 20;
+pub(super) const COMMIT_BUDGET: usize = 32 << 20;
 
 /// Pairs of a deleted and an added file that are compared to find renames with changes.
 const RENAME_PAIRS: usize = 400;
@@ -170,11 +170,11 @@ pub(super) fn compare(
 }
 
 /// A file that differs between two trees.
-struct Entry {
-    path: BString,
+pub(super) struct Entry {
+    pub(super) path: BString,
     from: Option<BString>,
-    old: Option<(EntryMode, gix::ObjectId)>,
-    new: Option<(EntryMode, gix::ObjectId)>,
+    pub(super) old: Option<(EntryMode, gix::ObjectId)>,
+    pub(super) new: Option<(EntryMode, gix::ObjectId)>,
 }
 
 /// The two versions of a file and where they differ.
@@ -216,12 +216,12 @@ impl Entry {
 }
 
 /// The files that differ between two trees, and whether there were too many to see all.
-struct Entries {
-    found: Vec<Entry>,
+pub(super) struct Entries {
+    pub(super) found: Vec<Entry>,
     partial: bool,
 }
 
-fn changed_entries(
+pub(super) fn changed_entries(
     repo: &gix::Repository,
     state: &mut gix::diff::tree::State,
     old: Option<gix::ObjectId>,
@@ -291,7 +291,7 @@ impl Visit for Collector {
 
 /// Joins a deleted and an added file into one that was renamed: first those of equal content, preferring equal
 /// file names, then, if `blobs` can be read and there are few, the pairs that share most lines.
-fn pair_renames(entries: &mut Vec<Entry>, blobs: Option<&mut Blobs<'_>>) {
+pub(super) fn pair_renames(entries: &mut Vec<Entry>, blobs: Option<&mut Blobs<'_>>) {
     let is_blob = |side: &Option<(EntryMode, gix::ObjectId)>| side.is_some_and(|(mode, _)| mode.is_blob());
     let mut deleted: Vec<usize> = Vec::new();
     let mut added: Vec<usize> = Vec::new();
@@ -400,12 +400,12 @@ fn hash(bytes: &[u8]) -> u64 {
 }
 
 /// Reads blobs as long as the commit's budget lasts.
-struct Blobs<'a> {
-    repo: &'a gix::Repository,
-    left: usize,
+pub(super) struct Blobs<'a> {
+    pub(super) repo: &'a gix::Repository,
+    pub(super) left: usize,
 }
 
-enum Blob {
+pub(super) enum Blob {
     Text(Vec<u8>),
     Binary,
     TooLarge,
@@ -414,7 +414,7 @@ enum Blob {
 
 impl Blobs<'_> {
     /// Reads one side of a change; the side that does not exist is an empty text.
-    fn read(&mut self, side: Option<(EntryMode, gix::ObjectId)>) -> Blob {
+    pub(super) fn read(&mut self, side: Option<(EntryMode, gix::ObjectId)>) -> Blob {
         let Some((_, id)) = side else { return Blob::Text(Vec::new()) };
         match self.repo.objects.try_header(&id) {
             Ok(Some(header)) if header.size > BLOB_LIMIT.min(self.left as u64) => return Blob::TooLarge,

@@ -22,7 +22,13 @@ use crate::store::{AskedBy, Attempt, MessageRow, Saved, Summary, source_hash};
 use crate::summarize::{self, Wish};
 
 /// Tokens of a model's window where nobody knows them: the least that is common.
-const UNKNOWN_WINDOW: usize = 8192;
+pub(super) const UNKNOWN_WINDOW: usize = 8192;
+
+/// Tokens by which a second request is larger than the first and its answer. From above.
+pub(super) const AGAIN: usize = 250;
+
+/// Tokens of an instruction to merge summaries, without them. From above.
+const MERGE: usize = 400;
 
 /// What to summarise, and how.
 #[derive(Clone, Debug)]
@@ -63,6 +69,9 @@ pub(super) struct Made {
     /// Whether it was made before.
     #[serde(skip)]
     pub is_kept: bool,
+    /// Whether a model was asked and nobody answered anything.
+    #[serde(skip)]
+    pub is_silent: bool,
     /// What was sent, and why another way was taken than asked for.
     #[serde(default)]
     pub notices: Vec<String>,
@@ -152,21 +161,18 @@ pub(super) async fn estimate(engine: &Engine, project: &OpenProject, wanted: &Wa
         let wish = Wish { level, max_tokens: most, focus: &focus, previous: None, window, secret: &secret };
         summarize::requests(&messages::sources(&texts), &wish, &count)
     });
-    let mut requests = planned.await??;
-    if let [first, _, ..] = &requests[..] {
+    let parts = planned.await??;
+    let longest = parts.first().map_or(0, |part| part.max_output);
+    let mut sent: Vec<usize> = parts.iter().map(ask::tokens_of).collect();
+    if parts.len() > 1 {
         // The parts are merged by one more, of their answers.
-        requests.push(Request { max_output: first.max_output, ..Request::default() });
+        sent.push(parts.len() * longest + MERGE);
     }
-    let sent = requests.iter().map(ask::tokens_of).sum();
-    let output = requests.iter().map(|request| request.max_output).sum();
-    let cost = catalogue::estimate(&provider.provider, sent, output);
-    Ok(Estimate {
-        provider: Some(provider.provider.name),
-        requests: requests.len(),
-        input: sent,
-        output,
-        cost_usd: cost,
-    })
+    // An answer that won't do is asked for once more.
+    sent.extend(sent.last().map(|last| last + longest + AGAIN));
+    let (requests, input, output) = (sent.len(), sent.iter().sum(), sent.len() * longest);
+    let cost_usd = catalogue::estimate(&provider.provider, input, output);
+    Ok(Estimate { provider: Some(provider.provider.name), requests, input, output, cost_usd })
 }
 
 /// Makes the summary, or returns it as it was made before.
@@ -182,13 +188,14 @@ pub(super) async fn make(engine: &Engine, project: &OpenProject, wanted: Wanted)
     let texts = messages::texts(project, &wanted.rows).await?;
     let mut notices = Vec::new();
     let mut made = None;
-    let mut has_failed = false;
+    let (mut has_failed, mut is_silent) = (false, false);
     let (bill, began) = (Bill::default(), engine.now());
     if let Some(provider) = &provider {
         match ask_for(engine, project, &wanted, &texts, provider, &bill, &mut notices).await {
             Ok(summary) => made = Some(summary),
             Err(error) => {
                 has_failed = true;
+                is_silent = notices.is_empty();
                 let name = &provider.provider.name;
                 notices.push(format!("sentences were chosen, since `{name}` made no summary: {error}"));
             }
@@ -196,7 +203,7 @@ pub(super) async fn make(engine: &Engine, project: &OpenProject, wanted: Wanted)
     }
     let mut made = match made {
         Some(made) => made,
-        None => Made { cost_usd: bill.total().dollars(), ..extracted(&wanted, texts).await? },
+        None => Made { cost_usd: bill.total().dollars(), is_silent, ..extracted(&wanted, texts).await? },
     };
     if wanted.max_tokens.is_none() && wanted.focus.is_empty() && !made.text.is_empty() {
         made.id = keep(engine, project, &wanted, &made, began).await?;
@@ -305,6 +312,7 @@ async fn extracted(wanted: &Wanted, texts: Vec<(MessageRow, String)>) -> Result<
             cited: summary.cited,
             cost_usd: 0.0,
             is_kept: false,
+            is_silent: false,
             notices,
         }
     })
@@ -401,6 +409,7 @@ async fn ask_for(
         cited: summary.cited,
         cost_usd: cost.dollars(),
         is_kept: false,
+        is_silent: false,
         notices: Vec::new(),
     })
 }

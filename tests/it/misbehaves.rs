@@ -227,6 +227,51 @@ fn a_provider_that_wants_to_be_left_alone_is_not_asked_by_the_queue() {
 }
 
 #[test]
+fn all_sessions_are_summarised_by_a_model_as_a_dry_run_said_and_nobody_is_asked_on_and_on() {
+    const SAID: [&str; 2] = [
+        "We decided to store sessions in SQLite 3.50, because Postgres needs a server.",
+        "Mira tests it by Friday.",
+    ];
+    let mock = Mock::start();
+    let (home, project) = begin(&mock);
+    mock.behaves(&Manner::Says(SAID.join(" ")));
+    let mut server = serve(&home, &project);
+    for session in 0..5 {
+        for (number, text) in SAID.into_iter().enumerate() {
+            server.save(&format!("s{session}"), &number.to_string(), text);
+        }
+    }
+    server.end();
+    let all = |more: &[&str]| -> Value {
+        let mut command = home.tiro(&project, &[&["summarize", "--all", "--json"], more].concat());
+        command.env("LAB_API_KEY", KEY);
+        let ran = crate::harness::feed(command, b"");
+        assert!(ran.is_ok, "{ran:?}");
+        serde_json::from_str(&ran.stdout).unwrap()
+    };
+    let dry = all(&["--dry-run"]);
+    assert_eq!((&dry["summarised"], &dry["at_most"]["requests"]), (&json!(5), &json!(10)), "{dry}");
+    assert_eq!(mock.requests(), 0, "a dry run asks nobody");
+    assert_eq!(all(&["--extractive"])["extractive"], 5);
+    let made = all(&[]);
+    assert_eq!(
+        (&made["summarised"], &made["extractive"], mock.requests()),
+        (&json!(5), &json!(0), 5),
+        "{made}"
+    );
+    let cost = made["cost_usd"].as_f64().unwrap();
+    assert!(
+        (cost - 0.0065).abs() < 1e-9 && cost <= dry["at_most"]["cost_usd"].as_f64().unwrap(),
+        "{made} {dry}"
+    );
+    assert_eq!(all(&[])["up_to_date"], 5);
+    mock.behaves(&Manner::Refuses(401, ""));
+    let made = all(&["--level", "brief"]);
+    assert_eq!((&made["extractive"], mock.requests()), (&json!(5), 8), "{made}");
+    assert!(made["notices"].to_string().contains("no model was asked from then on"), "{made}");
+}
+
+#[test]
 fn a_session_that_is_forgotten_while_it_is_summarised_leaves_nothing() {
     let mock = Mock::start();
     let (home, project) = begin(&mock);
