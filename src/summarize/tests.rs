@@ -188,8 +188,10 @@ fn a_long_talk_in_detail_goes_by_topic_and_in_time_within_each() {
     assert!(summary.text.contains("Parquet") && summary.text.contains("Helsinki"), "{}", summary.text);
     let standard = extract(&sources, Level::Standard, 400, "", &count);
     assert!(!standard.text.contains('\n'), "{}", standard.text);
-    let short = extract(&sources[..20], Level::Detailed, 400, "", &count);
-    assert!(!short.text.contains("\n\n"), "{}", short.text);
+    for (sources, max_tokens) in [(&sources[..20], 400), (&sources[..], 160)] {
+        let short = extract(sources, Level::Detailed, max_tokens, "", &count);
+        assert!(!short.text.contains("\n\n"), "{}", short.text);
+    }
 }
 
 /// Groups of a summary at most.
