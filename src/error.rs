@@ -5,6 +5,7 @@
 //! on; nothing branches on the text.
 
 use std::fmt;
+use std::time::Duration;
 
 /// The result of every operation of the library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -40,13 +41,14 @@ pub struct Error {
     kind: Kind,
     message: String,
     hint: Option<String>,
+    wait: Option<Duration>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
     /// Returns an error of `kind` saying `message`: lower case, no full stop, values in backticks.
     pub fn new(kind: Kind, message: impl Into<String>) -> Error {
-        Error { kind, message: message.into(), hint: None, source: None }
+        Error { kind, message: message.into(), hint: None, wait: None, source: None }
     }
 
     /// Returns a [`Kind::BadInput`] error.
@@ -65,6 +67,12 @@ impl Error {
         self
     }
 
+    /// Adds how long whoever was asked wants to be left alone.
+    pub fn wait(mut self, wait: Option<Duration>) -> Error {
+        self.wait = wait;
+        self
+    }
+
     /// Keeps the error beneath this one.
     pub fn source(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
         self.source = Some(source.into());
@@ -79,6 +87,11 @@ impl Error {
     /// Returns what to try next, where something is known to help.
     pub fn way_out(&self) -> Option<&str> {
         self.hint.as_deref()
+    }
+
+    /// Returns how long whoever was asked wants to be left alone, where that was said.
+    pub fn left_alone(&self) -> Option<Duration> {
+        self.wait
     }
 }
 

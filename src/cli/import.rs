@@ -9,7 +9,7 @@ use super::{Out, progress};
 use crate::clients::Client;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::tools::{import_git, import_sessions};
+use crate::tools::{import_git, import_preview, import_sessions};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -27,6 +27,12 @@ enum Source {
         /// Threads to read commits with.
         #[arg(long, value_name = "N", default_value_t = 2)]
         threads: usize,
+        /// Have commits without a summary summarised by the model that is named for summaries.
+        #[arg(long)]
+        summarize: bool,
+        /// Only say what would be imported, and what summaries would take and cost.
+        #[arg(long)]
+        dry_run: bool,
     },
     /// The sessions held with Claude Code in this project.
     ClaudeCode(Transcripts),
@@ -41,16 +47,31 @@ struct Transcripts {
     /// Only these transcripts; all of the project's if left out
     #[arg(value_name = "FILE")]
     transcripts: Vec<PathBuf>,
+    /// Only say what would be imported.
+    #[arg(long)]
+    dry_run: bool,
 }
 
 /// Imports and says what came in.
 pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
-    let (client, Transcripts { transcripts }) = match args.source {
-        Source::Git { limit, threads } => return git(engine, limit, threads, out).await,
+    let (client, Transcripts { transcripts, dry_run }) = match args.source {
+        Source::Git { limit, threads, summarize, dry_run } => {
+            let args = import_git::Args { threads, limit, summarize, also: Vec::new() };
+            return if dry_run {
+                commits_ahead(engine, args, out).await
+            } else {
+                git(engine, args, out).await
+            };
+        }
         Source::ClaudeCode(transcripts) => (Client::ClaudeCode, transcripts),
         Source::Codex(transcripts) => (Client::Codex, transcripts),
         Source::Gemini(transcripts) => (Client::Gemini, transcripts),
     };
+    if dry_run {
+        let args = import_sessions::Args { client, transcripts, patience: None };
+        let output = import_preview::sessions(engine, args).await?;
+        return out.answer(&output, &output.text());
+    }
     sessions(engine, client, transcripts, out).await
 }
 
@@ -71,11 +92,21 @@ pub async fn sessions(
 }
 
 /// Imports the repository's commits.
-pub async fn git(engine: &Engine, limit: Option<usize>, threads: usize, out: Out) -> Result<ExitCode> {
+pub async fn git(engine: &Engine, args: import_git::Args, out: Out) -> Result<ExitCode> {
     let bar = progress::bar("commits");
     let show = |done, all| progress::show(&bar, done as u64, all as u64);
-    let output = import_git::run(engine, import_git::Args { threads, limit, also: Vec::new() }, show).await;
+    let output = import_git::run(engine, args, show).await;
     bar.finish_and_clear();
+    let output = output?;
+    out.answer(&output, &output.text())
+}
+
+/// Says what would be imported of the repository.
+async fn commits_ahead(engine: &Engine, args: import_git::Args, out: Out) -> Result<ExitCode> {
+    let waiting = progress::waiting("looking");
+    let is_summarised = args.summarize;
+    let output = import_preview::commits(engine, args, is_summarised).await;
+    waiting.finish_and_clear();
     let output = output?;
     out.answer(&output, &output.text())
 }

@@ -7,6 +7,7 @@ use super::{Out, import};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::tools::common::counted;
+use crate::tools::import_git;
 use crate::tools::init::{self, Prepared};
 
 #[derive(clap::Args)]
@@ -71,7 +72,7 @@ async fn remove(engine: &Engine, out: Out) -> Result<ExitCode> {
 
 async fn backfill(engine: &Engine, prepared: &Prepared, out: Out) -> Result<()> {
     if prepared.backfill.git {
-        import::git(engine, None, 2, out).await?;
+        import::git(engine, import_git::Args { threads: 2, ..Default::default() }, out).await?;
     }
     for held in &prepared.backfill.sessions {
         import::sessions(engine, held.client, Vec::new(), out).await?;

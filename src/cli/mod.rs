@@ -84,7 +84,7 @@ enum Command {
     Search(search::Args),
     /// Assemble what an agent needs to answer a question.
     Context(context::Args),
-    /// Summarise a conversation.
+    /// Summarise a conversation, all of them, or commits.
     Summarize(summarize::Args),
     /// List the project's conversations.
     Sessions(sessions::Args),

@@ -1,4 +1,4 @@
-//! `tiro summarize`: a conversation in short.
+//! `tiro summarize`: a conversation in short, every one of them, or commits.
 
 use std::process::ExitCode;
 
@@ -6,11 +6,22 @@ use super::{Out, progress};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::summarize_conversation::{self, Detail};
+use crate::tools::{summarize_all, summarize_commits};
 
 #[derive(clap::Args)]
 pub struct Args {
     /// The session, as `tiro sessions` names it.
-    session: String,
+    #[arg(required_unless_present_any = ["all", "commits"])]
+    session: Option<String>,
+    /// Every session that has no such summary, or one that is out of date.
+    #[arg(long, conflicts_with_all = ["session", "from", "to", "focus", "max_tokens"])]
+    all: bool,
+    /// Commits without a summary, the newest first, by the model that is named for summaries.
+    #[arg(long, conflicts_with_all = ["session", "all", "level", "from", "to", "focus", "max_tokens", "extractive"])]
+    commits: bool,
+    /// With --commits: at most this many.
+    #[arg(long, value_name = "N", requires = "commits")]
+    limit: Option<usize>,
     /// How much it says: brief, standard or detailed.
     #[arg(long, value_enum, default_value = "standard")]
     level: Level,
@@ -48,8 +59,17 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
         Level::Standard => Detail::Standard,
         Level::Detailed => Detail::Detailed,
     };
+    if args.commits {
+        let args = summarize_commits::Args { limit: args.limit, dry_run: args.dry_run };
+        return commits(engine, args, out).await;
+    }
+    let Some(session) = args.session else {
+        let args =
+            summarize_all::Args { level: Some(level), use_provider: !args.extractive, dry_run: args.dry_run };
+        return all(engine, args, out).await;
+    };
     let args = summarize_conversation::Args {
-        session_id: args.session,
+        session_id: session,
         level: Some(level),
         from: args.from,
         to: args.to,
@@ -62,6 +82,27 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     let waiting = progress::waiting("summarising");
     let output = summarize_conversation::run(engine, args).await;
     waiting.finish_and_clear();
+    let output = output?;
+    out.answer(&output, &output.text())
+}
+
+/// Summarises every session that needs it; fails where one of them did.
+async fn all(engine: &Engine, args: summarize_all::Args, out: Out) -> Result<ExitCode> {
+    let bar = progress::bar("sessions");
+    let show = |done, all| progress::show(&bar, done as u64, all as u64);
+    let output = summarize_all::run(engine, args, show).await;
+    bar.finish_and_clear();
+    let output = output?;
+    let code = out.answer(&output, &output.text())?;
+    Ok(if output.failed.is_empty() { code } else { ExitCode::FAILURE })
+}
+
+/// Has commits summarised.
+async fn commits(engine: &Engine, args: summarize_commits::Args, out: Out) -> Result<ExitCode> {
+    let bar = progress::bar("commits");
+    let show = |done, all| progress::show(&bar, done as u64, all as u64);
+    let output = summarize_commits::run(engine, args, show).await;
+    bar.finish_and_clear();
     let output = output?;
     out.answer(&output, &output.text())
 }

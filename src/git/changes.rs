@@ -28,7 +28,7 @@ const ENTRY_LIMIT: usize = 20_000;
 const BLOB_LIMIT: u64 = 1 << 20;
 
 /// Bytes of blobs read for one commit.
-const COMMIT_BUDGET: usize = 32 << 20;
+pub(super) const COMMIT_BUDGET: usize = 32 << 20;
 
 /// The changes of a commit against its first parent.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -200,7 +200,7 @@ struct Text {
 
 impl Entry {
     /// Returns its path, and before that the one it had where it was renamed.
-    fn paths(&self) -> impl Iterator<Item = &BString> {
+    pub fn paths(&self) -> impl Iterator<Item = &BString> {
         self.from.iter().chain([&self.path])
     }
 
@@ -235,12 +235,12 @@ impl Entry {
 }
 
 /// The files that differ between two trees, and whether there were too many to see all.
-struct Entries {
-    found: Vec<Entry>,
+pub(super) struct Entries {
+    pub(super) found: Vec<Entry>,
     partial: bool,
 }
 
-fn changed_entries(
+pub(super) fn changed_entries(
     repo: &gix::Repository,
     state: &mut gix::diff::tree::State,
     old: Option<gix::ObjectId>,
@@ -310,8 +310,8 @@ impl Visit for Collector {
 
 /// Reads blobs as long as the commit's budget lasts.
 pub(super) struct Blobs<'a> {
-    repo: &'a gix::Repository,
-    left: usize,
+    pub repo: &'a gix::Repository,
+    pub left: usize,
 }
 
 pub(super) enum Blob {

@@ -4,15 +4,24 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
-use super::changes::{self, Depth};
+use gix::bstr::ByteSlice;
+
+use super::changes::{self, Blob, Blobs, COMMIT_BUDGET, Depth};
 use super::commit::{self, CommitDetail};
+use super::diff::changed_lines;
+use super::names::Format;
+use super::renames::pair_renames;
 use super::{Repository, Sha, Unreadable};
+use crate::redact::Redactor;
 
 /// Memory for decoded objects, in bytes a reader: trees of neighbouring commits are mostly the same.
 const OBJECT_CACHE: usize = 16 << 20;
 
 /// Memory for the bases of deltas, in bytes a reader.
 const PACK_CACHE: usize = 32 << 20;
+
+/// Bytes of a diff that a file gets at least, however many there are. Arbitrary: a hunk.
+const LEAST_OF_FILE: usize = 600;
 
 /// Commits a thread reads between two handovers.
 const BATCH: usize = 16;
@@ -125,5 +134,87 @@ impl Reader<'_> {
             Err(reason) => detail.changes.unknown = Some(reason),
         }
         Ok(detail)
+    }
+
+    /// Returns the lines that a commit changed, file by file, `most` bytes of them or a little more; what `redactor` finds in
+    /// either version of a file as a whole is not in them. Empty for merges and where nothing can be compared.
+    ///
+    /// # Errors
+    ///
+    /// The commit object is missing or damaged.
+    pub fn diff(&mut self, sha: &Sha, redactor: &Redactor, most: usize) -> Result<String, Unreadable> {
+        let unreadable = |reason| Unreadable { sha: *sha, reason };
+        let raw = commit::read(&self.repo, sha, &mut self.buffer).map_err(unreadable)?;
+        let (parents, new) = (raw.detail(*sha).parents, raw.tree);
+        let old = match &parents[..] {
+            [] => None,
+            [parent] if !self.boundary.contains(sha) => {
+                match commit::read(&self.repo, parent, &mut self.buffer) {
+                    Ok(raw) => Some(raw.tree),
+                    Err(_) => return Ok(String::new()),
+                }
+            }
+            _ => return Ok(String::new()),
+        };
+        let Ok(entries) = changes::changed_entries(&self.repo, &mut self.state, old, new) else {
+            return Ok(String::new());
+        };
+        let mut found = entries.found;
+        let mut blobs = Blobs { repo: &self.repo, left: COMMIT_BUDGET };
+        pair_renames(&mut found, Some(&mut blobs));
+        found.retain(|entry| {
+            entry.new.is_some()
+                && Format::of(&entry.path.to_str_lossy()) != Format::Noise
+                && !entry.paths().any(|path| (self.is_ignored)(&path.to_str_lossy()))
+        });
+        found.sort_by(|a, b| a.path.cmp(&b.path));
+        let mut diff = String::new();
+        for (place, entry) in found.iter().enumerate() {
+            let left = most.saturating_sub(diff.len());
+            if left == 0 {
+                break;
+            }
+            let (Blob::Text(old), Blob::Text(new)) = (blobs.read(entry.old), blobs.read(entry.new)) else {
+                continue;
+            };
+            // A secret is known by what stands around it, so the files are redacted, not the lines.
+            let [old, new] = [old, new].map(|text| redactor.redact(&text.to_str_lossy()).text.into_owned());
+            let share = (left / (found.len() - place)).max(LEAST_OF_FILE).min(left);
+            let lines = changed_lines(&old, &new, share);
+            if !lines.is_empty() {
+                diff += &format!("{}\n{lines}", redactor.redact(&entry.path.to_str_lossy()).text);
+            }
+        }
+        Ok(diff)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::tests::Fixture;
+
+    #[test]
+    fn a_diff_has_the_changed_lines_of_each_file_without_secrets_and_noise() {
+        const KEY: &str = "AKIAQZ7RX2LM5TNVB3KD";
+        let fixture = Fixture::new();
+        fixture.write("Cargo.lock", "one\n");
+        fixture.write("gone.rs", "fn gone() {}\n");
+        let root = fixture.commit("a.rs", format!("fn old() {{}}\nlet key = \"{KEY}\";\n"), "first");
+        fixture.write("Cargo.lock", "two\n");
+        fixture.write("b.rs", (0..500).map(|n| format!("line {n}\n")).collect::<String>());
+        fixture.git(&["rm", "-q", "gone.rs"]);
+        fixture.write("kept.out", "a diary\n");
+        let sha = fixture.commit("a.rs", "fn new() {}\n", "second");
+        let repository = fixture.repository();
+        let mut reader = repository.reader(&|path| path == "kept.out");
+        let redactor = Redactor::new([0; 32]);
+        let diff = reader.diff(&sha, &redactor, 2000).unwrap();
+        assert!(diff.starts_with("a.rs\n-fn old() {}\n-let key = \"[REDACTED:"), "{diff}");
+        assert!(diff.contains("+fn new() {}\nb.rs\n+line 0\n") && diff.ends_with("…\n"), "{diff}");
+        assert!(!diff.contains(KEY) && !diff.contains("Cargo.lock") && !diff.contains("gone"), "{diff}");
+        assert!(!diff.contains("kept.out") && !diff.contains("diary"), "{diff}");
+        assert!(diff.len() < 2100, "{}", diff.len());
+        assert!(reader.diff(&root, &redactor, 2000).unwrap().contains("+fn old() {}"));
     }
 }

@@ -5,6 +5,9 @@ use std::ops::Range;
 use gix::bstr::ByteSlice;
 use gix::diff::blob::{Algorithm, Diff, InternedInput, sources::byte_lines};
 
+/// Bytes of a line that are shown. Arbitrary; what is longer is data.
+const LONGEST_LINE: usize = 240;
+
 /// A run of whole lines that was replaced; offsets in bytes, one side may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hunk {
@@ -17,8 +20,8 @@ pub(super) struct Hunk {
 /// Returns the hunks that turn `old` into `new`, from top to bottom.
 ///
 /// The common beginning and end are cut off first, byte by byte, so the cost follows the changed part. Where a
-/// hunk could as well lie higher or lower it is not moved for looks: nobody reads it, it is only counted,
-/// hashed and searched for names.
+/// hunk could as well lie higher or lower it is not moved for looks: no person reads it, it is counted, hashed,
+/// searched for names and summarised.
 pub(super) fn hunks(old: &[u8], new: &[u8]) -> Vec<Hunk> {
     let start = common_start(old, new);
     let end = common_end(&old[start..], &new[start..]);
@@ -37,6 +40,28 @@ pub(super) fn hunks(old: &[u8], new: &[u8]) -> Vec<Hunk> {
             added: added.span(&hunk.after, |line| input.interner[input.after[line]].len()),
         })
         .collect()
+}
+
+/// Returns the lines in which `new` differs from `old`, removed ones behind `-`, added ones behind `+`: `most` bytes of them
+/// at most, in whole lines.
+pub(super) fn changed_lines(old: &str, new: &str, most: usize) -> String {
+    let mut shown = String::new();
+    for Hunk { removed, added } in hunks(old.as_bytes(), new.as_bytes()) {
+        let signed = old[removed].lines().map(|line| ('-', line));
+        for (sign, line) in signed.chain(new[added].lines().map(|line| ('+', line))) {
+            let line = &line[..line.floor_char_boundary(LONGEST_LINE)];
+            if line.trim().is_empty() {
+                continue;
+            }
+            if shown.len() + line.len() + 2 > most {
+                return shown + "…\n";
+            }
+            shown.push(sign);
+            shown += line;
+            shown.push('\n');
+        }
+    }
+    shown
 }
 
 /// Walks a text line by line, keeping the offset.
@@ -117,6 +142,14 @@ mod tests {
         assert_eq!(found, [("b\n", "B\n"), ("", "d2\n")]);
         assert_eq!(hunks(b"same", b"same"), []);
         assert_eq!(hunks(b"x\n", b"x"), [Hunk { removed: 0..2, added: 0..1 }]);
+    }
+
+    #[test]
+    fn changed_lines_are_whole_and_bounded() {
+        let (old, new) = ("a\nb\nc\n", "a\nB\n\nc\nd\n");
+        assert_eq!(changed_lines(old, new, 100), "-b\n+B\n+d\n");
+        assert_eq!(changed_lines(old, new, 7), "-b\n+B\n…\n");
+        assert_eq!(changed_lines("", &"ü".repeat(500), 1000).len(), LONGEST_LINE + 2);
     }
 
     proptest! {

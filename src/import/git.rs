@@ -13,6 +13,10 @@ use crate::git::{ChangeKind, Changes, CommitDetail, FileChange, Lines, Moment, P
 /// Bytes of text that follow the message, at most.
 const CHANGES_LIMIT: usize = 4096;
 
+/// What the parts behind the message are called, one of which follows an empty line.
+const SECTIONS: [&str; 7] =
+    ["Says", "New words", "Added", "Removed", "Files", "Changed in", "Changes unknown"];
+
 /// Files named in the text; the structured list is longer.
 const FILES_SHOWN: usize = 64;
 
@@ -110,6 +114,13 @@ pub fn draft(commit: &CommitDetail, branch: Option<&str>) -> CommitDraft {
         files: paths(&commit.changes),
         flags: flags(commit),
     }
+}
+
+/// Returns the message in the text of a commit, and what the text says of the changes.
+pub fn split(text: &str) -> (&str, &str) {
+    let begins = SECTIONS.iter().filter_map(|name| text.rfind(&format!("\n\n{name}: "))).max();
+    let (message, changes) = text.split_at(begins.unwrap_or(text.len()));
+    (message, changes.trim_start())
 }
 
 fn paths(changes: &Changes) -> Vec<String> {
@@ -290,6 +301,10 @@ mod tests {
         assert_eq!(draft.indexed, indexed);
         let files = "Files: notes.md (new) +1, src/a.rs +1 -1 (2 files, +2 -1)";
         assert_eq!(draft.text, format!("{indexed}\n{files}"));
+        let (message, changes) = split(&draft.text);
+        assert_eq!(message, draft.message);
+        assert!(changes.starts_with("Says: ") && changes.ends_with(files), "{changes}");
+        assert_eq!(split("Fix\n\nIt was wrong."), ("Fix\n\nIt was wrong.", ""));
         assert_eq!((draft.title.as_str(), draft.branch.as_deref()), ("Squeeze blanks", Some("main")));
         assert_eq!((draft.files, draft.flags), (vec!["notes.md".to_owned(), "src/a.rs".to_owned()], vec![]));
     }

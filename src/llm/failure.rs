@@ -79,7 +79,7 @@ impl Failure {
         if attempts > 1 {
             said += &format!(", {attempts} requests in all");
         }
-        let error = Error::new(Kind::Provider, said);
+        let error = Error::new(Kind::Provider, said).wait(self.wait());
         match self.way_out(provider) {
             Some(hint) => error.hint(hint),
             None => error,
@@ -177,6 +177,7 @@ pub(super) fn too_long(
     let error = failure.error(provider, attempts);
     let (wait, left) = (wait.as_secs_f64().ceil(), left.as_secs_f64().floor());
     Error::new(Kind::Provider, format!("{error}; the next may follow in {wait} s, and {left} s are left"))
+        .wait(failure.wait())
         .hint("try again later, or allow another provider")
 }
 

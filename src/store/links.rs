@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use rusqlite::{OptionalExtension, Row, params};
 
-use super::Store;
+use super::{Store, memories};
 use crate::error::Result;
-use crate::memory::Millis;
+use crate::memory::{MemoryId, Millis};
 use crate::scope::{Scope, SessionId};
 
 /// What is known of a session beside its memories; what is `None` leaves what is known already.
@@ -53,6 +53,51 @@ pub struct MomentRow {
 }
 
 impl Store {
+    /// Returns the rows of up to `limit` commits that nothing of kind `summary` was derived from, the newest first. One whose
+    /// summary was forgotten by itself has one.
+    pub async fn commits_without_summary(&self, scope: &Scope, limit: usize) -> Result<Vec<i64>> {
+        self.read(scope, move |_, connection, scope| {
+            let mut statement = connection.prepare_cached(
+                "SELECT m.seq FROM memories m
+                 WHERE m.owner = ?1 AND m.kind = 'commit' AND m.tombstoned_at IS NULL AND NOT EXISTS (
+                     SELECT 1 FROM memory_references r CROSS JOIN memories s ON s.seq = r.memory
+                     WHERE r.target = m.id AND s.owner = m.owner AND s.kind = 'summary' AND s.provenance = 'derived')
+                 ORDER BY m.time DESC, m.seq DESC LIMIT ?2",
+            )?;
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let rows = statement.query_map((scope.owner.as_str(), limit), |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Returns the summary that was derived from the commit called `id`, where there is one.
+    pub async fn summary_of_commit(&self, scope: &Scope, id: &MemoryId) -> Result<Option<MemoryId>> {
+        let id = id.clone();
+        self.read(scope, move |_, connection, scope| {
+            Ok(connection
+                .prepare_cached(
+                    "SELECT s.id FROM memory_references r CROSS JOIN memories s ON s.seq = r.memory
+                     WHERE r.target = ?2 AND s.owner = ?1 AND s.kind = 'summary' AND s.provenance = 'derived'
+                         AND s.tombstoned_at IS NULL ORDER BY s.seq DESC LIMIT 1",
+                )?
+                .query_row((scope.owner.as_str(), id.as_str()), |row| memories::id(row, 0))
+                .optional()?)
+        })
+        .await
+    }
+
+    /// Returns whether the memory called `id` was purged.
+    pub async fn is_purged(&self, scope: &Scope, id: &MemoryId) -> Result<bool> {
+        let id = id.clone();
+        self.read(scope, move |_, connection, scope| {
+            Ok(connection
+                .prepare_cached("SELECT 1 FROM purged WHERE owner = ?1 AND id = ?2")?
+                .exists((scope.owner.as_str(), id.as_str()))?)
+        })
+        .await
+    }
+
     /// Records where a session comes from.
     pub async fn describe_session(&self, scope: &Scope, session: &SessionId, origin: Origin) -> Result<()> {
         let session = session.clone();

@@ -47,6 +47,29 @@ impl Registry {
         &self.scope
     }
 
+    /// Notes that `provider` asked to be left alone until then.
+    pub async fn leave_alone(&self, provider: &str, until: Millis) -> Result<()> {
+        let key = format!("left_alone:{provider}");
+        self.store
+            .write(&self.scope, move |connection, _| {
+                connection
+                    .execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)", (key, until))?;
+                Ok(())
+            })
+            .await
+    }
+
+    /// Returns until when `provider` asked to be left alone the last time, where it ever did.
+    pub async fn left_alone(&self, provider: &str) -> Result<Option<Millis>> {
+        let key = format!("left_alone:{provider}");
+        self.store
+            .read(&self.scope, move |_, connection, _| {
+                let sql = "SELECT value FROM meta WHERE key = ?1";
+                Ok(connection.query_row(sql, [key], |row| row.get(0)).optional()?)
+            })
+            .await
+    }
+
     /// Returns the installation's secret: 32 random bytes, `fresh` the first time it is asked for.
     pub async fn secret(&self, fresh: [u8; 32]) -> Result<[u8; 32]> {
         let known = self

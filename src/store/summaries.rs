@@ -92,7 +92,20 @@ impl Store {
     /// Stores a summary, where the messages of its range are still those it was made of; a range that is longer than the
     /// session ends with it.
     pub async fn save_summary(&self, scope: &Scope, summary: Summary, now: Millis) -> Result<Saved> {
-        self.write(scope, move |connection, scope| save_summary(connection, scope, &summary, now)).await
+        self.save_version(scope, summary, Millis::MIN, now).await
+    }
+
+    /// Stores a summary as [`Store::save_summary`] does, and one that says something else than what was made of the same
+    /// messages before `since` as another version.
+    pub async fn save_version(
+        &self,
+        scope: &Scope,
+        summary: Summary,
+        since: Millis,
+        now: Millis,
+    ) -> Result<Saved> {
+        self.write(scope, move |connection, scope| save_summary(connection, scope, &summary, since, now))
+            .await
     }
 
     /// Returns the newest version of the summary of each range of the session, at `level` or at all levels, in order.
@@ -244,7 +257,13 @@ impl Store {
     }
 }
 
-fn save_summary(connection: &Connection, scope: &Scope, summary: &Summary, now: Millis) -> Result<Saved> {
+fn save_summary(
+    connection: &Connection,
+    scope: &Scope,
+    summary: &Summary,
+    since: Millis,
+    now: Millis,
+) -> Result<Saved> {
     let Summary { first, level, .. } = *summary;
     // Forgotten and purged meanwhile, it has no name any more.
     let Some(session) = find_session(connection, scope, &summary.session)? else {
@@ -260,7 +279,8 @@ fn save_summary(connection: &Connection, scope: &Scope, summary: &Summary, now: 
     let made: Option<MemoryId> = connection
         .prepare_cached(
             "SELECT id FROM summaries WHERE session = ?1 AND first = ?2 AND last = ?3 AND level = ?4
-                 AND provider = ?5 AND model = ?6 AND source_hash = ?7 ORDER BY version DESC LIMIT 1",
+                 AND provider = ?5 AND model = ?6 AND source_hash = ?7 AND (made_at >= ?8 OR text = ?9)
+             ORDER BY version DESC LIMIT 1",
         )?
         .query_row(
             params![
@@ -270,7 +290,9 @@ fn save_summary(connection: &Connection, scope: &Scope, summary: &Summary, now: 
                 level.as_str(),
                 summary.provider,
                 summary.model,
-                summary.source_hash
+                summary.source_hash,
+                since,
+                summary.text
             ],
             |row| memories::id(row, 0),
         )

@@ -8,7 +8,7 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeSet, BinaryHeap};
 
-use super::reading::{Reading, Sentence, roughly};
+use super::reading::{Reading, Sentence, roughly, spelling, threads};
 use super::{Source, Summary};
 use crate::memory::Level;
 
@@ -24,8 +24,23 @@ const MISFITS: usize = 200;
 /// Characters of a speaker's name that are shown. Arbitrary.
 const LONGEST_NAME: usize = 40;
 
+/// Sources from which on a detailed summary goes by topic: below, what was said in its order is as easy to follow. Arbitrary:
+/// two segments.
+const LONG: usize = 40;
+
+/// Tokens from which on there is room for heads: they take a tenth of it at most.
+const ROOMY: usize = 240;
+
+/// Topics of such a summary at most, sentences of each at least.
+const TOPICS: usize = 6;
+const LEAST_OF_TOPIC: usize = 2;
+
+/// What heads the sentences that have to do with no topic.
+const REST: &str = "…";
+
 /// Returns sentences of `sources` in their order, with who speaks where that changes: two at [`Level::Brief`], else as
-/// many as `max_tokens` by `count` have room for. What has to do with `focus` goes first.
+/// many as `max_tokens` by `count` have room for. What has to do with `focus` goes first. At [`Level::Detailed`] those of
+/// many sources stand by topic, each topic under its name, where there is room for names.
 ///
 /// Never more than `max_tokens`; where not even one sentence fits, the beginning of the best. The same input gives
 /// the same text.
@@ -38,6 +53,8 @@ pub fn extract(
 ) -> Summary {
     let reading = Reading::of(sources, focus);
     let mut choice = Choice::of(&reading, sources, level);
+    let by_topic = level == Level::Detailed && sources.len() >= LONG && max_tokens >= ROOMY;
+    let topics = Topics::of(&reading, if by_topic { TOPICS } else { 0 });
     let mut spent = 0;
     let mut chosen = Vec::new();
     for _ in 0..ROUNDS {
@@ -47,13 +64,13 @@ pub fn extract(
         }
         chosen.extend(more);
         spent = loop {
-            let spent = count(&render(sources, &reading, &chosen, level).text);
+            let spent = count(&render(sources, &reading, &chosen, level, &topics).text);
             if spent <= max_tokens || chosen.pop().is_none() {
                 break spent.min(max_tokens);
             }
         };
     }
-    let mut summary = render(sources, &reading, &chosen, level);
+    let mut summary = render(sources, &reading, &chosen, level, &topics);
     if chosen.is_empty() {
         summary = beginning(sources, &reading, &choice, max_tokens, count);
     }
@@ -184,28 +201,80 @@ fn has_labels(sources: &[Source<'_>]) -> bool {
     sources.iter().any(|source| source.speaker != first)
 }
 
-/// Returns the text of the chosen sentences in their order.
-fn render(sources: &[Source<'_>], reading: &Reading<'_>, chosen: &[usize], level: Level) -> Summary {
-    let mut places = chosen.to_vec();
-    places.sort_unstable();
+/// What runs through the sources: the word, how it is written, and which sources have it.
+struct Topics(Vec<(u32, String, Vec<usize>)>);
+
+impl Topics {
+    fn of(reading: &Reading<'_>, most: usize) -> Topics {
+        let named = |(number, places)| (number, spelling(reading, number), places);
+        Topics(threads(reading, most).into_iter().map(named).collect())
+    }
+
+    /// Returns the chosen sentences in groups with their heads, in order of time within each, as the groups begin; all of
+    /// them in one without a head where they make no two.
+    fn groups(&self, reading: &Reading<'_>, chosen: &[usize]) -> Vec<(Option<&str>, Vec<usize>)> {
+        let mut places = chosen.to_vec();
+        places.sort_unstable();
+        let mut of_topic: Vec<Vec<usize>> = vec![Vec::new(); self.0.len()];
+        let mut rest = Vec::new();
+        for place in &places {
+            let sentence = &reading.sentences[*place];
+            let says =
+                |(number, ..): &(u32, String, Vec<usize>)| sentence.words.binary_search(number).is_ok();
+            let stands_by =
+                |(_, _, sources): &(u32, String, Vec<usize>)| sources.binary_search(&sentence.source).is_ok();
+            let topic = self.0.iter().position(says).or_else(|| self.0.iter().position(stands_by));
+            topic.map_or(&mut rest, |topic| &mut of_topic[topic]).push(*place);
+        }
+        let mut groups = Vec::new();
+        for ((_, name, _), places) in self.0.iter().zip(of_topic) {
+            match places.len() < LEAST_OF_TOPIC {
+                true => rest.extend(places),
+                false => groups.push((Some(name.as_str()), places)),
+            }
+        }
+        if groups.len() < 2 {
+            return vec![(None, places)];
+        }
+        groups.sort_by_key(|(_, places)| places[0]);
+        rest.sort_unstable();
+        if !rest.is_empty() {
+            groups.push((Some(REST), rest));
+        }
+        groups
+    }
+}
+
+/// Returns the text of the chosen sentences in their order, by topic where there are topics.
+fn render(
+    sources: &[Source<'_>],
+    reading: &Reading<'_>,
+    chosen: &[usize],
+    level: Level,
+    topics: &Topics,
+) -> Summary {
     let labels = has_labels(sources);
     let mut summary = Summary::default();
-    let mut speaking = None;
-    for place in places {
-        let sentence = &reading.sentences[place];
-        let source = &sources[sentence.source];
-        let speaker_changes = labels && speaking != Some(source.speaker);
-        if !summary.text.is_empty() {
-            summary.text.push(if speaker_changes && level == Level::Detailed { '\n' } else { ' ' });
+    for (head, places) in topics.groups(reading, chosen) {
+        if let Some(head) = head {
+            let before = if summary.text.is_empty() { "" } else { "\n\n" };
+            summary.text += &format!("{before}{head}:\n");
         }
-        if speaker_changes && !source.speaker.is_empty() {
-            let name: String = source.speaker.chars().take(LONGEST_NAME).collect();
-            push_in_a_line(&mut summary.text, &name);
-            summary.text += ": ";
-        }
-        speaking = Some(source.speaker);
-        push_in_a_line(&mut summary.text, sentence.text);
-        if summary.cited.last() != Some(&source.ordinal) {
+        let mut speaking = None;
+        for place in places {
+            let sentence = &reading.sentences[place];
+            let source = &sources[sentence.source];
+            let speaker_changes = labels && speaking != Some(source.speaker);
+            if !summary.text.is_empty() && !summary.text.ends_with('\n') {
+                summary.text.push(if speaker_changes && level == Level::Detailed { '\n' } else { ' ' });
+            }
+            if speaker_changes && !source.speaker.is_empty() {
+                let name: String = source.speaker.chars().take(LONGEST_NAME).collect();
+                push_in_a_line(&mut summary.text, &name);
+                summary.text += ": ";
+            }
+            speaking = Some(source.speaker);
+            push_in_a_line(&mut summary.text, sentence.text);
             summary.cited.push(source.ordinal);
         }
     }

@@ -8,6 +8,7 @@
 //! Everything here is pure or asks through a closure. It is not: what is stored, what may be spent, and who may be
 //! asked; `tools/` knows that.
 
+mod commit;
 mod extract;
 mod model;
 mod quality;
@@ -19,6 +20,7 @@ mod words;
 
 use crate::memory::{Level, Millis, Role};
 
+pub use commit::{Commit, commit_by_model, commit_request};
 pub use extract::extract;
 pub use model::{LEAST_QUALITY, Wish, by_model, requests};
 pub use quality::{cite, quality};

@@ -18,13 +18,13 @@ pub const LEAST_QUALITY: f64 = 0.8;
 
 /// The least that sentences chosen for a brief are taken to have, however few fit. Arbitrary; it keeps out what says next to
 /// nothing.
-const LEAST_CHOSEN: f64 = 0.5;
+pub(super) const LEAST_CHOSEN: f64 = 0.5;
 
 /// Requests for parts at most: more would neither end in time nor cost little.
 const MOST_PARTS: usize = 16;
 
 /// Tokens of an instruction without its material. From above.
-const INSTRUCTION: usize = 400;
+pub(super) const INSTRUCTION: usize = 400;
 
 /// Words that a model writes for ten tokens. Arbitrary; it decides how often an answer is too long.
 const WORDS_OF_TEN_TOKENS: usize = 6;
@@ -100,16 +100,37 @@ where
         let material = envelope::wrap(wish.secret, &told.join("\n\n"));
         asks = vec![request(include_str!("prompts/merge.md"), &material, wish)];
     }
-    let mut last = asks.pop().expect("there is a request for each part");
+    let last = asks.pop().expect("there is a request for each part");
     // What was known before is a source too.
     let known =
         wish.previous.map(|text| Source { ordinal: -1, speaker: "", role: Role::Assistant, time: 0, text });
     let all: Vec<Source<'_>> = known.into_iter().chain(sources.iter().copied()).collect();
     let least = LEAST_QUALITY * within_reach(&all, wish, count);
+    let judge = |text: &str| quality(text, &all, wish.max_tokens);
+    let lacking = |text: &str| missing(text, &all, wish.max_tokens);
+    let text = until_good(last, wish, count, (&judge, least), &lacking, ask).await?;
+    Ok(Summary { cited: cite(&text, sources), text, unread: 0 })
+}
+
+/// Asks for a text of at least some quality, and once more with what the answer lacks.
+///
+/// Errors with what `ask` failed with, and with [`Kind::Provider`] where the answer won't do.
+pub(super) async fn until_good<A, W>(
+    mut last: Request,
+    wish: &Wish<'_>,
+    count: &(dyn Fn(&str) -> usize + Sync),
+    (judge, least): (&(dyn Fn(&str) -> f64 + Sync), f64),
+    lacking: &(dyn Fn(&str) -> Vec<String> + Sync),
+    mut ask: A,
+) -> Result<String>
+where
+    A: FnMut(Request) -> W,
+    W: Future<Output = Result<Reply>>,
+{
     let mut fault = String::new();
     for _ in 0..2 {
         let text = ask(last.clone()).await?.text.trim().to_owned();
-        let good = quality(&text, &all, wish.max_tokens);
+        let good = judge(&text);
         let tokens = count(&text);
         fault = match () {
             () if text.is_empty() => "answer is empty".into(),
@@ -117,14 +138,10 @@ where
             () if good < least => {
                 format!("answer keeps {good:.2} of the names, decisions and numbers it could")
             }
-            () => {
-                let cited = cite(&text, sources);
-                return Ok(Summary { text, cited, unread: 0 });
-            }
+            () => return Ok(text),
         };
-        let lacks = missing(&text, &all, wish.max_tokens).join(", ");
         let again = include_str!("prompts/again.md").replace("{fault}", &fault);
-        let again = fill(&again, wish).replace("{missing}", &envelope::escape(&lacks));
+        let again = fill(&again, wish).replace("{missing}", &envelope::escape(&lacking(&text).join(", ")));
         last.turns.push(Turn::Assistant { text, calls: Vec::new() });
         last.turns.push(Turn::User(again));
     }
@@ -144,11 +161,11 @@ fn within_reach(sources: &[Source<'_>], wish: &Wish<'_>, count: &dyn Fn(&str) ->
 }
 
 /// Tokens of an answer at most, with some to spare so that it isn't cut.
-fn output(wish: &Wish<'_>) -> usize {
+pub(super) fn output(wish: &Wish<'_>) -> usize {
     wish.max_tokens + wish.max_tokens / 4 + 16
 }
 
-fn request(prompt: &str, material: &str, wish: &Wish<'_>) -> Request {
+pub(super) fn request(prompt: &str, material: &str, wish: &Wish<'_>) -> Request {
     // The material goes in last: nothing in it is a place to fill.
     let text = fill(prompt, wish).replace("{material}", material);
     Request {

@@ -23,6 +23,12 @@ const DENSE: f64 = 0.8;
 ///
 /// 0 for an empty one; less for one that speaks of other things, or has names and numbers that the sources don't.
 pub fn quality(summary: &str, sources: &[Source<'_>], max_tokens: usize) -> f64 {
+    quality_beside(summary, sources, "", max_tokens)
+}
+
+/// Returns [`quality`] where the words of `beside` may be told too, but needn't.
+pub(super) fn quality_beside(summary: &str, sources: &[Source<'_>], beside: &str, max_tokens: usize) -> f64 {
+    let beside: BTreeSet<String> = words(beside).iter().map(|word| words::key(word.text)).collect();
     let reading = Reading::of(sources, "");
     let weights = weights(&reading);
     let best = attainable(&reading, &weights, (max_tokens as f64 * DENSE) as usize);
@@ -37,7 +43,7 @@ pub fn quality(summary: &str, sources: &[Source<'_>], max_tokens: usize) -> f64 
             continue;
         }
         let is_speaker = sources.iter().take(1000).any(|source| source.speaker.contains(word.text));
-        let is_found = number.is_some() || is_speaker;
+        let is_found = number.is_some() || is_speaker || beside.contains(&key);
         all += 1.0;
         known += f64::from(u8::from(is_found));
         let is_capital =
@@ -50,7 +56,8 @@ pub fn quality(summary: &str, sources: &[Source<'_>], max_tokens: usize) -> f64 
     if all == 0.0 || best == 0.0 {
         return f64::from(u8::from(all > 0.0 && known / all >= ON_TOPIC));
     }
-    let has: f64 = said.iter().map(|number| weights[*number as usize]).sum();
+    // An empty sum of floats is -0, which would be shown.
+    let has: f64 = said.iter().map(|number| weights[*number as usize]).fold(0.0, |sum, weight| sum + weight);
     let on_topic = (known / all / ON_TOPIC).min(1.0);
     let honest = if named > 0.0 { 1.0 - invented / named } else { 1.0 };
     (has / best).min(1.0) * on_topic * honest

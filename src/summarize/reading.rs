@@ -289,6 +289,15 @@ pub(super) fn roughly(text: &str) -> usize {
 /// Returns up to `most` words that run through `sources`, what runs through most of them first, and where each is.
 pub fn topics(sources: &[Source<'_>], most: usize) -> Vec<Topic> {
     let reading = Reading::of(sources, "");
+    let topic = |(number, places): (u32, Vec<usize>)| Topic {
+        name: spelling(&reading, number),
+        ordinals: places.into_iter().map(|place| sources[place].ordinal).collect(),
+    };
+    threads(&reading, most).into_iter().map(topic).collect()
+}
+
+/// Returns the numbers of up to `most` words that run through what was read, with the places of the sources that have each.
+pub(super) fn threads(reading: &Reading<'_>, most: usize) -> Vec<(u32, Vec<usize>)> {
     let mut places: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for sentence in &reading.sentences {
         for number in &sentence.words {
@@ -308,13 +317,7 @@ pub fn topics(sources: &[Source<'_>], most: usize) -> Vec<Topic> {
         .collect();
     found.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
     found.truncate(most);
-    found
-        .into_iter()
-        .map(|(_, number, places)| Topic {
-            name: spelling(&reading, number),
-            ordinals: places.into_iter().map(|place| sources[place].ordinal).collect(),
-        })
-        .collect()
+    found.into_iter().map(|(_, number, places)| (number, places)).collect()
 }
 
 /// Returns a word as it is written most often, the first of equals.

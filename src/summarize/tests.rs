@@ -124,7 +124,7 @@ fn quality_finds_what_is_empty_off_topic_or_made_up() {
     let extracted = extract(&sources, Level::Standard, 80, "", &count).text;
     assert!(score(&extracted) > 0.8, "{} {extracted}", score(&extracted));
     for bad in [made_up, vague, off_topic, "", "  \n", "🙂", "I can't help with that."] {
-        assert!(score(bad) < 0.5, "{} {bad}", score(bad));
+        assert!(score(bad) < 0.5 && score(bad).is_sign_positive(), "{} {bad}", score(bad));
     }
     assert!(score(good) > score(vague) && score(vague) >= score(off_topic));
 }
@@ -142,9 +142,85 @@ fn topics_are_named_with_where_they_are() {
     ");
 }
 
+/// Returns a talk of many messages, in which two things are spoken of by turns.
+fn long_talk() -> Vec<(String, String)> {
+    let said = |n: usize| match n % 4 {
+        0 => format!("The export to Parquet loses column {n} when the schema has {} fields.", n * 3),
+        1 => format!(
+            "I saw Parquet fail in build {} of the nightly run, after the upgrade to Arrow {n}.",
+            n + 400
+        ),
+        2 => format!("Helsinki wants the invoices of month {n} in Finnish, and pays {} euros.", n * 110),
+        _ => format!(
+            "The invoices for Helsinki go out on day {n}, Mira says; tax number {} is missing.",
+            n * 7
+        ),
+    };
+    (0..60).map(|n| (if n % 2 == 0 { "Ana" } else { "Ben" }.to_owned(), said(n))).collect()
+}
+
+#[test]
+fn a_long_talk_in_detail_goes_by_topic_and_in_time_within_each() {
+    let talk = long_talk();
+    let talk: Vec<(&str, &str)> =
+        talk.iter().map(|(speaker, text)| (speaker.as_str(), text.as_str())).collect();
+    let sources = sources(&talk);
+    let summary = extract(&sources, Level::Detailed, 400, "", &count);
+    assert!(count(&summary.text) <= 400, "{}", summary.text);
+    let groups: Vec<&str> = summary.text.split("\n\n").collect();
+    assert!((2..=TOPICS_AND_REST).contains(&groups.len()), "{}", summary.text);
+    let named: Vec<String> = topics(&sources, 6).into_iter().map(|topic| topic.name).collect();
+    let mut shown = Vec::new();
+    for group in &groups {
+        let (head, lines) = group.split_once(":\n").unwrap_or_else(|| panic!("no head: {group}"));
+        assert!(named.iter().any(|name| name == head) || head == "…", "{head} of {named:?}");
+        let place = |sentence: &str| talk.iter().position(|(_, text)| text.contains(sentence)).unwrap();
+        let lines = lines.replace("Ana: ", "\n").replace("Ben: ", "\n").replace(". ", ".\n");
+        let places: Vec<usize> =
+            lines.lines().map(str::trim).filter(|line| !line.is_empty()).map(place).collect();
+        assert!(places.is_sorted(), "{places:?} in {group}");
+        shown.extend(places.iter().map(|place| *place as i64));
+    }
+    shown.sort_unstable();
+    shown.dedup();
+    assert_eq!(summary.cited, shown);
+    // What was said of both is told of both.
+    assert!(summary.text.contains("Parquet") && summary.text.contains("Helsinki"), "{}", summary.text);
+    let standard = extract(&sources, Level::Standard, 400, "", &count);
+    assert!(!standard.text.contains('\n'), "{}", standard.text);
+    for (sources, max_tokens) in [(&sources[..20], 400), (&sources[..], 160)] {
+        let short = extract(sources, Level::Detailed, max_tokens, "", &count);
+        assert!(!short.text.contains("\n\n"), "{}", short.text);
+    }
+}
+
+/// Groups of a summary at most.
+const TOPICS_AND_REST: usize = 7;
+
 /// Returns `text` with a space for each run of white space.
 fn in_a_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    #[test]
+    fn a_long_summary_by_topic_keeps_its_budget_and_its_sources(
+        said in prop::collection::vec(("[AB]?", "(alpha|Beta|[A-Za-z]{1,6}|[ .?]|[0-9]|決|。| ){0,40}"), 40..70),
+        max_tokens in 0_usize..600,
+    ) {
+        let said: Vec<(&str, &str)> = said.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
+        let sources = sources(&said);
+        let summary = extract(&sources, Level::Detailed, max_tokens, "", &count);
+        prop_assert!(count(&summary.text) <= max_tokens);
+        prop_assert_eq!(&summary, &extract(&sources, Level::Detailed, max_tokens, "", &count));
+        prop_assert!(summary.cited.is_sorted());
+        let cited: String = summary.cited.iter().map(|place| in_a_line(said[*place as usize].1) + "\n").collect();
+        for word in summary.text.split_whitespace() {
+            prop_assert!(cited.contains(word) || word.ends_with(':'), "{} in {}", word, cited);
+        }
+    }
 }
 
 proptest! {

@@ -6,8 +6,10 @@
 //! without a known price is not asked at all: nobody could hold its limits.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use super::queue;
 use crate::config::{self, Configured, Options, Use};
 use crate::engine::Engine;
 use crate::error::{Error, Kind, Result};
@@ -40,6 +42,26 @@ pub(crate) struct Answered {
     pub notices: Vec<String>,
 }
 
+/// What asking comes to, as the ledger counts it: a call that failed, or was given up, with the most that it may cost.
+#[derive(Debug, Default)]
+pub(crate) struct Bill(AtomicU64);
+
+impl Bill {
+    /// Returns what it comes to so far.
+    pub fn total(&self) -> Money {
+        Money(self.0.load(Ordering::Relaxed))
+    }
+
+    fn reserve(&self, most: Money) {
+        self.0.fetch_add(most.0, Ordering::Relaxed);
+    }
+
+    fn settle(&self, most: Money, cost: Money) {
+        self.0.fetch_add(cost.0, Ordering::Relaxed);
+        self.0.fetch_sub(most.0, Ordering::Relaxed);
+    }
+}
+
 impl Answered {
     /// Returns what was sent where, in a line.
     pub fn disclosure(&self) -> String {
@@ -59,7 +81,22 @@ pub(crate) fn may_ask(engine: &Engine, purpose: Use) -> Option<Configured> {
     read.ok().and_then(|(_, candidates)| candidates.into_iter().next())
 }
 
-/// Asks the default for `purpose`, then the fallback, within `deadline` in all.
+/// Returns whether everybody who would be asked for `purpose` may be asked now: nobody wants to be left alone.
+pub(crate) async fn is_welcome(engine: &Engine, purpose: Use) -> Result<bool> {
+    let (_, candidates) = candidates(engine, purpose)?;
+    let registry = &engine.installation().await?.registry;
+    let now = engine.now();
+    for candidate in candidates {
+        let until = registry.left_alone(&candidate.provider.name).await?;
+        // Further ahead than anybody is left alone, it was noted by a clock that was wrong.
+        if until.is_some_and(|until| (1..=queue::LONGEST_WAIT).contains(&until.saturating_sub(now))) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Asks the default for `purpose`, then the fallback, within `deadline` in all; what that comes to is added to `bill`.
 ///
 /// Errors with [`Kind::Provider`] where nobody is named or nobody answered, with [`Kind::Limit`] where nothing may be
 /// spent any more: then the caller does without.
@@ -68,6 +105,7 @@ pub(crate) async fn ask(
     purpose: Use,
     request: &Request,
     deadline: Duration,
+    bill: &Bill,
 ) -> Result<Answered> {
     let (options, candidates) = candidates(engine, purpose)?;
     let end = Instant::now() + deadline;
@@ -76,7 +114,7 @@ pub(crate) async fn ask(
         let left = end.saturating_duration_since(Instant::now());
         // Who stands behind gets a chance too.
         let share = if place + 1 < candidates.len() { left / 2 } else { left };
-        match ask_one(engine, &options, candidate, request, share).await {
+        match ask_one(engine, &options, candidate, request, share, bill).await {
             Ok(mut answered) => {
                 let told = |error: &Error| format!("{error}; `{}` was asked instead", answered.provider);
                 answered.notices = failures.iter().map(told).collect();
@@ -90,7 +128,8 @@ pub(crate) async fn ask(
             .hint("`tiro provider add NAME --use summarize` names one"));
     };
     let before: String = failures.iter().map(|error| format!("; before, {error}")).collect();
-    let error = Error::new(last.kind(), format!("{last}{before}"));
+    let wait = failures.iter().chain([&last]).filter_map(Error::left_alone).max();
+    let error = Error::new(last.kind(), format!("{last}{before}")).wait(wait);
     Err(match last.way_out() {
         Some(hint) => error.hint(hint),
         None => error,
@@ -104,6 +143,7 @@ pub(crate) async fn ask_one(
     configured: &Configured,
     request: &Request,
     deadline: Duration,
+    bill: &Bill,
 ) -> Result<Answered> {
     let provider = &configured.provider;
     if !configured.may_at_all(options) {
@@ -132,6 +172,7 @@ pub(crate) async fn ask_one(
         until: engine.now().saturating_add(i64::try_from(deadline.as_millis()).unwrap_or(i64::MAX)),
     };
     let reservation = installation.registry.reserve(planned, engine.now()).await?;
+    bill.reserve(most);
     // Dropped in the middle, it stays reserved, and counts in full once it has expired.
     let asked = model.ask(&request, deadline, None).await;
     let spent = match &asked {
@@ -148,7 +189,12 @@ pub(crate) async fn ask_one(
     };
     let input = spent.input;
     let paid = spent.cost;
+    bill.settle(most, paid);
     installation.registry.settle(reservation, spent).await?;
+    if let Some(wait) = asked.as_ref().err().and_then(Error::left_alone) {
+        let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX).min(queue::LONGEST_WAIT);
+        installation.registry.leave_alone(&provider.name, engine.now() + wait).await?;
+    }
     let reply = asked?;
     let is_local = configured.is_local();
     Ok(Answered {

@@ -201,7 +201,7 @@ async fn commits_of(
     if project.repository.is_none() || !is_wanted {
         return Ok(0);
     }
-    let args = import_git::Args { threads: 1, limit, also };
+    let args = import_git::Args { threads: 1, limit, also, ..Default::default() };
     let output = import_git::run(engine, args, |_, _| {}).await?;
     followed.imported += output.imported;
     if output.left_out > 0 {

@@ -2,13 +2,14 @@
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::Serialize;
 use tokio::sync::mpsc;
 
 use super::link::{self, Place, Span};
-use super::{catch_up, common};
+use super::{catch_up, common, summarize_commits};
 use crate::config::Ignored;
 use crate::engine::{Engine, OpenProject};
 use crate::error::{Error, Kind, Result};
@@ -31,6 +32,8 @@ pub struct Args {
     pub threads: usize,
     /// At most this many commits; the newest ones.
     pub limit: Option<usize>,
+    /// Whether those without a summary are summarised by a model afterwards, as many as `limit` says.
+    pub summarize: bool,
     /// Commits to take although no branch leads to them; those that are gone are passed over.
     pub also: Vec<Sha>,
 }
@@ -56,6 +59,8 @@ pub struct Output {
     pub flags: Vec<common::Redaction>,
     /// Secrets replaced, by rule.
     pub redactions: Vec<common::Redaction>,
+    /// What came of having commits summarised, where that was asked for.
+    pub summaries: Option<summarize_commits::Output>,
     /// Pieces not embedded yet.
     pub pending: usize,
     /// What else there is to know.
@@ -73,36 +78,14 @@ pub async fn run(
     let project = engine.project().await?;
     let installation = engine.installation().await?;
     let repository = repository(project)?;
-    let mut output = Output::default();
-    if repository.is_shallow() {
-        output
-            .notices
-            .push("the clone is shallow: older commits are not in it (`git fetch --unshallow`)".into());
-    }
-
-    let known: HashSet<Sha> = known(project).await?;
-    let mut tips = repository.tips()?;
-    // What is on the main branch belongs there, whichever branch is checked out.
-    tips.sort_by_key(|tip| !matches!(tip.branch.as_deref(), Some("main" | "master" | "trunk")));
-    let also = args.also.into_iter().filter(|sha| repository.contains(sha));
-    tips.extend(also.map(|sha| Tip { branch: None, sha }));
-    if tips.is_empty() {
-        output.notices.push("the repository has no commits yet".into());
-        return Ok(output);
-    }
-    // A finished import knows the ancestors of what it knows; an interrupted one only the commits themselves.
     let cursor = project.store.import_cursor(&project.scope, SOURCE).await?;
-    let covers =
-        if cursor.as_deref() == Some("complete") { Known::CoversAncestors } else { Known::OnlyItself };
-    let mut history = repository.history(&tips, covers, &mut |sha| known.contains(sha))?;
-    output.unreadable.extend(history.unreadable.iter().map(|each| format!("{}: {}", each.sha, each.reason)));
-    let skipped = args.limit.map_or(0, |limit| history.commits.len().saturating_sub(limit));
-    if skipped > 0 {
-        history.commits.drain(..skipped);
-        output.left_out = skipped;
-        output.notices.push(format!("{skipped} older commits were left out by `limit`"));
-    }
+    let summarize = args.summarize.then_some(args.limit);
+    let threads = args.threads.max(1);
+    let Found { history, covers, skipped, unreadable, notices } =
+        find(repository, &known(project).await?, cursor.as_deref(), args)?;
+    let mut output = Output { unreadable, notices, left_out: skipped, ..Output::default() };
     if history.commits.is_empty() {
+        summarise(engine, summarize, &mut output, &mut progress).await?;
         return Ok(output);
     }
     if covers == Known::CoversAncestors || skipped > 0 {
@@ -111,7 +94,7 @@ pub async fn run(
 
     let all = history.commits.len();
     let ignored = engine.config().ignored.clone();
-    let mut reading = read(Arc::clone(repository), history, args.threads.max(1), ignored);
+    let mut reading = read(Arc::clone(repository), history, threads, ignored);
     let mut done = 0;
     let mut span = Span::default();
     while let Some(batch) = reading.recv().await {
@@ -157,17 +140,84 @@ pub async fn run(
     output.linked = link::link_span(project, &Place::of(project), &span).await?;
     engine.wrote();
     catch_up::point(engine, project).await?;
+    summarise(engine, summarize, &mut output, &mut progress).await?;
     Ok(output)
 }
 
-fn repository(project: &OpenProject) -> Result<&Arc<Repository>> {
-    project.repository.as_ref().ok_or_else(|| {
-        Error::new(Kind::Git, format!("`{}` is not a git repository", project.root.display()))
-            .hint("name one with --project")
-    })
+/// Has commits summarised by a model, as many as `wanted` says; nothing is imported any less where that fails.
+async fn summarise(
+    engine: &Engine,
+    wanted: Option<Option<usize>>,
+    output: &mut Output,
+    progress: &mut (impl FnMut(usize, usize) + Send),
+) -> Result<()> {
+    let Some(limit) = wanted else { return Ok(()) };
+    let args = summarize_commits::Args { limit, dry_run: false };
+    match summarize_commits::run(engine, args, progress).await {
+        Ok(made) => output.summaries = Some(made),
+        Err(error) if error.kind() == Kind::Provider => output.notices.push(error.to_string()),
+        Err(error) => return Err(error),
+    }
+    Ok(())
 }
 
-async fn known(project: &OpenProject) -> Result<HashSet<Sha>> {
+/// What is to be imported of a repository.
+pub(super) struct Found {
+    /// The commits, oldest first.
+    pub history: History,
+    /// How much the known commits say of their ancestors.
+    covers: Known,
+    /// Older commits that the limit leaves out.
+    pub skipped: usize,
+    /// Commits that can't be read, with the reason.
+    pub unreadable: Vec<String>,
+    /// What else there is to know.
+    pub notices: Vec<String>,
+}
+
+/// Finds the commits that the store doesn't know, where an import left it at `cursor`.
+pub(super) fn find(
+    repository: &Repository,
+    known: &HashSet<Sha>,
+    cursor: Option<&str>,
+    args: Args,
+) -> Result<Found> {
+    let mut notices = Vec::new();
+    if repository.is_shallow() {
+        notices.push("the clone is shallow: older commits are not in it (`git fetch --unshallow`)".into());
+    }
+    let mut tips = repository.tips()?;
+    // What is on the main branch belongs there, whichever branch is checked out.
+    tips.sort_by_key(|tip| !matches!(tip.branch.as_deref(), Some("main" | "master" | "trunk")));
+    let also = args.also.into_iter().filter(|sha| repository.contains(sha));
+    tips.extend(also.map(|sha| Tip { branch: None, sha }));
+    if tips.is_empty() {
+        notices.push("the repository has no commits yet".into());
+    }
+    // A finished import knows the ancestors of what it knows; an interrupted one only the commits themselves.
+    let covers = if cursor == Some("complete") { Known::CoversAncestors } else { Known::OnlyItself };
+    let mut history = repository.history(&tips, covers, &mut |sha| known.contains(sha))?;
+    let unreadable = history.unreadable.iter().map(|each| format!("{}: {}", each.sha, each.reason)).collect();
+    let skipped = args.limit.map_or(0, |limit| history.commits.len().saturating_sub(limit));
+    if skipped > 0 {
+        history.commits.drain(..skipped);
+        notices.push(format!("{skipped} older commits were left out by `limit`"));
+    }
+    Ok(Found { history, covers, skipped, unreadable, notices })
+}
+
+fn repository(project: &OpenProject) -> Result<&Arc<Repository>> {
+    project.repository.as_ref().ok_or_else(|| no_repository(&project.root))
+}
+
+/// Returns the error of an import from where no repository is.
+pub(super) fn no_repository(root: &Path) -> Error {
+    Error::new(Kind::Git, format!("`{}` is not a git repository", root.display()))
+        .hint("name one with --project")
+}
+
+/// Returns the ids of the commits that the store knows.
+pub(super) async fn known(project: &OpenProject) -> Result<HashSet<Sha>> {
     let known = project.store.known_commits(&project.scope).await?;
     Ok(known.iter().filter_map(|sha| sha.parse().ok()).collect())
 }
@@ -272,6 +322,9 @@ impl Output {
             let flags: Vec<String> =
                 self.flags.iter().map(|each| format!("{} {}", each.count, each.rule)).collect();
             text += &format!("\nIncomplete or special: {}.", flags.join(", "));
+        }
+        if let Some(summaries) = &self.summaries {
+            text += &format!("\n{}", summaries.text());
         }
         text + &common::footnotes(&self.redactions, self.pending, &self.notices)
     }

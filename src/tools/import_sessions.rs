@@ -98,21 +98,9 @@ pub async fn run(engine: &Engine, args: Args, mut progress: impl FnMut(u64, u64)
     let began = Instant::now();
     let place = Place::of(project);
     let mut output = Output::default();
-    let mut found = Vec::new();
-    match args.transcripts.is_empty() {
-        true => {
-            let places = places(engine)?;
-            found = transcripts::of_project(&places, args.client, &place.roots());
-            if found.is_empty() {
-                output.notices.push(format!("no session of {} was held in this project", args.client.name()));
-            }
-        }
-        false => {
-            for path in args.transcripts {
-                let bytes = transcripts::around(&path, 0, 0)?.0;
-                found.push(transcripts::Found { path: path.canonicalize().unwrap_or(path), bytes });
-            }
-        }
+    let found = find(engine, &place, args.client, args.transcripts)?;
+    if found.is_empty() {
+        output.notices.push(format!("no session of {} was held in this project", args.client.name()));
     }
 
     let all: u64 = found.iter().map(|each| each.bytes).sum();
@@ -149,6 +137,23 @@ pub async fn run(engine: &Engine, args: Args, mut progress: impl FnMut(u64, u64)
     }
     catch_up::point(engine, project).await?;
     Ok(output)
+}
+
+/// Finds the transcripts that were named, else those of the project.
+pub(super) fn find(
+    engine: &Engine,
+    place: &Place,
+    client: Client,
+    named: Vec<PathBuf>,
+) -> Result<Vec<transcripts::Found>> {
+    if named.is_empty() {
+        return Ok(transcripts::of_project(&places(engine)?, client, &place.roots()));
+    }
+    let found = named.into_iter().map(|path| {
+        let bytes = transcripts::around(&path, 0, 0)?.0;
+        Ok(transcripts::Found { path: path.canonicalize().unwrap_or(path), bytes })
+    });
+    found.collect()
 }
 
 /// Reads what is new in one transcript and stores it.
@@ -387,7 +392,7 @@ fn draft(said: Said, session: &SessionId, time: Millis, files: Vec<String>, plac
 }
 
 /// Returns how `client` writes its transcripts.
-fn format(client: Client) -> Result<Format> {
+pub(super) fn format(client: Client) -> Result<Format> {
     match client {
         Client::ClaudeCode => Ok(Format::ClaudeCode),
         Client::Codex => Ok(Format::Codex),

@@ -115,8 +115,12 @@ pub async fn follow_commits(engine: &Engine) -> Result<()> {
     let is_followed = project.store.import_cursor(&project.scope, import_git::SOURCE).await?.is_some();
     let Some(repository) = project.repository.as_ref().filter(|_| !is_followed) else { return Ok(()) };
     if !repository.tips()?.is_empty() {
-        import_git::run(engine, import_git::Args { threads: 1, limit: Some(1), also: Vec::new() }, |_, _| {})
-            .await?;
+        import_git::run(
+            engine,
+            import_git::Args { threads: 1, limit: Some(1), ..Default::default() },
+            |_, _| {},
+        )
+        .await?;
     }
     project.store.set_import_cursor(&project.scope, import_git::SOURCE, "complete", engine.now()).await
 }

@@ -119,7 +119,7 @@ pub(super) async fn around(engine: &Engine, memory: Memory, walk: &Walk) -> Resu
     let project = engine.project().await?;
     let depth = walk.level.unwrap_or(if walk.collapse { Depth::Detailed } else { Depth::Messages });
     let (Some(session), Some(ordinal)) = (memory.session.clone(), memory.ordinal) else {
-        return in_short(memory, depth, &walk.focus).await;
+        return in_short(project, memory, depth, &walk.focus).await;
     };
     let leaves::Closed { segments, waiting, .. } = leaves::close(engine, project, &session).await?;
     let segment = segments.iter().find(|segment| (segment.first..=segment.last).contains(&ordinal));
@@ -134,9 +134,17 @@ pub(super) async fn around(engine: &Engine, memory: Memory, walk: &Walk) -> Resu
     at_depth(engine, project, memory.id, session, rows, depth, &walk.focus).await
 }
 
-/// Returns a commit, a fact or whatever else is no message at `depth`.
-async fn in_short(memory: Memory, depth: Depth, focus: &str) -> Result<Memory> {
+/// Returns a commit, a fact or whatever else is no message at `depth`: what a model wrote of a commit, where it did.
+async fn in_short(project: &OpenProject, memory: Memory, depth: Depth, focus: &str) -> Result<Memory> {
     let Some(level) = depth.level() else { return Ok(memory) };
+    if memory.kind == Kind::Commit && level != Level::Detailed && focus.is_empty() {
+        let (store, scope) = (&project.store, &project.scope);
+        if let Some(id) = store.summary_of_commit(scope, &memory.id).await?
+            && let Some(Memory { text, tokens, provenance, .. }) = store.memory(scope, &id).await?
+        {
+            return Ok(Memory { text, tokens, provenance, ..memory });
+        }
+    }
     let focus = focus.to_owned();
     messages::blocking(move || {
         let source =

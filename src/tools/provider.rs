@@ -217,12 +217,13 @@ pub async fn test(engine: &Engine, name: Option<&str>) -> Result<Tried> {
         ..Request::default()
     };
     let began = Instant::now();
+    let bill = ask::Bill::default();
     let answered = match name {
         Some(name) => {
             let (options, providers) = read(engine)?;
-            ask::ask_one(engine, &options, &find(providers, name)?, &request, TRIAL).await?
+            ask::ask_one(engine, &options, &find(providers, name)?, &request, TRIAL, &bill).await?
         }
-        None => ask::ask(engine, Use::Summarize, &request, TRIAL).await?,
+        None => ask::ask(engine, Use::Summarize, &request, TRIAL, &bill).await?,
     };
     Ok(Tried {
         disclosure: answered.disclosure(),

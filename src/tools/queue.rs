@@ -21,9 +21,10 @@ const PAUSE: Duration = Duration::from_secs(5);
 /// How long one process is the one that asks: longer than a summary may take.
 const LEASE: Millis = 60_000;
 
-/// How long what failed waits at first, and at most: each time four times as long.
+/// How long what failed waits at first, and at most: each time four times as long, and as long as its provider asked
+/// to be left alone.
 const FIRST_WAIT: Millis = 60_000;
-const LONGEST_WAIT: Millis = 6 * 60 * 60 * 1000;
+pub(super) const LONGEST_WAIT: Millis = 6 * 60 * 60 * 1000;
 
 /// How far ahead a session may be put off. Beyond a day a date counts as one of a clock that was wrong.
 const FARTHEST: Millis = 23 * 60 * 60 * 1000;
@@ -79,7 +80,10 @@ pub(super) async fn keep_up(engine: &Engine) {
 async fn step(engine: &Engine, project: &OpenProject) -> Result<()> {
     let (store, scope, holder) = (&project.store, &project.scope, engine.process());
     let now = engine.now();
-    if ask::may_ask(engine, Use::Summarize).is_none() || !store.is_queue_due(scope, now).await? {
+    if ask::may_ask(engine, Use::Summarize).is_none()
+        || !store.is_queue_due(scope, now).await?
+        || !ask::is_welcome(engine, Use::Summarize).await?
+    {
         return Ok(());
     }
     if !store.lease(scope, "asking", holder, now, now + LEASE).await? {
@@ -107,8 +111,11 @@ async fn next(engine: &Engine, project: &OpenProject) -> Result<()> {
             let wait = match error.kind() {
                 // There may be money again tomorrow.
                 Kind::Limit => LONGEST_WAIT,
-                _ => (FIRST_WAIT << (2 * tries.clamp(0, 8))).min(LONGEST_WAIT),
+                _ => FIRST_WAIT << (2 * tries.clamp(0, 8)),
             };
+            let asked =
+                error.left_alone().map_or(0, |wait| i64::try_from(wait.as_millis()).unwrap_or(i64::MAX));
+            let wait = wait.max(asked).min(LONGEST_WAIT);
             store.fail(scope, seq, holder, &error.to_string(), now + wait, now).await
         }
     }

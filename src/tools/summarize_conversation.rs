@@ -188,7 +188,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         named.into_iter().map(topic).collect()
     })
     .await?;
-    let Made { id, text, tokens, provider, model, quality, cited, cost_usd, is_kept, notices } = made;
+    let Made { id, text, tokens, provider, model, quality, cited, cost_usd, is_kept, notices, .. } = made;
     output.summary = envelope::escape(&text).into_owned();
     Ok(Output {
         id,

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
+use super::ask::Bill;
 use super::messages::{self, blocking, count};
 use super::{ask, queue, summaries};
 use crate::config::{Configured, Use};
@@ -21,7 +22,13 @@ use crate::store::{AskedBy, Attempt, MessageRow, Saved, Summary, source_hash};
 use crate::summarize::{self, Wish};
 
 /// Tokens of a model's window where nobody knows them: the least that is common.
-const UNKNOWN_WINDOW: usize = 8192;
+pub(super) const UNKNOWN_WINDOW: usize = 8192;
+
+/// Tokens by which a second request is larger than the first and its answer. From above.
+pub(super) const AGAIN: usize = 250;
+
+/// Tokens of an instruction to merge summaries, without them. From above.
+const MERGE: usize = 400;
 
 /// What to summarise, and how.
 #[derive(Clone, Debug)]
@@ -62,6 +69,9 @@ pub(super) struct Made {
     /// Whether it was made before.
     #[serde(skip)]
     pub is_kept: bool,
+    /// Whether a model was asked and nobody answered anything.
+    #[serde(skip)]
+    pub is_silent: bool,
     /// What was sent, and why another way was taken than asked for.
     #[serde(default)]
     pub notices: Vec<String>,
@@ -98,11 +108,11 @@ impl Wanted {
     }
 
     /// Returns what the summary is kept under.
-    fn key(&self, provider: Option<&Configured>) -> [u8; 32] {
+    fn key(&self, provider: Option<&Configured>, temperature: f64) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 summary");
         hasher.update(&self.hash());
-        let writer =
-            provider.map_or(String::new(), |it| format!("{} {}", it.provider.name, it.provider.model));
+        let named = |it: &Configured| format!("{} {} {temperature}", it.provider.name, it.provider.model);
+        let writer = provider.map_or(String::new(), named);
         for part in
             [self.session.as_str(), self.level.as_str(), &self.most().to_string(), &self.focus, &writer]
         {
@@ -151,27 +161,24 @@ pub(super) async fn estimate(engine: &Engine, project: &OpenProject, wanted: &Wa
         let wish = Wish { level, max_tokens: most, focus: &focus, previous: None, window, secret: &secret };
         summarize::requests(&messages::sources(&texts), &wish, &count)
     });
-    let mut requests = planned.await??;
-    if let [first, _, ..] = &requests[..] {
+    let parts = planned.await??;
+    let longest = parts.first().map_or(0, |part| part.max_output);
+    let mut sent: Vec<usize> = parts.iter().map(ask::tokens_of).collect();
+    if parts.len() > 1 {
         // The parts are merged by one more, of their answers.
-        requests.push(Request { max_output: first.max_output, ..Request::default() });
+        sent.push(parts.len() * longest + MERGE);
     }
-    let sent = requests.iter().map(ask::tokens_of).sum();
-    let output = requests.iter().map(|request| request.max_output).sum();
-    let cost = catalogue::estimate(&provider.provider, sent, output);
-    Ok(Estimate {
-        provider: Some(provider.provider.name),
-        requests: requests.len(),
-        input: sent,
-        output,
-        cost_usd: cost,
-    })
+    // An answer that won't do is asked for once more.
+    sent.extend(sent.last().map(|last| last + longest + AGAIN));
+    let (requests, input, output) = (sent.len(), sent.iter().sum(), sent.len() * longest);
+    let cost_usd = catalogue::estimate(&provider.provider, input, output);
+    Ok(Estimate { provider: Some(provider.provider.name), requests, input, output, cost_usd })
 }
 
 /// Makes the summary, or returns it as it was made before.
 pub(super) async fn make(engine: &Engine, project: &OpenProject, wanted: Wanted) -> Result<Made> {
     let provider = writer(engine, &wanted);
-    let key = wanted.key(provider.as_ref());
+    let key = wanted.key(provider.as_ref(), engine.config().options.summary_temperature);
     let (store, scope) = (&project.store, &project.scope);
     if let Some(body) = store.cached(scope, key, engine.now()).await?
         && let Ok(made) = serde_json::from_str::<Made>(&body)
@@ -181,12 +188,14 @@ pub(super) async fn make(engine: &Engine, project: &OpenProject, wanted: Wanted)
     let texts = messages::texts(project, &wanted.rows).await?;
     let mut notices = Vec::new();
     let mut made = None;
-    let mut has_failed = false;
+    let (mut has_failed, mut is_silent) = (false, false);
+    let (bill, began) = (Bill::default(), engine.now());
     if let Some(provider) = &provider {
-        match ask_for(engine, project, &wanted, &texts, provider, &mut notices).await {
+        match ask_for(engine, project, &wanted, &texts, provider, &bill, &mut notices).await {
             Ok(summary) => made = Some(summary),
             Err(error) => {
                 has_failed = true;
+                is_silent = notices.is_empty();
                 let name = &provider.provider.name;
                 notices.push(format!("sentences were chosen, since `{name}` made no summary: {error}"));
             }
@@ -194,10 +203,10 @@ pub(super) async fn make(engine: &Engine, project: &OpenProject, wanted: Wanted)
     }
     let mut made = match made {
         Some(made) => made,
-        None => extracted(&wanted, texts).await?,
+        None => Made { cost_usd: bill.total().dollars(), is_silent, ..extracted(&wanted, texts).await? },
     };
     if wanted.max_tokens.is_none() && wanted.focus.is_empty() && !made.text.is_empty() {
-        made.id = keep(engine, project, &wanted, &made).await?;
+        made.id = keep(engine, project, &wanted, &made, began).await?;
     }
     made.notices.extend(notices);
     // What a model failed at is tried again by the next call, and before that by an idle server.
@@ -230,13 +239,22 @@ pub(super) async fn make_by_model(
         return Err(Error::not_found("nothing is left to summarise"));
     }
     let mut notices = Vec::new();
-    let mut made = ask_for(engine, project, wanted, &texts, &provider, &mut notices).await?;
+    let began = engine.now();
+    let mut made =
+        ask_for(engine, project, wanted, &texts, &provider, &Bill::default(), &mut notices).await?;
     made.notices = notices;
-    made.id = keep(engine, project, wanted, &made).await?;
+    made.id = keep(engine, project, wanted, &made, began).await?;
     if made.id.is_none() {
         return Err(Error::new(Kind::Busy, "messages were forgotten while they were summarised"));
     }
-    cache(engine, project, wanted, wanted.key(Some(&provider)), &made).await?;
+    cache(
+        engine,
+        project,
+        wanted,
+        wanted.key(Some(&provider), engine.config().options.summary_temperature),
+        &made,
+    )
+    .await?;
     Ok(made)
 }
 
@@ -294,6 +312,7 @@ async fn extracted(wanted: &Wanted, texts: Vec<(MessageRow, String)>) -> Result<
             cited: summary.cited,
             cost_usd: 0.0,
             is_kept: false,
+            is_silent: false,
             notices,
         }
     })
@@ -307,6 +326,7 @@ async fn ask_for(
     wanted: &Wanted,
     texts: &[(MessageRow, String)],
     provider: &Configured,
+    bill: &Bill,
     notices: &mut Vec<String>,
 ) -> Result<Made> {
     let began = Instant::now();
@@ -335,7 +355,7 @@ async fn ask_for(
         let request = Request { temperature: Some(options.summary_temperature), ..request };
         async move {
             let left = deadline.saturating_sub(began.elapsed());
-            let answer = ask::ask(engine, Use::Summarize, &request, left).await?;
+            let answer = ask::ask(engine, Use::Summarize, &request, left, bill).await?;
             let reply = answer.reply.clone();
             answered.lock().expect("no holder panics").push(answer);
             Ok(reply)
@@ -350,7 +370,7 @@ async fn ask_for(
     // Who is late says so itself, and what was put aside for it is settled; this is for whoever doesn't.
     let made = tokio::time::timeout(deadline + deadline / 20, asked).await.unwrap_or_else(|_| late());
     let answered = answered.into_inner().expect("no holder panics");
-    let cost_usd = answered.iter().map(|answer| answer.cost_usd).sum::<f64>();
+    let cost = bill.total();
     let last = answered.last();
     let name = last.map_or_else(|| provider.provider.name.clone(), |answer| answer.provider.clone());
     let model = last.map_or_else(|| provider.provider.model.clone(), |answer| answer.model.clone());
@@ -370,7 +390,7 @@ async fn ask_for(
         model: model.clone(),
         input_tokens: usage(|usage| usage.input),
         output_tokens: usage(|usage| usage.output),
-        cost_micros: (cost_usd * 1e6).round() as i64,
+        cost_micros: i64::try_from(cost.0).unwrap_or(i64::MAX),
         took_ms: i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX),
         quality,
         error: made.as_ref().err().map(ToString::to_string),
@@ -387,8 +407,9 @@ async fn ask_for(
         model,
         quality: quality.unwrap_or(0.0),
         cited: summary.cited,
-        cost_usd,
+        cost_usd: cost.dollars(),
         is_kept: false,
+        is_silent: false,
         notices: Vec::new(),
     })
 }
@@ -410,12 +431,14 @@ async fn previous(project: &OpenProject, wanted: &Wanted, provider: &str) -> Res
     Ok(found.map(|summary| (summary.last, summary.text)))
 }
 
-/// Stores the summary as a version of its range, where its messages are still all there; returns its id.
+/// Stores the summary as a version of its range, where its messages are still all there; returns its id. What another process
+/// stored since `began` stands in its place.
 async fn keep(
     engine: &Engine,
     project: &OpenProject,
     wanted: &Wanted,
     made: &Made,
+    began: Millis,
 ) -> Result<Option<String>> {
     let new = Summary {
         session: wanted.session.clone(),
@@ -433,7 +456,7 @@ async fn keep(
         cited: made.cited.clone(),
         source_hash: wanted.hash(),
     };
-    match project.store.save_summary(&project.scope, new, engine.now()).await? {
+    match project.store.save_version(&project.scope, new, began, engine.now()).await? {
         Saved::Made(id) | Saved::AlreadyMade(id) => Ok(Some(id.to_string())),
         // A range by time has holes, or something was forgotten meanwhile.
         Saved::SourcesChanged => Ok(None),

@@ -109,8 +109,12 @@ fn whatever_a_model_does_a_summary_comes_in_time_and_says_who_failed() {
         let took = number(&home, "SELECT took_ms FROM summary_attempts ORDER BY seq DESC LIMIT 1");
         assert!(took <= 5500, "{manner:?} took {took} ms");
     }
-    // What answered, if badly, is to be paid: twice 30 tokens sent and 10 received, two times.
-    assert_eq!(number(&home, "SELECT sum(cost_micros) FROM summary_attempts"), 4 * 1300);
+    // What answered, if badly, is to be paid: twice 30 tokens sent and 10 received, two times; what didn't, in full.
+    let paid = number(&home, "SELECT sum(cost_micros) FROM summary_attempts");
+    assert_eq!(number(&home, "SELECT count(*) FROM summary_attempts WHERE cost_micros = 2600"), 2);
+    assert_eq!(number(&home, "SELECT count(*) FROM summary_attempts WHERE cost_micros = 0"), 0);
+    let spent = home.json(&project, &["stats"])["spending"][0]["cost"].as_f64().unwrap();
+    assert_eq!((spent * 1e6).round() as i64, paid, "the history says what the ledger does");
     let log = server.end();
     assert!(!log.contains(KEY) && !log.contains("Postgres") && !log.contains("Pele"), "{log}");
     assert_eq!(number(&home, "SELECT count(*) FROM summaries WHERE provider <> 'extractive'"), 0);
@@ -156,6 +160,115 @@ fn what_a_model_wrote_is_kept_and_disclosed_and_two_processes_store_it_once() {
     servers.into_iter().for_each(|server| drop(server.end()));
     let kept = summarise(&mut serve(&home, &project));
     assert_eq!((&kept["summary"], &kept["cached"], mock.requests()), (&json!(GOOD), &json!(true), asked));
+}
+
+#[test]
+fn another_temperature_asks_anew_and_makes_another_version() {
+    const COOLER: &str = "Sessions are stored in SQLite 3.50: Postgres needs a server, so it was decided. Since release 0.9.2 \
+        the import of Parquet fails on Windows ARM; Mira converts the paths by Friday, and who tests it is open.";
+    let mock = Mock::start();
+    let (home, project) = begin(&mock);
+    talk(&mut serve(&home, &project));
+    let mut ids = Vec::new();
+    for (temperature, text, asked) in [("0.9", GOOD, 1), ("0.1", COOLER, 2), ("0.9", GOOD, 2)] {
+        mock.behaves(&Manner::Says(text.into()));
+        let set = format!("summary.temperature={temperature}");
+        let mut command = home.tiro(&project, &["serve", "--set", &set]);
+        command.env("LAB_API_KEY", KEY);
+        let mut server = Server::start(command);
+        let made = summarise(&mut server);
+        assert_eq!((&made["summary"], mock.requests()), (&json!(text), asked), "{made}");
+        let opened = server.data("expand_detail", json!({"id": made["id"], "level": "standard"}));
+        assert!(opened["text"].as_str().unwrap().contains(text), "{opened}");
+        ids.push(made["id"].clone());
+    }
+    assert!(ids[0] != ids[1] && ids[0] == ids[2], "{ids:?}");
+    let asked: Vec<Value> =
+        mock.seen.lock().unwrap().iter().map(|(_, body)| body["temperature"].clone()).collect();
+    assert_eq!(asked, [json!(0.9), json!(0.1)]);
+}
+
+#[test]
+fn a_provider_that_wants_to_be_left_alone_is_not_asked_by_the_queue() {
+    let mock = Mock::start();
+    let (home, project) = begin(&mock);
+    let mut server = serve(&home, &project);
+    talk(&mut server);
+    mock.behaves(&Manner::Refuses(429, "retry-after: 7200\r\n"));
+    assert_eq!(summarise(&mut server)["provider"], "extractive");
+    assert_eq!(mock.requests(), 1);
+    // What waits would be due, and comes from another process.
+    let hurry = || {
+        let connection = rusqlite::Connection::open(home.store()).unwrap();
+        connection.execute("UPDATE summary_queue SET not_before = 0", []).unwrap()
+    };
+    assert!(hurry() > 0);
+    let other = serve(&home, &project);
+    let began = Instant::now();
+    server.search("garden");
+    while began.elapsed() < Duration::from_secs(12) {
+        std::thread::sleep(Duration::from_millis(200));
+        assert_eq!(mock.requests(), 1, "it is left alone");
+    }
+    other.end();
+    // The time is over.
+    let owner = rusqlite::Connection::open(home.data().join("owner.db")).unwrap();
+    let past = "UPDATE meta SET value = 1 WHERE key = 'left_alone:mock'";
+    assert_eq!(owner.execute(past, []).unwrap(), 1);
+    hurry();
+    while number(&home, "SELECT count(*) FROM summary_queue WHERE tries > 0 AND state = 'pending'") == 0 {
+        assert!(began.elapsed() < Duration::from_secs(60), "{}", server.end());
+        std::thread::sleep(Duration::from_millis(200));
+    }
+    assert_eq!(mock.requests(), 2);
+    let wait = number(&home, "SELECT max(not_before - changed_at) FROM summary_queue WHERE tries > 0");
+    assert_eq!(wait, 7_200_000);
+    server.end();
+}
+
+#[test]
+fn all_sessions_are_summarised_by_a_model_as_a_dry_run_said_and_nobody_is_asked_on_and_on() {
+    const SAID: [&str; 2] = [
+        "We decided to store sessions in SQLite 3.50, because Postgres needs a server.",
+        "Mira tests it by Friday.",
+    ];
+    let mock = Mock::start();
+    let (home, project) = begin(&mock);
+    mock.behaves(&Manner::Says(SAID.join(" ")));
+    let mut server = serve(&home, &project);
+    for session in 0..5 {
+        for (number, text) in SAID.into_iter().enumerate() {
+            server.save(&format!("s{session}"), &number.to_string(), text);
+        }
+    }
+    server.end();
+    let all = |more: &[&str]| -> Value {
+        let mut command = home.tiro(&project, &[&["summarize", "--all", "--json"], more].concat());
+        command.env("LAB_API_KEY", KEY);
+        let ran = crate::harness::feed(command, b"");
+        assert!(ran.is_ok, "{ran:?}");
+        serde_json::from_str(&ran.stdout).unwrap()
+    };
+    let dry = all(&["--dry-run"]);
+    assert_eq!((&dry["summarised"], &dry["at_most"]["requests"]), (&json!(5), &json!(10)), "{dry}");
+    assert_eq!(mock.requests(), 0, "a dry run asks nobody");
+    assert_eq!(all(&["--extractive"])["extractive"], 5);
+    let made = all(&[]);
+    assert_eq!(
+        (&made["summarised"], &made["extractive"], mock.requests()),
+        (&json!(5), &json!(0), 5),
+        "{made}"
+    );
+    let cost = made["cost_usd"].as_f64().unwrap();
+    assert!(
+        (cost - 0.0065).abs() < 1e-9 && cost <= dry["at_most"]["cost_usd"].as_f64().unwrap(),
+        "{made} {dry}"
+    );
+    assert_eq!(all(&[])["up_to_date"], 5);
+    mock.behaves(&Manner::Refuses(401, ""));
+    let made = all(&["--level", "brief"]);
+    assert_eq!((&made["extractive"], mock.requests()), (&json!(5), 8), "{made}");
+    assert!(made["notices"].to_string().contains("no model was asked from then on"), "{made}");
 }
 
 #[test]

@@ -106,3 +106,44 @@ fn a_dry_run_and_bad_arguments() {
         assert!(text.contains(word), "{text}");
     }
 }
+
+#[test]
+fn every_session_is_summarised_where_it_needs_it_and_one_that_fails_stops_no_other() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut server = home.serve(&project);
+    for session in ["one", "two", "three"] {
+        let said = format!("The {session} export fails on Windows since release 0.9.2.");
+        for (number, text) in [said.as_str(), "Mira fixes it by Friday."].into_iter().enumerate() {
+            server.save(session, &number.to_string(), text);
+        }
+    }
+    server.end();
+    let all = |more: &[&str]| home.json(&project, &[&["summarize", "--all"], more].concat());
+    let dry = all(&["--dry-run"]);
+    assert_eq!((&dry["sessions"], &dry["summarised"]), (&json!(3), &json!(3)), "{dry}");
+    let free = json!({"requests": 0, "input": 0, "output": 0, "cost_usd": 0.0});
+    assert_eq!((&dry["at_most"], &dry["dry_run"]), (&free, &json!(true)), "{dry}");
+    assert_eq!(all(&["--dry-run"])["summarised"], 3, "a dry run makes nothing");
+    assert_eq!(all(&[])["extractive"], 3);
+    let again = all(&[]);
+    assert_eq!((&again["up_to_date"], &again["summarised"]), (&json!(3), &json!(0)), "{again}");
+    assert_eq!(all(&["--level", "brief"])["summarised"], 3, "another level is another summary");
+    // One goes on, and one can't be read any more.
+    let mut server = home.serve(&project);
+    server.save("two", "2", "It was the path separator.");
+    server.save("three", "2", "It was the colon.");
+    server.end();
+    let store = rusqlite::Connection::open(home.store()).unwrap();
+    let damage = "UPDATE memories SET text = CAST(x'ff' AS TEXT) WHERE text = 'It was the colon.'";
+    assert_eq!(store.execute(damage, []).unwrap(), 1);
+    let ran = home.run(&project, &["summarize", "--all", "--json"]);
+    assert!(!ran.is_ok, "{ran:?}");
+    let data: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((&data["summarised"], &data["up_to_date"]), (&json!(1), &json!(1)), "{data}");
+    assert!(data["failed"][0].as_str().unwrap().starts_with("`three`: "), "{data}");
+    let opened = home.json(&project, &["summarize", "two"]);
+    assert_eq!((&opened["cached"], &opened["messages"]), (&json!(true), &json!(3)), "{opened}");
+    let wrong = home.run(&project, &["summarize", "two", "--all"]);
+    assert!(!wrong.is_ok && wrong.stderr.contains("cannot be used with"), "{wrong:?}");
+}

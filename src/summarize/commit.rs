@@ -1,0 +1,148 @@
+//! Summaries of commits by a model: from the message, what changed in short, and changed lines as far as there is room.
+//!
+//! What an answer must keep is what the message says; it may tell what changed beside that. It is measured against the
+//! sentences of the message that would stand in its place, since a long message is denser than any account of it.
+
+use super::model::{INSTRUCTION, LEAST_CHOSEN, LEAST_QUALITY, output, request, until_good};
+use super::quality::{missing, quality, quality_beside};
+use super::{Source, Wish, extract};
+use crate::envelope;
+use crate::error::{Error, Kind, Result};
+use crate::llm::{Reply, Request};
+use crate::memory::Role;
+
+/// A commit to summarise, without secrets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Commit<'a> {
+    /// What its author said.
+    pub message: &'a str,
+    /// What changed, in short.
+    pub changes: &'a str,
+    /// Changed lines.
+    pub diff: &'a str,
+}
+
+/// Returns what the model is asked; changed lines are left out from the end where its window has no room for them.
+///
+/// Errors with [`Kind::Limit`] where it has none for the message.
+pub fn commit_request(
+    commit: &Commit<'_>,
+    wish: &Wish<'_>,
+    count: &dyn Fn(&str) -> usize,
+) -> Result<Request> {
+    let room = wish.window.saturating_sub(2 * INSTRUCTION + 2 * output(wish));
+    let Commit { message, changes, diff } = *commit;
+    let said = format!("{message}\n\n{changes}");
+    let left = room.checked_sub(count(&said) + 64).ok_or_else(|| {
+        Error::new(Kind::Limit, "the model's window is too small for what this commit's message says")
+    })?;
+    // A token is at most 128 bytes.
+    let mut end = diff.floor_char_boundary(left.saturating_mul(128).min(diff.len()));
+    while end > 0 && count(&diff[..end]) > left {
+        end = diff[..end / 4 * 3].rfind('\n').map_or(0, |at| at + 1);
+    }
+    let material = format!("{}\n\n{}", said.trim_end(), &diff[..end]);
+    let material = envelope::wrap(wish.secret, &envelope::escape(material.trim_end()));
+    Ok(request(include_str!("prompts/commit.md"), &material, wish))
+}
+
+/// Asks a model for the summary of a commit; `ask` sends a request and waits.
+///
+/// Errors with what `ask` failed with, and with [`Kind::Provider`] where the answer won't do.
+pub async fn commit_by_model<A, W>(
+    commit: &Commit<'_>,
+    wish: &Wish<'_>,
+    count: &(dyn Fn(&str) -> usize + Sync),
+    ask: A,
+) -> Result<String>
+where
+    A: FnMut(Request) -> W,
+    W: Future<Output = Result<Reply>>,
+{
+    let first = commit_request(commit, wish, &|text| count(text))?;
+    let told = told(commit.message);
+    let sources = [Source { ordinal: 0, speaker: "", role: Role::Assistant, time: 0, text: told.as_str() }];
+    let most = wish.max_tokens;
+    let chosen = extract(&sources, wish.level, most, wish.focus, &|text| count(text));
+    let least = LEAST_QUALITY * quality(&chosen.text, &sources, most).clamp(LEAST_CHOSEN, 1.0);
+    let beside = format!("{}\n{}", commit.changes, commit.diff);
+    let judge = |text: &str| quality_beside(text, &sources, &beside, most);
+    let lacking = |text: &str| missing(text, &sources, most);
+    until_good(first, wish, count, (&judge, least), &lacking, ask).await
+}
+
+/// Returns the message without the lines that name who signed, reviewed or wrote it with others.
+fn told(message: &str) -> String {
+    let is_trailer = |line: &&str| {
+        line.split_once(": ")
+            .is_some_and(|(name, _)| name.to_ascii_lowercase().ends_with("-by") && !name.contains(' '))
+    };
+    let lines: Vec<&str> = message.lines().filter(|line| !is_trailer(line)).collect();
+    lines.join("\n").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+    use crate::llm::Turn;
+    use crate::memory::Level;
+    use crate::tokens::Tokenizer;
+
+    const COMMIT: Commit<'_> = Commit {
+        message: "cache: keep answers for 30 minutes\n\nPostgres was asked again for each of them.\n\n\
+            Signed-off-by: Ada <ada@example.org>",
+        changes: "Added: AnswerCache\nFiles: src/cache.rs +40",
+        diff: "src/cache.rs\n+struct AnswerCache { expires: Instant }\n",
+    };
+    const GOOD: &str = "Answers are kept in a cache for 30 minutes by the new AnswerCache, since Postgres was asked again \
+        for each of them.";
+
+    fn count(text: &str) -> usize {
+        Tokenizer::O200k.count(text).high
+    }
+
+    fn wish(window: usize) -> Wish<'static> {
+        Wish { level: Level::Standard, max_tokens: 80, focus: "", previous: None, window, secret: &[7; 32] }
+    }
+
+    fn asked(answers: &[&str]) -> (Result<String>, usize) {
+        let asked = RefCell::new(0);
+        let ask = |_: Request| {
+            let text = answers.get(*asked.borrow()).map(|text| (*text).to_owned());
+            *asked.borrow_mut() += 1;
+            let none = || Error::new(Kind::Provider, "no more answers");
+            std::future::ready(text.ok_or_else(none).map(|text| Reply { text, ..Reply::default() }))
+        };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let made = runtime.block_on(commit_by_model(&COMMIT, &wish(8000), &count, ask));
+        (made, asked.into_inner())
+    }
+
+    #[test]
+    fn an_answer_keeps_what_the_message_says_and_may_tell_what_changed() {
+        let (made, requests) = asked(&[GOOD]);
+        assert_eq!((made.unwrap().as_str(), requests), (GOOD, 1));
+        let made_up = "Redis 7 and Kafka replace MySQL in Berlin by Friday, Greg says.";
+        let vague = "Some code was changed to be better.";
+        for bad in [made_up, vague, ""] {
+            assert_eq!(asked(&[bad, GOOD]).0.unwrap(), GOOD);
+            let (made, requests) = asked(&[bad, bad, GOOD]);
+            assert_eq!((made.unwrap_err().kind(), requests), (Kind::Provider, 2), "{bad}");
+        }
+    }
+
+    #[test]
+    fn changed_lines_fill_the_window_and_never_pass_it() {
+        let diff = "src/a.rs\n".to_owned() + &"+let shard = cache.shard(17);\n".repeat(2000);
+        let commit = Commit { diff: &diff, ..COMMIT };
+        for window in [1500, 3000, 8000] {
+            let request = commit_request(&commit, &wish(window), &count).unwrap();
+            let Turn::User(text) = &request.turns[0] else { panic!("{request:?}") };
+            assert!(count(text) + count(&request.system) + request.max_output <= window, "{window}");
+            assert!(text.contains("30 minutes") && text.contains("+let shard"), "{text}");
+        }
+        assert_eq!(commit_request(&commit, &wish(900), &count).unwrap_err().kind(), Kind::Limit);
+    }
+}

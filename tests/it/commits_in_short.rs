@@ -1,0 +1,196 @@
+//! A commit is summarised by the model that was named for it: once, from message and changes without secrets, found by a
+//! search, and gone with its commit.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::harness::{Home, Ran, Repo, Server, feed};
+use crate::mock::{Manner, Mock};
+
+/// What the commit says, and what a model makes of it.
+const MESSAGE: &str = "cache: keep answers for 30 minutes\n\nPostgres was asked again for each of them.";
+const GOOD: &str = "Answers are kept in a cache for 30 minutes through the new Pantry type, because Postgres was asked again \
+    for each of them.";
+const SECRET: &str = "AKIAQZ7RX2LM5TNVB3KD";
+
+/// A home with a repository of one commit, where `mock` is named for summaries if it is given.
+fn begin(mock: Option<&Mock>) -> (Home, Repo) {
+    let home = Home::new();
+    let repo = home.repo("project");
+    repo.commit("src/cache.rs", &format!("struct Pantry;\nconst KEY: &str = \"{SECRET}\";\n"), MESSAGE);
+    if let Some(mock) = mock {
+        let file = home.dir("home/.config/tiro").join("config.toml");
+        let config = format!(
+            "default_provider = 'mock'\n[providers.mock]\nservice = 'openai-compatible'\nendpoint = '{}'\nmodel = 'm'\n\
+             uses = ['summarize']\nprice = {{ input = 10, output = 100 }}\n",
+            mock.endpoint()
+        );
+        std::fs::write(file, config).unwrap();
+        mock.behaves(&Manner::Says(GOOD.into()));
+    }
+    (home, repo)
+}
+
+fn summaries(home: &Home) -> i64 {
+    let connection = rusqlite::Connection::open(home.store()).unwrap();
+    let sql = "SELECT count(*) FROM memories WHERE kind = 'summary' AND provenance = 'derived'";
+    connection.query_row(sql, [], |row| row.get(0)).unwrap()
+}
+
+/// Returns what a commit is shown as at a level.
+fn opened(server: &mut Server, sha: &str, level: &str) -> String {
+    let data = server.data("expand_detail", json!({"id": sha, "level": level}));
+    data["text"].as_str().unwrap().to_owned()
+}
+
+/// Every file beneath `path` with its bytes.
+fn files(path: &Path) -> Vec<(PathBuf, Vec<u8>)> {
+    let mut found = Vec::new();
+    let mut folders = vec![path.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => found.push((path.clone(), std::fs::read(&path).unwrap())),
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn a_commit_is_summarised_once_and_is_found_by_what_the_model_says() {
+    let mock = Mock::start();
+    let (home, repo) = begin(Some(&mock));
+    let told = home.json(&repo.path, &["import", "git", "--summarize"]);
+    assert_eq!((&told["imported"], &told["summaries"]["summarised"]), (&json!(1), &json!(1)), "{told}");
+    assert_eq!(told["summaries"]["cost_usd"], json!(0.0013), "{told}");
+    let sent = mock.seen.lock().unwrap()[0].1.to_string();
+    assert!(sent.contains("Postgres was asked again") && sent.contains("+struct Pantry;"), "{sent}");
+    assert!(!sent.contains(SECRET) && sent.contains("[REDACTED:"), "{sent}");
+    let again = home.json(&repo.path, &["summarize", "--commits"]);
+    assert_eq!((&again["commits"], mock.requests(), summaries(&home)), (&json!(0), 1, 1), "{again}");
+
+    let mut server = home.serve(&repo.path);
+    let hits = server.hits(json!({"query": "pantry kept through", "kinds": ["summary"]}));
+    assert_eq!((hits.len(), &hits[0]["provenance"]), (1, &json!("derived")), "{hits:?}");
+    let commit = repo.head();
+    for level in ["brief", "standard"] {
+        assert_eq!(opened(&mut server, &commit, level), GOOD);
+    }
+    assert!(opened(&mut server, &commit, "messages").starts_with(MESSAGE));
+    let summary = server.data("expand_detail", json!({"id": hits[0]["id"]}));
+    let id = server.data("expand_detail", json!({"id": commit}))["id"].clone();
+    assert_eq!(summary["references"], json!([id]), "it refers to its commit");
+
+    // It leaves, comes back and is purged with the commit.
+    let forgotten = server.data("forget_context", json!({"ids": [id]}));
+    assert_eq!(forgotten["count"], 2, "{forgotten}");
+    assert!(server.hits(json!({"query": "pantry", "kinds": ["summary"]})).is_empty());
+    server.data("forget_context", json!({"undo": forgotten["operation"]}));
+    assert_eq!(server.hits(json!({"query": "pantry", "kinds": ["summary"]})).len(), 1);
+    server.data("forget_context", json!({"ids": [id], "purge": true}));
+    server.end();
+    assert_eq!(summaries(&home), 0);
+    assert_eq!(home.files_with("through the new Pantry"), Vec::<PathBuf>::new());
+    assert!(home.run(&repo.path, &["import", "git", "--summarize"]).is_ok);
+    assert_eq!(mock.requests(), 1, "what was purged is not asked for");
+}
+
+#[test]
+fn an_answer_that_will_not_do_is_asked_for_again_and_leaves_the_commit_as_it_is() {
+    let mock = Mock::start();
+    let (home, repo) = begin(Some(&mock));
+    mock.behaves(&Manner::Says("They spoke of football in Brazil, and of Pele.".into()));
+    let told = home.json(&repo.path, &["import", "git", "--summarize"]);
+    let summaries_told = &told["summaries"];
+    assert_eq!((&told["imported"], &summaries_told["summarised"]), (&json!(1), &json!(0)), "{told}");
+    assert!(summaries_told["failed"][0].as_str().unwrap().contains("answer keeps 0.00"), "{told}");
+    assert_eq!((mock.requests(), summaries(&home)), (2, 0));
+    let spent = home.json(&repo.path, &["stats"])["spending"][0]["cost"].as_f64().unwrap();
+    assert!((spent - 0.0026).abs() < 1e-9 && summaries_told["cost_usd"] == json!(0.0026), "{told}");
+    let mut server = home.serve(&repo.path);
+    assert!(opened(&mut server, &repo.head(), "brief").contains("Postgres"));
+    server.end();
+    // Whoever answers nothing is not asked for every commit there is.
+    for number in 0..6 {
+        repo.commit("a.txt", &format!("{number}\n"), &format!("Correct parser {number}"));
+    }
+    mock.behaves(&Manner::Refuses(401, ""));
+    let before = mock.requests();
+    let told = home.json(&repo.path, &["import", "git", "--summarize"]);
+    assert_eq!((&told["imported"], mock.requests() - before), (&json!(6), 3), "{told}");
+    // Newest first, as many as are wanted.
+    mock.behaves(&Manner::Says("Corrects parser 5.".into()));
+    let told = home.json(&repo.path, &["summarize", "--commits", "--limit", "1"]);
+    assert_eq!((&told["summarised"], summaries(&home)), (&json!(1), 1), "{told}");
+    let refused = home.run(&repo.path, &["summarize", "--commits", "--set", "limits.total=0"]);
+    assert!(refused.is_ok && refused.stdout.contains("the limit of"), "{refused:?}");
+    assert_eq!(summaries(&home), 1);
+}
+
+#[test]
+fn nobody_is_asked_who_was_not_named() {
+    let (home, repo) = begin(None);
+    let told = home.json(&repo.path, &["import", "git", "--summarize"]);
+    assert_eq!(told["imported"], 1, "{told}");
+    assert!(told["notices"].to_string().contains("none is named for summaries"), "{told}");
+    let refused = home.run(&repo.path, &["summarize", "--commits"]);
+    assert!(!refused.is_ok && refused.stderr.contains("hint: `tiro provider add"), "{refused:?}");
+}
+
+#[test]
+fn a_dry_run_writes_nothing_and_asks_nobody() {
+    let mock = Mock::start();
+    let (home, repo) = begin(Some(&mock));
+    let before = files(&home.path());
+    let dry = home.json(&repo.path, &["import", "git", "--dry-run", "--summarize"]);
+    assert_eq!((&dry["commits"], &dry["summaries"]["commits"]), (&json!(1), &json!(1)), "{dry}");
+    let most = dry["summaries"]["at_most"].clone();
+    assert_eq!(most["requests"], 2, "{most}");
+    assert!(most["input"].as_u64().unwrap() > 200 && most["output"].as_u64().unwrap() > 100, "{most}");
+    assert!(most["cost_usd"].as_f64().unwrap() > 0.01, "{most}");
+    let talk = crate::talk::Talk::new(&home, "s1", &repo.path, "main");
+    talk.says("user", 1, "The wombat digs.");
+    talk.says("assistant", 2, "I see.");
+    let with_talk = files(&home.path());
+    let sessions = home.json(&repo.path, &["import", "claude-code", "--dry-run"]);
+    assert_eq!((&sessions["transcripts"], &sessions["entries"]), (&json!(1), &json!(2)), "{sessions}");
+    assert!(sessions["tokens"].as_u64().unwrap() >= 6, "{sessions}");
+    assert_eq!((files(&home.path()) == with_talk, mock.requests()), (true, 0));
+    assert!(before.iter().all(|file| with_talk.contains(file)));
+
+    // What was imported is not imported again, and may still be summarised.
+    assert!(home.run(&repo.path, &["import", "git"]).is_ok);
+    assert!(home.run(&repo.path, &["import", "claude-code"]).is_ok);
+    let dry = home.json(&repo.path, &["import", "git", "--dry-run", "--summarize"]);
+    assert_eq!((&dry["commits"], &dry["summaries"]["commits"]), (&json!(0), &json!(1)), "{dry}");
+    let most = dry["summaries"]["at_most"].clone();
+    let dry = home.json(&repo.path, &["summarize", "--commits", "--dry-run"]);
+    assert_eq!((&dry["summarised"], &dry["at_most"]), (&json!(1), &most), "the same costs the same: {dry}");
+    assert_eq!(home.json(&repo.path, &["import", "claude-code", "--dry-run"])["entries"], 0);
+    assert_eq!((mock.requests(), summaries(&home)), (0, 0));
+}
+
+#[test]
+fn two_processes_at_once_store_a_summary_once() {
+    let mock = Mock::start();
+    let (home, repo) = begin(Some(&mock));
+    assert!(home.run(&repo.path, &["import", "git"]).is_ok);
+    mock.behaves(&Manner::SaysLate(GOOD.into(), Duration::from_millis(1500)));
+    let summarise = || -> Ran { feed(home.tiro(&repo.path, &["summarize", "--commits", "--json"]), b"") };
+    let told: Vec<Ran> = std::thread::scope(|scope| {
+        let both = [scope.spawn(summarise), scope.spawn(summarise)];
+        both.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    assert!(told.iter().all(|ran| ran.is_ok), "{told:?}");
+    assert_eq!((mock.requests(), summaries(&home)), (2, 1));
+    for ran in told {
+        let data: Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!(data["summarised"], 1, "{data}");
+    }
+}
