@@ -28,12 +28,12 @@ const LONGEST_NAME: usize = 40;
 /// two segments.
 const LONG: usize = 40;
 
-/// Tokens from which on there is room for heads: they take a tenth of it at most.
-const ROOMY: usize = 240;
+/// Tokens from which on there is room for heads: they take a twentieth of it.
+const ROOMY: usize = 400;
 
 /// Topics of such a summary at most, sentences of each at least.
-const TOPICS: usize = 6;
-const LEAST_OF_TOPIC: usize = 2;
+const TOPICS: usize = 4;
+const LEAST_OF_TOPIC: usize = 4;
 
 /// What heads the sentences that have to do with no topic.
 const REST: &str = "…";

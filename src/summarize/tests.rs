@@ -195,7 +195,7 @@ fn a_long_talk_in_detail_goes_by_topic_and_in_time_within_each() {
 }
 
 /// Groups of a summary at most.
-const TOPICS_AND_REST: usize = 7;
+const TOPICS_AND_REST: usize = 5;
 
 /// Returns `text` with a space for each run of white space.
 fn in_a_line(text: &str) -> String {
