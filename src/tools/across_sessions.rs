@@ -8,9 +8,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::messages;
-use super::passages::{Chosen, Part, Passage, SMALL_FRAME, cost, day};
+use super::passages::{Chosen, Part, Passage, SMALL_FRAME, cost, day, fill, longest, remembered};
 use super::retrieve_context::{Asked, IncludeLevel};
-use super::within_session::{fill, longest, remembered};
 use crate::budget::Budget;
 use crate::context::importance::recency;
 use crate::context::render;

@@ -4,9 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::across_sessions::{Hit, passage, read, weigh};
-use super::passages::{self, Chosen, Context, Part, Passage, SMALL_FRAME};
+use super::passages::{self, Chosen, Context, Part, Passage, SMALL_FRAME, fill, longest, remembered};
 use super::retrieve_context;
-use super::within_session::{fill, longest, remembered};
 use super::{catch_up, common};
 use crate::budget::Budget;
 use crate::context::importance::recency;

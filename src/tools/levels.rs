@@ -11,6 +11,7 @@ use super::summary::{self, Wanted};
 use super::{common, leaves, messages};
 use crate::engine::{Engine, OpenProject};
 use crate::error::{Error, Result};
+use crate::import;
 use crate::memory::{Kind, Level, Memory, MemoryId, Provenance, Role};
 use crate::redact::Redactor;
 use crate::retrieve::query;
@@ -147,9 +148,13 @@ async fn in_short(project: &OpenProject, memory: Memory, depth: Depth, focus: &s
     }
     let focus = focus.to_owned();
     messages::blocking(move || {
-        let source =
-            Source { ordinal: 0, speaker: "", role: Role::Assistant, time: memory.time, text: &memory.text };
-        let most = summarize::length(level, usize::try_from(memory.tokens).unwrap_or(0));
+        // Why a commit was made is in its message, not in the list of what changed.
+        let text = match (memory.kind, level) {
+            (Kind::Commit, Level::Brief | Level::Standard) => import::git::split(&memory.text).0,
+            _ => &memory.text,
+        };
+        let source = Source { ordinal: 0, speaker: "", role: Role::Assistant, time: memory.time, text };
+        let most = summarize::length(level, messages::count(text));
         let text = summarize::extract(&[source], level, most, &focus, &messages::count).text;
         Memory { tokens: messages::count(&text) as i64, text, ..memory }
     })

@@ -11,9 +11,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Answer, times};
+use crate::budget::Budget;
+use crate::context::assemble::{Heads, Line};
 use crate::context::render;
 use crate::envelope;
-use crate::memory::Millis;
+use crate::memory::{Memory, Millis, Role};
+use crate::scope::SessionId;
 use crate::tokens::Tokenizer;
 
 /// A part of a context, as its costs are listed.
@@ -115,6 +118,63 @@ pub fn cost(line: &str) -> usize {
 /// Returns the day of a time.
 pub fn day(time: Millis) -> String {
     times::show_time(time).chars().take_while(|c| *c != 'T').collect()
+}
+
+/// Takes the passages that fit, in order, each with its head where that isn't shown yet.
+pub(super) fn fill(passages: Vec<Passage>, budget: &mut Budget, chosen: &mut Chosen, says_dropped: bool) {
+    let mut names: Vec<String> = chosen.live.iter().map(|passage| passage.head.clone()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let known = names.len();
+    let mut lines = Vec::with_capacity(passages.len());
+    for passage in &passages {
+        let head = names.iter().position(|name| *name == passage.head).unwrap_or_else(|| {
+            names.push(passage.head.clone());
+            names.len() - 1
+        });
+        lines.push(Line { cost: passage.cost, head });
+    }
+    let costs = names.iter().enumerate().map(|(place, name)| if place < known { 0 } else { cost(name) });
+    let taken = Heads::new(costs.collect()).take(budget, usize::MAX, &lines);
+    for (passage, taken) in passages.into_iter().zip(taken) {
+        match taken {
+            true => chosen.live.push(passage),
+            false if says_dropped => *chosen.dropped.entry(passage.part.as_str()).or_default() += 1,
+            false => {}
+        }
+    }
+}
+
+/// Returns the most tokens that one message may take.
+pub(super) fn longest(budget: usize) -> usize {
+    (budget / 8).max(200)
+}
+
+/// Returns the passage of a message that was read whole; `text` is what is shown of it.
+pub(super) fn remembered(
+    part: Part,
+    session: &SessionId,
+    memory: &Memory,
+    text: &str,
+    most: usize,
+) -> Passage {
+    let whole = usize::try_from(memory.tokens).unwrap_or(0);
+    let name = memory.speaker.as_deref().or(memory.role.map(Role::as_str)).unwrap_or("?");
+    let ordinal = memory.ordinal.unwrap_or(0);
+    let is_part = text.len() < memory.text.len();
+    let line = line(ordinal, name, text, if is_part { whole.max(most + 1) } else { whole }, most);
+    let place = (0, session.as_str().to_owned(), ordinal);
+    Passage { part, head: render::head(session.as_str(), &day(memory.time)), place, cost: cost(&line), line }
+}
+
+/// Returns the line of a message with `whole` tokens, of which at most `most` are shown: their beginning.
+pub(super) fn line(ordinal: i64, name: &str, text: &str, whole: usize, most: usize) -> String {
+    match whole > most {
+        true => {
+            render::message(ordinal, name, Tokenizer::O200k.truncate(text.trim_start(), most), Some(whole))
+        }
+        false => render::message(ordinal, name, text, None),
+    }
 }
 
 /// Returns the context of what was chosen, within `budget` as text and as JSON.

@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 use super::leaves::{self, Closed, Leaves};
 use super::messages;
-use super::passages::{Chosen, FRAME, Part, Passage, SMALL_FRAME, cost, day};
+use super::passages::{
+    Chosen, FRAME, Part, Passage, SMALL_FRAME, cost, day, fill, line, longest, remembered,
+};
 use super::retrieve_context::{Asked, IncludeLevel};
 use crate::budget::Budget;
-use crate::context::assemble::{self, Heads, Line, Offered, Shares};
+use crate::context::assemble::{self, Offered, Shares};
 use crate::context::importance::{Signals, Spoken, importance, recency};
 use crate::context::render;
 use crate::context::tier::Tier;
@@ -24,7 +26,6 @@ use crate::retrieve;
 use crate::retrieve::rank::Weights;
 use crate::scope::SessionId;
 use crate::store::{MessageRow, SegmentRow, Summary};
-use crate::tokens::Tokenizer;
 
 /// Summaries that a call makes where they are missing, the last first: about a tenth of a second.
 const SUMMARIES_AT_ONCE: usize = 24;
@@ -438,36 +439,6 @@ fn limits(asked: &Asked, summary_ratio: f64) -> (usize, usize, usize) {
     }
 }
 
-/// Takes the passages that fit, in order, each with its head where that isn't shown yet.
-pub(super) fn fill(passages: Vec<Passage>, budget: &mut Budget, chosen: &mut Chosen, says_dropped: bool) {
-    let mut names: Vec<String> = chosen.live.iter().map(|passage| passage.head.clone()).collect();
-    names.sort_unstable();
-    names.dedup();
-    let known = names.len();
-    let mut lines = Vec::with_capacity(passages.len());
-    for passage in &passages {
-        let head = names.iter().position(|name| *name == passage.head).unwrap_or_else(|| {
-            names.push(passage.head.clone());
-            names.len() - 1
-        });
-        lines.push(Line { cost: passage.cost, head });
-    }
-    let costs = names.iter().enumerate().map(|(place, name)| if place < known { 0 } else { cost(name) });
-    let taken = Heads::new(costs.collect()).take(budget, usize::MAX, &lines);
-    for (passage, taken) in passages.into_iter().zip(taken) {
-        match taken {
-            true => chosen.live.push(passage),
-            false if says_dropped => *chosen.dropped.entry(passage.part.as_str()).or_default() += 1,
-            false => {}
-        }
-    }
-}
-
-/// Returns the most tokens that one message may take.
-pub(super) fn longest(budget: usize) -> usize {
-    (budget / 8).max(200)
-}
-
 /// Returns the passage of a message that was said last.
 fn said(session: &SessionId, row: &MessageRow, text: &str, most: usize) -> Passage {
     let whole = usize::try_from(row.tokens).unwrap_or(0);
@@ -478,23 +449,6 @@ fn said(session: &SessionId, row: &MessageRow, text: &str, most: usize) -> Passa
     Passage { part: Part::Recent, head, place, cost: cost(&line), line }
 }
 
-/// Returns the passage of a message that was read whole; `text` is what is shown of it.
-pub(super) fn remembered(
-    part: Part,
-    session: &SessionId,
-    memory: &Memory,
-    text: &str,
-    most: usize,
-) -> Passage {
-    let whole = usize::try_from(memory.tokens).unwrap_or(0);
-    let name = memory.speaker.as_deref().or(memory.role.map(Role::as_str)).unwrap_or("?");
-    let ordinal = memory.ordinal.unwrap_or(0);
-    let is_part = text.len() < memory.text.len();
-    let line = line(ordinal, name, text, if is_part { whole.max(most + 1) } else { whole }, most);
-    let place = (0, session.as_str().to_owned(), ordinal);
-    Passage { part, head: render::head(session.as_str(), &day(memory.time)), place, cost: cost(&line), line }
-}
-
 fn known_as(session: &SessionId, line: String) -> Passage {
     let place = (0, session.as_str().to_owned(), -1);
     Passage {
@@ -503,15 +457,5 @@ fn known_as(session: &SessionId, line: String) -> Passage {
         place,
         cost: cost(&line),
         line,
-    }
-}
-
-/// Returns the line of a message with `whole` tokens, of which at most `most` are shown: their beginning.
-fn line(ordinal: i64, name: &str, text: &str, whole: usize, most: usize) -> String {
-    match whole > most {
-        true => {
-            render::message(ordinal, name, Tokenizer::O200k.truncate(text.trim_start(), most), Some(whole))
-        }
-        false => render::message(ordinal, name, text, None),
     }
 }

@@ -333,7 +333,7 @@ fn a_context_says_what_each_part_cost() {
     #0 Ada: Why does the sandpiper cache expire at noon?
     #1 assistant: The sandpiper cache expires at noon because the timer is in local time.
     [/data <mark 1>]
-    … tokens: recent 37. expand_detail opens SESSION#NUMBER.
+    … tokens: frame 137, recent 37. expand_detail opens SESSION#NUMBER.
     2 still to be embedded or summarised.
     Note: lexical …
     ");

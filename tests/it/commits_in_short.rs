@@ -114,8 +114,10 @@ fn an_answer_that_will_not_do_is_asked_for_again_and_leaves_the_commit_as_it_is(
     let spent = home.json(&repo.path, &["stats"])["spending"][0]["cost"].as_f64().unwrap();
     assert!((spent - 0.0026).abs() < 1e-9 && summaries_told["cost_usd"] == json!(0.0026), "{told}");
     let mut server = home.serve(&repo.path);
-    let shown = opened(&mut server, &repo.head(), "standard");
-    assert!(shown.contains("30 minutes") && !shown.contains("football"), "{shown}");
+    for level in ["brief", "standard"] {
+        let shown = opened(&mut server, &repo.head(), level);
+        assert!(shown.contains("30 minutes") && !shown.contains("football"), "{level}: {shown}");
+    }
     server.end();
     // Whoever answers nothing is not asked for every commit there is.
     for number in 0..6 {

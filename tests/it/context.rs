@@ -306,7 +306,9 @@ fn a_message_of_megabytes_is_shown_in_part_and_only_tools_may_have_spoken() {
         .map(|n| json!({"id": n.to_string(), "role": "tool", "text": format!("exit code {n}")}))
         .collect();
     server.data("save_messages", json!({"session_id": "tools", "messages": tools}));
-    let ask = json!({"query": "which exit code?", "session_id": "tools", "max_tokens": 700});
+    let mut ask = json!({"query": "which exit code?", "session_id": "tools"});
+    assert!(server.text("retrieve_context", ask.clone()).contains("#0 tool: exit code 0"));
+    ask["include_level"] = "summary".into();
     let text = server.text("retrieve_context", ask);
     assert!(text.contains("#89 tool: exit code 89") && text.contains("in short:"), "{text}");
 }

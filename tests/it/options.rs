@@ -50,7 +50,7 @@ const CASES: &[Case] = &[
     Case("context.weight_recency", ["0", "1"], told_in_few),
     Case("context.weight_semantic", ["1", "0"], told_in_few),
     Case("context.weight_entity", ["0.05", "1"], told_in_few),
-    Case("context.weight_user", ["0", "1"], told_in_few),
+    Case("context.weight_user", ["0", "1"], told_in_fewer),
     Case("context.cache_ttl", ["86400", "0"], kept),
     Case("context.cache_bytes", ["16777216", "0"], kept),
     Case("limits.call", ["0.5", "0"], paid),
@@ -133,7 +133,11 @@ fn told(under: &Under, more: &[&str]) -> String {
 
 /// Returns what is chosen where not all has room.
 fn told_in_few(under: &Under) -> String {
-    told(under, &["--session", "s", "--max-tokens", "1000"])
+    told(under, &["--session", "s", "--max-tokens", "1600"])
+}
+
+fn told_in_fewer(under: &Under) -> String {
+    told(under, &["--session", "s", "--max-tokens", "700"])
 }
 
 /// Returns how long the summaries of each level are that a context is made of.
