@@ -19,7 +19,8 @@ pub use edit::{Change, Given, change, remove};
 pub use file::Sources;
 pub use options::{External, List, Options, Setting};
 pub use providers::{
-    Configured, Limits, Origin, Use, host, is_loopback, is_provider, is_variable, key, purpose,
+    Configured, Limits, Origin, Use, host, is_loopback, is_provider, is_variable, key, own_keys, purpose,
+    usual_service,
 };
 
 use crate::clients::Places;

@@ -29,10 +29,13 @@ impl Money {
     /// The most that is counted. Arbitrary: a billion dollars; sums of it don't overflow.
     const MOST: f64 = 1e9;
 
-    /// Reads an amount in dollars, such as `0.25`; `None` where it is negative or no amount.
+    /// Reads an amount in dollars, such as `0.25`; `None` where it is negative, no amount, or so small that it would be
+    /// counted as nothing.
     pub fn parse(dollars: &str) -> Option<Money> {
         let dollars: f64 = dollars.parse().ok()?;
-        (0.0..=Money::MOST).contains(&dollars).then(|| Money((dollars * 1e6).round() as u64))
+        let money = Money((dollars * 1e6).round().clamp(0.0, Money::MOST * 1e6) as u64);
+        let is_counted = dollars == 0.0 || money.0 > 0;
+        ((0.0..=Money::MOST).contains(&dollars) && is_counted).then_some(money)
     }
 
     /// Returns what `tokens` cost at `price` dollars for a million, rounded up.
@@ -111,6 +114,14 @@ pub struct Reservation {
     id: i64,
     day: i64,
     planned: Planned,
+    held: Money,
+}
+
+impl Reservation {
+    /// Returns how much that is.
+    pub fn held(&self) -> Money {
+        self.held
+    }
 }
 
 /// What a call came to.
@@ -159,7 +170,7 @@ impl Registry {
                 count_expired(connection, now)?;
                 let today = now.div_euclid(DAY_MS);
                 let day = latest_day(connection, today)?;
-                check(connection, &planned, day, today)?;
+                check(connection, &planned, Money(0), day, today)?;
                 let id = connection
                     .prepare_cached(
                         "INSERT INTO reservations (day, project, provider, model, reserved, expires)
@@ -176,19 +187,41 @@ impl Registry {
                         ),
                         |row| row.get(0),
                     )?;
-                Ok(Reservation { id, day, planned })
+                let held = planned.most;
+                Ok(Reservation { id, day, planned, held })
             })
             .await
+    }
+
+    /// Puts aside as much once more, for a request that is repeated while the one before may have to be paid too.
+    ///
+    /// Errors as [`Registry::reserve`] does, and puts nothing more aside then.
+    pub async fn reserve_again(&self, reservation: &mut Reservation, now: Millis) -> Result<()> {
+        let (id, day, held) = (reservation.id, reservation.day, reservation.held);
+        let planned = reservation.planned.clone();
+        let most = planned.most;
+        self.memories()
+            .write(self.scope(), move |connection, _| {
+                check(connection, &planned, held, day, now.div_euclid(DAY_MS))?;
+                let more = "UPDATE reservations SET reserved = reserved + ?2 WHERE id = ?1";
+                if connection.execute(more, (id, planned.most))? == 0 {
+                    return Err(Error::new(Kind::Limit, "the call took so long that it counts as given up"));
+                }
+                Ok(())
+            })
+            .await?;
+        reservation.held = Money(held.0.saturating_add(most.0));
+        Ok(())
     }
 
     /// Counts what a call came to in the place of what was put aside for it.
     pub async fn settle(&self, reservation: Reservation, outcome: Spent) -> Result<()> {
         self.memories()
             .write(self.scope(), move |connection, _| {
-                let Reservation { id, day, planned } = reservation;
+                let Reservation { id, day, planned, held } = reservation;
                 let was_open = connection.execute("DELETE FROM reservations WHERE id = ?1", [id])? > 0;
                 // It took so long that it was counted in full already: only what it cost beyond that is new.
-                let counted = if was_open { Money(0) } else { planned.most };
+                let counted = if was_open { Money(0) } else { held };
                 let row = SpendingRow {
                     day,
                     project: planned.project,
@@ -271,7 +304,8 @@ fn latest_day(connection: &Connection, today: i64) -> Result<i64> {
     Ok(day)
 }
 
-fn check(connection: &Connection, planned: &Planned, day: i64, today: i64) -> Result<()> {
+/// Checks that the limits leave room for one request, where `held` is put aside for the call already.
+fn check(connection: &Connection, planned: &Planned, held: Money, day: i64, today: i64) -> Result<()> {
     let SpendLimits { call, provider_day, day: of_day, project, total } = planned.limits;
     let most = planned.most;
     if most == Money(0) {
@@ -298,7 +332,7 @@ fn check(connection: &Connection, planned: &Planned, day: i64, today: i64) -> Re
         let Some(limit) = limit else { continue };
         let before = match condition {
             Some((condition, word)) => spent(condition, word)?,
-            None => Money(0),
+            None => held,
         };
         if before.0.saturating_add(most.0) > limit.0 {
             let message = format!(
@@ -452,6 +486,47 @@ mod tests {
         let error = registry.reserve(planned("p", "a", 80, day(100)), 5 * DAY).await.unwrap_err();
         assert!(error.way_out().unwrap().contains("2 days ahead"), "{error:?}");
         registry.reserve(planned("p", "a", 80, day(100)), 8 * DAY).await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_request_that_is_repeated_is_put_aside_again_until_a_limit() {
+        let (_folder, registry) = registry();
+        let limits = SpendLimits { call: Some(Money(130)), ..day(100) };
+        let mut one = registry.reserve(planned("p", "a", 40, limits), 0).await.unwrap();
+        registry.reserve_again(&mut one, 0).await.unwrap();
+        assert_eq!(one.held(), Money(80));
+        let error = registry.reserve_again(&mut one, 0).await.unwrap_err();
+        assert!(error.kind() == Kind::Limit && error.to_string().contains("a day"), "{error}");
+        assert_eq!((one.held(), spent(&registry).await), (Money(80), 80));
+        registry.settle(one, cost(55)).await.unwrap();
+        assert_eq!(spent(&registry).await, 55);
+        // The limit of a call holds for all its requests together.
+        let limits = SpendLimits { call: Some(Money(70)), ..SpendLimits::default() };
+        let mut two = registry.reserve(planned("q", "a", 40, limits), 0).await.unwrap();
+        let error = registry.reserve_again(&mut two, 0).await.unwrap_err();
+        assert!(error.to_string().contains("one call"), "{error}");
+        // Whoever counted it as dead counted all that was put aside.
+        let limits = SpendLimits::default();
+        let mut three = registry.reserve(planned("r", "b", 40, limits), 0).await.unwrap();
+        registry.reserve_again(&mut three, 0).await.unwrap();
+        registry.reserve(planned("r", "b", 1, limits), 5 * DAY).await.unwrap();
+        registry.settle(three, cost(60)).await.unwrap();
+        let rows = registry.spending().await.unwrap();
+        assert_eq!(rows.iter().find(|row| row.project == "r" && row.day == 0).unwrap().spent, Money(80));
+    }
+
+    #[test]
+    fn what_would_be_counted_as_nothing_is_no_amount() {
+        for (text, expected) in [
+            ("0", Some(0)),
+            ("0.000001", Some(1)),
+            ("0.0000001", None),
+            ("-0.1", None),
+            ("NaN", None),
+            ("1e10", None),
+        ] {
+            assert_eq!(Money::parse(text).map(|money| money.0), expected, "{text}");
+        }
     }
 
     #[test]
