@@ -113,12 +113,13 @@ pub async fn commits(engine: &Engine, args: import_git::Args, summarize: bool) -
     let redactor = redactor(engine).await?;
     let provider = writer.provider.name.clone();
     let commits = shas.len() + stored.len();
+    let dearest = ask::dearest(engine, Use::Summarize)?;
     let at_most = blocking(move || {
         let mut at_most = AtMost::default();
         let mut reader = repository.reader();
         let mut add = |sha: &Sha, text: &str| {
             let diff = summarize_commits::diff(&repository, &mut reader, &redactor, sha);
-            at_most.add(summarize_commits::estimate(&writer, &redactor.redact(text).text, &diff));
+            at_most.add(summarize_commits::estimate(&writer, &dearest, &redactor.redact(text).text, &diff));
         };
         repository.details(&shas, 1, |read| {
             if let Ok(commit) = read {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::ask::{self, Bill};
+use super::ask::{self, Bill, Dearest};
 use super::common::{self, counted};
 use super::messages::{blocking, count};
 use super::summarize_all::{AtMost, PATIENCE};
@@ -109,7 +109,8 @@ pub async fn run(
             }
             if let Some(at_most) = &mut output.at_most {
                 let (writer, text) = (writer.clone(), commit.text.clone());
-                at_most.add(blocking(move || estimate(&writer, &text, &diff)).await?);
+                let dearest = ask::dearest(engine, Use::Summarize)?;
+                at_most.add(blocking(move || estimate(&writer, &dearest, &text, &diff)).await?);
                 output.summarised += 1;
                 continue;
             }
@@ -186,8 +187,9 @@ async fn make(engine: &Engine, writer: &Configured, commit: &Memory, diff: &str)
     })
 }
 
-/// Returns what asking for the commit with this text takes at most: it may be asked for twice.
-pub(super) fn estimate(writer: &Configured, text: &str, diff: &str) -> AtMost {
+/// Returns what asking for the commit with this text takes at most: it may be asked for twice, and each time be repeated,
+/// which the cost has in it.
+pub(super) fn estimate(writer: &Configured, dearest: &Dearest, text: &str, diff: &str) -> AtMost {
     let (message, changes) = import::split(text);
     let wish = wish(writer, message, &[0; 32]);
     // What its window has no room for it isn't asked.
@@ -195,8 +197,8 @@ pub(super) fn estimate(writer: &Configured, text: &str, diff: &str) -> AtMost {
         return AtMost::default();
     };
     let (sent, back) = (ask::tokens_of(&request), request.max_output);
-    let (input, output) = (2 * sent + back + AGAIN, 2 * back);
-    AtMost { requests: 2, input, output, cost_usd: catalogue::estimate(&writer.provider, input, output) }
+    let (input, output) = (2 * sent + summarize::SHOWN_AGAIN * wish.max_tokens + AGAIN, 2 * back);
+    AtMost { requests: 2, input, output, cost_usd: dearest.most(input, output) }
 }
 
 fn wish<'a>(writer: &Configured, message: &str, secret: &'a [u8; 32]) -> Wish<'a> {
