@@ -31,6 +31,9 @@ pub struct Output {
     pub fallback: String,
     /// Who makes summaries as it stands; nobody means that no model does.
     pub summaries: Option<String>,
+    /// Who is named for summaries and can't be asked, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub idle: Vec<String>,
     /// Whether anything may leave this machine.
     pub external: bool,
     /// The providers.
@@ -141,13 +144,23 @@ pub async fn show(engine: &Engine, name: Option<&str>, is_brief: bool) -> Result
         limit("a project", options.limit_project),
         limit("everything", options.limit_total),
     ];
+    // Who can't be asked is passed over.
+    let (mut summaries, mut idle) = (None, Vec::new());
+    for each in ask::candidates(engine, Use::Summarize)?.1 {
+        let fault = ask::estimate(&each.provider, &Request::default()).map(drop);
+        match fault.and_then(|()| config::key(&each.provider.key).map(drop)) {
+            Ok(()) => summaries = summaries.or(Some(each.provider.name)),
+            Err(error) => idle.push(format!("`{}` is not asked: {}", each.provider.name, error.told())),
+        }
+    }
     let mut spending = days(rows);
     spending.retain(|day| name.is_none_or(|name| day.provider == name));
     Ok(Output {
         file: engine.config().sources.file.as_ref().map(|file| file.display().to_string()),
         default: options.default_provider.clone(),
         fallback: options.fallback_provider.clone(),
-        summaries: ask::may_ask(engine, Use::Summarize).map(|each| each.provider.name),
+        summaries,
+        idle,
         external: options.external == External::Allowed,
         providers: providers.iter().map(|each| shown(each, &options)).collect(),
         limits: limits.into_iter().flatten().collect(),
@@ -156,11 +169,20 @@ pub async fn show(engine: &Engine, name: Option<&str>, is_brief: bool) -> Result
     })
 }
 
-/// Writes what `change` says of a provider into the configuration file.
-pub fn set(engine: &Engine, name: &str, mut change: Change) -> Result<Changed> {
+/// Writes what `change` says of a provider into the configuration file, where `admit` lets it: it is given the provider as it
+/// stands, while nobody else changes it.
+pub fn set(
+    engine: &Engine,
+    name: &str,
+    mut change: Change,
+    admit: impl FnOnce(Option<&Configured>) -> Result<()>,
+) -> Result<Changed> {
     let sources = &engine.config().sources;
     let (options, before) = read(engine)?;
     let known = before.iter().find(|each| each.provider.name == name);
+    if known.is_none() && change.says_nothing() {
+        return Err(unknown(&before, name));
+    }
     if known.is_none() && change.service.is_none() && Service::parse(name).is_none() {
         return Err(Error::bad_input(format!(
             "there is no provider `{name}` yet, so its service must be named"
@@ -177,7 +199,7 @@ pub fn set(engine: &Engine, name: &str, mut change: Change) -> Result<Changed> {
     {
         change.is_default = true;
     }
-    let changed = config::change(sources, name, &change)?;
+    let changed = config::change(sources, name, &change, admit)?;
     let (options, after) = read(engine)?;
     let set = find(after, name)?;
     Ok(Changed {
@@ -226,7 +248,7 @@ pub async fn test(engine: &Engine, name: Option<&str>) -> Result<Tried> {
         None => ask::ask(engine, Use::Summarize, &request, TRIAL, &bill).await?,
     };
     Ok(Tried {
-        disclosure: answered.disclosure(),
+        disclosure: bill.disclosures().join("; "),
         name: answered.provider,
         model: answered.model,
         answer: answered.reply.text.chars().filter(|c| !c.is_control()).take(200).collect(),
@@ -307,8 +329,9 @@ fn unknown(providers: &[Configured], name: &str) -> Error {
         true => "none is configured; `tiro provider add` adds one".to_owned(),
         false => format!("there are {}", names.join(", ")),
     };
-    let shown: String = name.chars().filter(|c| !c.is_control()).take(40).collect();
-    Error::not_found(format!("there is no provider `{shown}`")).hint(hint)
+    // What can name none may be a key, so it is not repeated.
+    let shown = if config::is_provider(name) { format!(" `{name}`") } else { " of that name".to_owned() };
+    Error::not_found(format!("there is no provider{shown}")).hint(hint)
 }
 
 fn shown(configured: &Configured, options: &Options) -> Shown {
@@ -379,7 +402,7 @@ fn notices(configured: &Configured, options: &Options) -> Vec<String> {
     let provider = &configured.provider;
     let mut notices = Vec::new();
     if let Err(error) = config::key(&provider.key) {
-        notices.push(error.to_string());
+        notices.push(error.told());
     }
     if !configured.is_local() {
         notices.push(format!(
@@ -392,7 +415,7 @@ fn notices(configured: &Configured, options: &Options) -> Vec<String> {
             notices.push(format!("summaries are not made by it: only the user can say so, `tiro provider add {name} --use summarize`"));
         }
         if let Err(error) = ask::estimate(provider, &Request::default()) {
-            notices.push(format!("{error}, so it is not asked; {}", error.way_out().unwrap_or_default()));
+            notices.push(format!("it is not asked: {}", error.told()));
         }
     }
     notices
@@ -431,6 +454,9 @@ impl Output {
             Some(name) => format!("\nsummaries are made by {name}\n"),
             None => "\nsummaries are made without a model\n".to_owned(),
         };
+        for fault in &self.idle {
+            text += &format!("{fault}\n");
+        }
         let limits = if self.limits.is_empty() { "none".to_owned() } else { self.limits.join(", ") };
         text += &format!("\nlimits for all: {limits}\n");
         match self.spending.is_empty() {
