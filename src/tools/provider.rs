@@ -2,17 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use jiff::civil::Date;
-use jiff::{Span, ToSpan};
 use serde::Serialize;
 
 use super::ask;
 use super::common::counted;
+use super::spending::{Day, days, table};
 use crate::config::{self, Change, Configured, External, Options, Use};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::llm::{Key, Request, Service, Turn};
-use crate::store::SpendingRow;
 
 /// How long a trial may take.
 const TRIAL: Duration = Duration::from_secs(60);
@@ -71,27 +69,6 @@ pub struct Shown {
     pub discloses: String,
     /// Where it is configured.
     pub origin: config::Origin,
-}
-
-/// What was spent on a provider on a day, in all projects.
-#[derive(Debug, Serialize)]
-pub struct Day {
-    /// The day (UTC).
-    pub day: String,
-    /// The provider.
-    pub provider: String,
-    /// The model.
-    pub model: String,
-    /// How often it was asked.
-    pub calls: i64,
-    /// How often in vain.
-    pub failed: i64,
-    /// Tokens sent.
-    pub input: i64,
-    /// Tokens received.
-    pub output: i64,
-    /// US dollars.
-    pub cost: f64,
 }
 
 /// What changing a provider answers.
@@ -243,10 +220,18 @@ pub async fn test(engine: &Engine, name: Option<&str>) -> Result<Tried> {
     let answered = match name {
         Some(name) => {
             let (options, providers) = read(engine)?;
-            ask::ask_one(engine, &options, &find(providers, name)?, &request, TRIAL, &bill).await?
+            ask::ask_one(engine, &options, &find(providers, name)?, &request, TRIAL, &bill).await
         }
-        None => ask::ask(engine, Use::Summarize, &request, TRIAL, &bill).await?,
+        None => ask::ask(engine, Use::Summarize, &request, TRIAL, &bill).await,
     };
+    let answered = answered.map_err(|error| {
+        let sent: String = bill.disclosures().iter().map(|line| format!("; {line}")).collect();
+        let told = Error::new(error.kind(), format!("{error}{sent}"));
+        match error.way_out() {
+            Some(hint) => told.hint(hint),
+            None => told,
+        }
+    })?;
     Ok(Tried {
         disclosure: bill.disclosures().join("; "),
         name: answered.provider,
@@ -255,7 +240,7 @@ pub async fn test(engine: &Engine, name: Option<&str>) -> Result<Tried> {
         ms: began.elapsed().as_millis().try_into().unwrap_or(u64::MAX),
         input: answered.reply.usage.input,
         output: answered.reply.usage.output,
-        cost: answered.cost_usd,
+        cost: bill.total().dollars(),
         notices: answered.notices,
     })
 }
@@ -266,56 +251,6 @@ pub(super) fn read(engine: &Engine) -> Result<(Options, Vec<Configured>)> {
     let options = sources.options()?;
     let providers = sources.providers(&options)?;
     Ok((options, providers))
-}
-
-/// Returns what was spent by provider and day, in all projects.
-pub(super) fn days(rows: Vec<SpendingRow>) -> Vec<Day> {
-    let mut days: Vec<Day> = Vec::new();
-    for row in rows {
-        let day = date(row.day);
-        let same =
-            |each: &&mut Day| (&each.day, &each.provider, &each.model) == (&day, &row.provider, &row.model);
-        match days.iter_mut().find(same) {
-            Some(each) => {
-                each.calls += row.calls;
-                each.failed += row.failed;
-                each.input += row.input;
-                each.output += row.output;
-                each.cost += row.spent.dollars();
-            }
-            None => days.push(Day {
-                day,
-                provider: row.provider,
-                model: row.model,
-                calls: row.calls,
-                failed: row.failed,
-                input: row.input,
-                output: row.output,
-                cost: row.spent.dollars(),
-            }),
-        }
-    }
-    days
-}
-
-/// Returns such days as a table.
-pub(super) fn table(days: &[Day]) -> String {
-    let mut text = format!(
-        "{:10} {:14} {:24} {:>6} {:>7} {:>10} {:>10} {:>10}",
-        "day", "provider", "model", "calls", "failed", "sent", "received", "cost, $"
-    );
-    for Day { day, provider, model, calls, failed, input, output, cost } in days {
-        text += &format!(
-            "\n{day:10} {provider:14} {model:24} {calls:>6} {failed:>7} {input:>10} {output:>10} {cost:>10.6}"
-        );
-    }
-    text
-}
-
-fn date(day: i64) -> String {
-    let span: Option<Span> = i32::try_from(day).ok().map(|day| i64::from(day).days());
-    let date = span.and_then(|span| Date::constant(1970, 1, 1).checked_add(span).ok());
-    date.map_or_else(|| format!("day {day}"), |date| date.to_string())
 }
 
 fn find(providers: Vec<Configured>, name: &str) -> Result<Configured> {

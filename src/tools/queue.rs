@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::summary::{self, Wanted};
 use super::{ask, summaries};
-use crate::config::Use;
+use crate::config::{Options, Use};
 use crate::engine::{Engine, OpenProject};
 use crate::error::{Kind, Result};
 use crate::memory::{Level, Millis};
@@ -86,7 +86,7 @@ async fn step(engine: &Engine, project: &OpenProject) -> Result<()> {
     {
         return Ok(());
     }
-    if !store.lease(scope, "asking", holder, now, now + lease(engine)).await? {
+    if !store.lease(scope, "asking", holder, now, now + lease(&engine.config().options)).await? {
         return Ok(());
     }
     let asked = next(engine, project).await;
@@ -97,8 +97,7 @@ async fn step(engine: &Engine, project: &OpenProject) -> Result<()> {
 }
 
 /// Returns how long one process is the one that asks: longer than a summary may take.
-fn lease(engine: &Engine) -> Millis {
-    let options = &engine.config().options;
+fn lease(options: &Options) -> Millis {
     let longest = options.summary_local_deadline_s.max(options.summary_external_deadline_s);
     // A tenth more is what a deadline may be missed by.
     Millis::try_from(longest.saturating_mul(1100)).unwrap_or(Millis::MAX / 2).saturating_add(GRACE)
@@ -107,7 +106,7 @@ fn lease(engine: &Engine) -> Millis {
 async fn next(engine: &Engine, project: &OpenProject) -> Result<()> {
     let (store, scope, holder) = (&project.store, &project.scope, engine.process());
     let Some(Queued { seq, wanted, tries }) =
-        store.next_queued(scope, holder, lease(engine), engine.now()).await?
+        store.next_queued(scope, holder, lease(&engine.config().options), engine.now()).await?
     else {
         return Ok(());
     };
@@ -147,4 +146,22 @@ async fn make(engine: &Engine, project: &OpenProject, queued: &store::Wanted) ->
         summaries::supersede(engine, project, session, &wanted.rows, &made).await?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_asks_is_let_be_for_as_long_as_a_summary_may_take() {
+        let of = |local, external| {
+            lease(&Options {
+                summary_local_deadline_s: local,
+                summary_external_deadline_s: external,
+                ..Options::default()
+            })
+        };
+        assert!(of(600, 1) > 660_000 && of(1, 600) > 660_000);
+        assert!(of(5, 10) < 120_000, "and not for much longer");
+    }
 }

@@ -5,7 +5,6 @@
 //! none, since what would be chosen of it is said by the commit itself.
 
 use std::fmt::Write;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -162,28 +161,24 @@ async fn make(engine: &Engine, writer: &Configured, commit: &Memory, diff: &str)
     let secret = engine.installation().await?.secret;
     let (message, changes) = import::split(&commit.text);
     let wish = wish(writer, message, &secret);
-    let (bill, answered) = (Bill::default(), Mutex::new(Vec::new()));
+    let bill = Bill::default();
     let asking = |request: Request| {
-        let (bill, answered) = (&bill, &answered);
+        let bill = &bill;
         let request = Request { temperature: Some(options.summary_temperature), ..request };
         async move {
             let left = deadline.saturating_sub(began.elapsed());
-            let answer = ask::ask(engine, Use::Summarize, &request, left, bill).await?;
-            let reply = answer.reply.clone();
-            answered.lock().expect("no holder panics").push(answer);
-            Ok(reply)
+            Ok(ask::ask(engine, Use::Summarize, &request, left, bill).await?.reply)
         }
     };
     let source = Commit { message, changes, diff };
     let made = summarize::commit_by_model(&source, &wish, &|text| count(text), asking);
     let late = || Err(Error::new(Kind::Provider, format!("no summary within {} s", deadline.as_secs())));
     let text = tokio::time::timeout(deadline + deadline / 20, made).await.unwrap_or_else(|_| late());
-    let answered = answered.into_inner().expect("no holder panics");
     Ok(Asked {
         text,
         cost_usd: bill.total().dollars(),
-        disclosed_tokens: answered.iter().map(|answer| answer.disclosed_tokens).sum(),
-        is_silent: answered.is_empty(),
+        disclosed_tokens: bill.disclosed(),
+        is_silent: !bill.is_answered(),
     })
 }
 

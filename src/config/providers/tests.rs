@@ -1,4 +1,7 @@
+use std::fs;
+
 use super::*;
+use crate::config::key;
 
 fn sources(file: &str, variables: &[(&str, &str)], keys: &[&str]) -> (tempfile::TempDir, Sources) {
     let folder = tempfile::tempdir().unwrap();
