@@ -89,6 +89,14 @@ impl Error {
         self.hint.as_deref()
     }
 
+    /// Returns it with what to try next, for where there is room for one line.
+    pub fn told(&self) -> String {
+        match &self.hint {
+            Some(hint) => format!("{self}; {hint}"),
+            None => self.to_string(),
+        }
+    }
+
     /// Returns how long whoever was asked wants to be left alone, where that was said.
     pub fn left_alone(&self) -> Option<Duration> {
         self.wait
@@ -134,6 +142,7 @@ mod tests {
             .hint("call the fire brigade");
         assert_eq!(error.to_string(), "cannot read `a.txt`: disk on fire");
         assert_eq!(error.way_out(), Some("call the fire brigade"));
+        assert_eq!(error.told(), "cannot read `a.txt`: disk on fire; call the fire brigade");
         assert_eq!(error.kind(), Kind::Io);
     }
 }

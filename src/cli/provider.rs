@@ -8,6 +8,7 @@ use super::Out;
 use crate::config::{Change, Given, Use, purpose};
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::store::Money;
 use crate::tools::provider;
 
 #[derive(clap::Args)]
@@ -81,12 +82,12 @@ struct Add {
     /// Dollars for a million tokens, sent and received.
     #[arg(long, value_name = "IN,OUT", value_parser = a_price)]
     price: Option<(f64, f64)>,
-    /// Dollars that one call may cost.
-    #[arg(long, value_name = "USD")]
-    limit_call: Option<f64>,
-    /// Dollars that may be spent on it on a day.
-    #[arg(long, value_name = "USD")]
-    limit_day: Option<f64>,
+    /// Dollars that one call may cost, or none.
+    #[arg(long, value_name = "USD", value_parser = a_limit)]
+    limit_call: Option<Given<f64>>,
+    /// Dollars that may be spent on it on a day, or none.
+    #[arg(long, value_name = "USD", value_parser = a_limit)]
+    limit_day: Option<Given<f64>>,
     /// Ask it before others.
     #[arg(long)]
     default: bool,
@@ -100,6 +101,16 @@ fn a_price(words: &str) -> std::result::Result<(f64, f64), String> {
     let (input, output) = words.split_once(',').ok_or("it is not IN,OUT")?;
     let dollars = |word: &str| word.trim().parse::<f64>().map_err(|_| format!("`{word}` is no amount"));
     Ok((dollars(input)?, dollars(output)?))
+}
+
+fn a_limit(words: &str) -> std::result::Result<Given<f64>, String> {
+    match words {
+        "none" => Ok(Given::Gone),
+        amount => match Money::parse(amount) {
+            Some(money) => Ok(Given::As(money.dollars())),
+            None => Err("it is no amount: give dollars, 0 or at least 0.000001, or none".into()),
+        },
+    }
 }
 
 /// Adds, lists, shows, tests, removes or prefers.
@@ -125,11 +136,11 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
                 temperature: add.temperature,
                 window: add.window,
                 price: add.price,
-                limit_call: add.limit_call,
-                limit_day: add.limit_day,
+                limit_call: add.limit_call.unwrap_or_default(),
+                limit_day: add.limit_day.unwrap_or_default(),
                 is_default: add.default,
             };
-            let output = provider::set(engine, &name, change)?;
+            let output = provider::set(engine, &name, change, |_| Ok(()))?;
             out.answer(&output, &output.text())
         }
         Action::List => {
@@ -150,7 +161,7 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
         }
         Action::Default { name } => {
             let change = Change { is_default: true, ..Change::default() };
-            let output = provider::set(engine, &name, change)?;
+            let output = provider::set(engine, &name, change, |_| Ok(()))?;
             out.answer(&output, &output.text())
         }
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, value};
 
 use super::file::{Sources, text};
-use super::providers::Use;
+use super::providers::{Configured, Use};
 use crate::clients::file::{Bytes, State, look, replace};
 use crate::error::{Context, Error, Kind, Result};
 
@@ -57,18 +57,27 @@ pub struct Change {
     /// Dollars for a million tokens, sent and received.
     pub price: Option<(f64, f64)>,
     /// Dollars for a call.
-    pub limit_call: Option<f64>,
+    pub limit_call: Given<f64>,
     /// Dollars for a day.
-    pub limit_day: Option<f64>,
+    pub limit_day: Given<f64>,
     /// Whether it is the default from now on.
     pub is_default: bool,
 }
 
-/// Writes what `change` says of the provider `name`; returns whether that changed the file.
+/// Writes what `change` says of the provider `name`; returns whether that changed the file. `admit` is given the provider as
+/// it stands, where there is one, while nobody else changes the file.
 ///
-/// Errors with [`Kind::BadInput`] where the file would not be right afterwards, and leaves it as it is then.
-pub fn change(sources: &Sources, name: &str, change: &Change) -> Result<bool> {
+/// Errors with what `admit` errors with, and with [`Kind::BadInput`] where the file would not be right afterwards; leaves it
+/// as it is then.
+pub fn change(
+    sources: &Sources,
+    name: &str,
+    change: &Change,
+    admit: impl FnOnce(Option<&Configured>) -> Result<()>,
+) -> Result<bool> {
     edit(sources, |document| {
+        let known = sources.providers(&sources.options()?)?;
+        admit(known.iter().find(|each| each.provider.name == name))?;
         let is_bare = change.is_default && change.says_nothing();
         if !is_bare {
             let providers = document.entry("providers").or_insert_with(|| {
@@ -122,13 +131,18 @@ pub fn change(sources: &Sources, name: &str, change: &Change) -> Result<bool> {
                 price.insert("output", output.into());
                 set("price", Given::As(price.into()));
             }
-            if change.limit_call.is_some() || change.limit_day.is_some() {
+            if (&change.limit_call, &change.limit_day) != (&Given::Not, &Given::Not) {
                 let limits = table.entry("limits").or_insert_with(|| value(InlineTable::new()));
                 let limits = limits.as_table_like_mut().ok_or_else(|| no_table("limits"))?;
-                for (key, amount) in [("call", change.limit_call), ("day", change.limit_day)] {
-                    if let Some(amount) = amount {
-                        limits.insert(key, value(amount));
+                for (key, amount) in [("call", &change.limit_call), ("day", &change.limit_day)] {
+                    match amount {
+                        Given::Not => {}
+                        Given::As(amount) => drop(limits.insert(key, value(*amount))),
+                        Given::Gone => drop(limits.remove(key)),
                     }
+                }
+                if limits.is_empty() {
+                    table.remove("limits");
                 }
             }
         }
@@ -153,7 +167,8 @@ pub fn remove(sources: &Sources, name: &str) -> Result<bool> {
 }
 
 impl Change {
-    fn says_nothing(&self) -> bool {
+    /// Returns whether it says nothing of the provider, but perhaps that it is the default.
+    pub fn says_nothing(&self) -> bool {
         let bare = Change { is_default: self.is_default, ..Change::default() };
         format!("{self:?}") == format!("{bare:?}")
     }
@@ -268,7 +283,7 @@ mod tests {
             is_default: true,
             ..Change::default()
         };
-        assert!(change(&sources, "openai", &wanted).unwrap());
+        assert!(change(&sources, "openai", &wanted, |_| Ok(())).unwrap());
         insta::assert_snapshot!(written(&sources), @r#"
         # mine
         external = 'allowed' # yes
@@ -281,7 +296,7 @@ mod tests {
         [limits]
         day = 2
         "#);
-        assert!(!change(&sources, "openai", &wanted).unwrap(), "it says the same again");
+        assert!(!change(&sources, "openai", &wanted, |_| Ok(())).unwrap(), "it says the same again");
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
@@ -298,25 +313,39 @@ mod tests {
     fn what_would_be_wrong_is_not_written() {
         let (_folder, sources) = sources(None);
         let wrong = Change { endpoint: Given::As("http://a@b".into()), ..Change::default() };
-        let error = change(&sources, "openai", &wrong).unwrap_err();
+        let error = change(&sources, "openai", &wrong, |_| Ok(())).unwrap_err();
         assert!(error.to_string().contains("deep/config.toml"), "{error}");
         assert!(!sources.file.as_ref().unwrap().exists());
         let good = Change {
             model: Some("m".into()),
             price: Some((0.5, 2.0)),
-            limit_day: Some(1.5),
+            limit_day: Given::As(1.5),
             ..Change::default()
         };
-        assert!(change(&sources, "openai", &good).unwrap());
+        let is_new = |known: Option<&Configured>| {
+            assert_eq!(known, None);
+            Ok(())
+        };
+        assert!(change(&sources, "openai", &good, is_new).unwrap());
         let providers = sources.providers(&sources.options().unwrap()).unwrap();
         assert_eq!(providers[0].limits.day, Some(crate::store::Money(1_500_000)));
         assert_eq!(providers[0].provider.price.unwrap().output, 2.0);
+        let before = written(&sources);
+        let refused = change(&sources, "openai", &wrong, |known| {
+            Err(Error::bad_input(format!("{} is as it should be", known.unwrap().provider.name)))
+        });
+        assert!(refused.unwrap_err().to_string().contains("openai is as it should be"));
+        assert_eq!(written(&sources), before);
+        let none = Change { limit_day: Given::Gone, ..Change::default() };
+        assert!(change(&sources, "openai", &none, |_| Ok(())).unwrap());
+        assert!(!written(&sources).contains("limits"), "{}", written(&sources));
     }
 
     #[test]
     fn a_broken_file_is_left_alone() {
         let (_folder, sources) = sources(Some("[broken\n"));
-        assert!(change(&sources, "openai", &Change { is_default: true, ..Change::default() }).is_err());
+        let preferred = Change { is_default: true, ..Change::default() };
+        assert!(change(&sources, "openai", &preferred, |_| Ok(())).is_err());
         assert_eq!(written(&sources), "[broken\n");
     }
 }

@@ -9,6 +9,7 @@ use toml_edit::{Document, Item, Value};
 
 use super::options::{Options, Setting};
 use crate::error::{Context, Error, Kind, Result};
+use crate::redact::Redactor;
 
 /// The largest configuration file that is read, in bytes. Arbitrary: a thousand times a long one.
 const LIMIT: u64 = 1 << 20;
@@ -108,14 +109,17 @@ pub(super) fn place(path: &Path, document: &Document<String>, item: &Item) -> St
     }
 }
 
-/// Returns the words of a value: as written, an array with an end of line after each.
+/// Ends each word of an array, so that words may hold commas, and one word is told from a list of several.
+pub(super) const END: char = '\u{1f}';
+
+/// Returns the words of a value: as written, an array with [`END`] after each.
 pub(super) fn words(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.value().clone()),
         Value::Integer(number) => Some(number.value().to_string()),
         Value::Float(number) => Some(number.value().to_string()),
         Value::Boolean(flag) => Some(flag.value().to_string()),
-        Value::Array(items) => items.iter().map(|item| Some(format!("{}\n", item.as_str()?))).collect(),
+        Value::Array(items) => items.iter().map(|item| Some(format!("{}{END}", item.as_str()?))).collect(),
         Value::Datetime(_) | Value::InlineTable(_) => None,
     }
 }
@@ -139,8 +143,11 @@ fn read(setting: &Setting, options: &mut Options, text: &str, place: &str) -> Re
     if setting.read(options, text) {
         return Ok(());
     }
-    let shown: String = text.chars().take(60).collect();
-    Err(Error::bad_input(format!("`{}` in {place} is `{}`", setting.key, shown.trim()))
+    // It may be a key that was put into the wrong place.
+    let is_secret = !Redactor::new([0; 32]).redact(text).found.is_empty();
+    let shown: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(60).collect();
+    let shown = if is_secret { "a secret".to_owned() } else { format!("`{}`", shown.trim()) };
+    Err(Error::bad_input(format!("`{}` in {place} is {shown}", setting.key))
         .hint(format!("give {}", setting.right)))
 }
 
@@ -232,12 +239,18 @@ mod tests {
         let (message, _) = error("[context\nmax_tokens = 5\n");
         assert!(message.contains("is no TOML") && message.contains("line 1"), "{message}");
         assert!(error("external = { a = 1 }\n").0.contains("no plain value"));
+        let (message, _) = error("default_provider = 'sk-proj-Zq8Lk2Vn5Xw1Rt7Yb4Mc9Pd3Hf6Jg0Ks'\n");
+        assert!(message.contains("`default_provider`") && !message.contains("Zq8Lk2"), "{message}");
     }
 
     #[test]
     fn patterns_of_an_array_may_hold_commas() {
         let (_folder, file) = sources("[ignore]\npaths = ['{a,b}/**', 'c']\n", &[], &[]);
         assert_eq!(file.options().unwrap().ignore_paths.0, ["{a,b}/**", "c"]);
+        let (_folder, alone) = sources("[ignore]\npaths = ['{a,b}/**']\n", &[], &[]);
+        assert_eq!(alone.options().unwrap().ignore_paths.0, ["{a,b}/**"]);
+        let (_folder, none) = sources("[ignore]\npaths = []\n", &[], &[]);
+        assert_eq!(none.options().unwrap().ignore_paths.0, [""; 0]);
         let (_folder, variable) = sources("", &[("TIRO_IGNORE_PATHS", "a/**, b")], &[]);
         assert_eq!(variable.options().unwrap().ignore_paths.0, ["a/**", "b"]);
     }

@@ -6,6 +6,7 @@
 
 mod edit;
 mod file;
+mod keys;
 mod options;
 mod providers;
 
@@ -17,9 +18,11 @@ use globset::{Glob, GlobSet};
 
 pub use edit::{Change, Given, change, remove};
 pub use file::Sources;
+pub use keys::key;
 pub use options::{External, List, Options, Setting};
 pub use providers::{
-    Configured, Limits, Origin, Use, host, is_loopback, is_provider, is_variable, key, purpose,
+    Configured, Limits, Origin, Use, host, is_loopback, is_provider, is_variable, own_keys, purpose,
+    usual_service,
 };
 
 use crate::clients::Places;

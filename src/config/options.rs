@@ -8,6 +8,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
+use super::file::END;
 use crate::store::Money;
 
 /// Whether anything may be asked of providers outside this machine.
@@ -260,9 +261,10 @@ impl Value for Option<Money> {
 }
 
 impl Value for List {
-    /// An array comes with an end of line after each word, so that words may hold commas.
+    /// An array comes with an end after each word, so that words may hold commas.
     fn read(text: &str) -> Option<List> {
-        let words = text.split(if text.contains('\n') { '\n' } else { ',' });
+        let between = [END, '\n'].into_iter().find(|end| text.contains(*end)).unwrap_or(',');
+        let words = text.split(between);
         Some(List(words.map(str::trim).filter(|word| !word.is_empty()).map(str::to_owned).collect()))
     }
 

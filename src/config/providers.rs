@@ -4,7 +4,6 @@
 //! the machine for a summary does so because the user wrote that use behind the provider's name. A key is found for
 //! each call and never kept: this module knows where keys are, not what they are.
 
-use std::fs;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
@@ -13,12 +12,9 @@ use toml_edit::{Document, Item, TableLike};
 
 use super::file::{self, Sources};
 use super::options::{External, Options, is_name};
-use crate::error::{Context, Error, Kind, Result};
-use crate::llm::{Key, Price, Provider, Service};
+use crate::error::{Error, Result};
+use crate::llm::{Key, Price, Provider, Service, is_model};
 use crate::store::Money;
-
-/// The largest file that can hold a key, in bytes. Arbitrary.
-const LARGEST_KEY: u64 = 16 << 10;
 
 /// What a provider may be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -120,6 +116,17 @@ pub(super) fn key_variables() -> impl Iterator<Item = &'static str> {
     KNOWN.iter().flat_map(|known| known.keys.iter().copied())
 }
 
+/// Returns the variables that hold the key of `service`; one that many servers share has none.
+pub fn own_keys(service: Service) -> &'static [&'static str] {
+    let service = if service == Service::OpenaiResponses { Service::Openai } else { service };
+    KNOWN.iter().find(|known| known.service == service).map_or(&[], |known| known.keys)
+}
+
+/// Returns the service that a provider called `name` has where its table doesn't say.
+pub fn usual_service(name: &str) -> Option<Service> {
+    KNOWN.iter().find(|known| known.name == name).map(|known| known.service).or(Service::parse(name))
+}
+
 /// Returns the variables that say something else of a service; of these, those with a value are read.
 pub(super) fn other_variables() -> impl Iterator<Item = String> {
     let both = |known: &Known, what: &str| {
@@ -136,7 +143,14 @@ impl Sources {
     pub fn providers(&self, options: &Options) -> Result<Vec<Configured>> {
         let mut found = Vec::new();
         if let (Some(document), Some(path)) = (self.document()?, &self.file) {
-            let tables = document.get("providers").and_then(Item::as_table_like);
+            let tables = match document.get("providers") {
+                None => None,
+                Some(item) => Some(item.as_table_like().ok_or_else(|| {
+                    let place = file::place(path, &document, item);
+                    Error::bad_input(format!("`providers` in {place} is no table"))
+                        .hint("give each provider a table of its own, such as `[providers.ollama]`")
+                })?),
+            };
             for (name, item) in tables.into_iter().flat_map(TableLike::iter) {
                 found.push(Reader { name, path, document: &document, sources: self }.provider(item)?);
             }
@@ -177,6 +191,11 @@ impl Sources {
         };
         if !is_there && !named {
             return Ok(None);
+        }
+        if model.as_ref().is_some_and(|model| !is_model(model)) {
+            let name = known.name.to_uppercase();
+            return Err(Error::bad_input(format!("the variable TIRO_{name}_MODEL names no model"))
+                .hint(format!("give {MODEL}")));
         }
         let endpoint = (known.service == Service::Ollama).then(|| variable("ENDPOINT")).flatten();
         if let Some(endpoint) = &endpoint {
@@ -227,13 +246,12 @@ impl Reader<'_> {
             return Err(Error::bad_input(format!("`providers.{}` in {place} is no provider", self.name))
                 .hint("name it in lower-case letters, digits, - and _, and give it a table"));
         };
-        let known = KNOWN.iter().find(|known| known.name == self.name);
         let service = match table.get("service") {
             Some(item) => {
                 let word = self.text(item, "service", SERVICES)?;
                 Service::parse(&word).ok_or_else(|| self.wrong(item, "service", SERVICES))?
             }
-            None => known.map(|known| known.service).or(Service::parse(self.name)).ok_or_else(|| {
+            None => usual_service(self.name).ok_or_else(|| {
                 let place = file::place(self.path, self.document, item);
                 Error::bad_input(format!("`providers.{}` in {place} names no `service`", self.name))
                     .hint(format!("give {SERVICES}"))
@@ -292,7 +310,13 @@ impl Reader<'_> {
         };
         let provider = &mut configured.provider;
         match field {
-            "model" => provider.model = self.text(item, field, "the model's name")?,
+            "model" => {
+                let name = self.text(item, field, MODEL)?;
+                if !is_model(&name) {
+                    return Err(self.wrong(item, field, MODEL));
+                }
+                provider.model = name;
+            }
             "endpoint" => {
                 let endpoint = self.text(item, field, ENDPOINT)?;
                 host(&endpoint).map_err(|_| self.wrong(item, field, ENDPOINT))?;
@@ -322,7 +346,7 @@ impl Reader<'_> {
             "uses" => {
                 const RIGHT: &str = "a list of summarize, embed and consult";
                 let words = self.text(item, field, RIGHT)?;
-                let uses = words.split(['\n', ',']).map(str::trim).filter(|word| !word.is_empty());
+                let uses = words.split([file::END, ',']).map(str::trim).filter(|word| !word.is_empty());
                 let uses: Option<Vec<Use>> = uses.map(purpose).collect();
                 configured.uses = uses.ok_or_else(|| self.wrong(item, field, RIGHT))?;
             }
@@ -340,7 +364,7 @@ impl Reader<'_> {
                 provider.price = Some(Price { input: part("input")?, output: part("output")? });
             }
             "limits" => {
-                const RIGHT: &str = "{ call = DOLLARS, day = DOLLARS }";
+                const RIGHT: &str = "{ call = DOLLARS, day = DOLLARS }, 0 or at least 0.000001";
                 let table = item.as_table_like().ok_or_else(|| self.wrong(item, field, RIGHT))?;
                 for (name, item) in table.iter() {
                     let words = item.as_value().and_then(file::words);
@@ -378,6 +402,7 @@ impl Reader<'_> {
 }
 
 const SERVICES: &str = "openai, openai-responses, anthropic, gemini, ollama or openai-compatible";
+const MODEL: &str = "the model's name as the service spells it: at most 200 letters, digits and marks";
 const ENDPOINT: &str = "an address, http:// or https://, without user, query or fragment";
 const VARIABLE: &str =
     "the name of a variable, such as OPENAI_API_KEY; a key itself has no place in the file";
@@ -433,51 +458,6 @@ pub fn host(endpoint: &str) -> Result<&str> {
 pub fn is_loopback(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost")
         || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-/// Finds a key; `None` where there is none to send. It is asked for each call.
-///
-/// Errors with [`Kind::BadInput`] where the variable is not set, or others can read the file.
-pub fn key(key: &Key) -> Result<Option<String>> {
-    match key {
-        Key::None => Ok(None),
-        Key::Variable(name) => match std::env::var(name) {
-            Ok(key) if !key.trim().is_empty() => Ok(Some(key.trim().to_owned())),
-            _ => Err(Error::bad_input(format!("the variable {name}, which is to hold the key, is not set"))
-                .hint("set it where Tiro is started: a client's configuration has a place for it")),
-        },
-        Key::File(path) => from_file(path).map(Some),
-    }
-}
-
-fn from_file(path: &Path) -> Result<String> {
-    let shown = path.display();
-    let metadata =
-        fs::metadata(path).context(Kind::BadInput, || format!("cannot read the key in `{shown}`"))?;
-    if !metadata.is_file() || metadata.len() > LARGEST_KEY {
-        return Err(Error::bad_input(format!("`{shown}` is no file that holds a key")));
-    }
-    if is_shared(&metadata) {
-        return Err(Error::bad_input(format!("`{shown}` holds a key, and others can read it"))
-            .hint(format!("chmod 600 {shown}")));
-    }
-    let text =
-        fs::read_to_string(path).context(Kind::BadInput, || format!("cannot read the key in `{shown}`"))?;
-    match text.trim() {
-        "" => Err(Error::bad_input(format!("`{shown}` is empty, and is to hold a key"))),
-        key => Ok(key.to_owned()),
-    }
-}
-
-#[cfg(unix)]
-fn is_shared(metadata: &fs::Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    metadata.mode() & 0o077 != 0
-}
-
-#[cfg(not(unix))]
-fn is_shared(_: &fs::Metadata) -> bool {
-    false
 }
 
 #[cfg(test)]

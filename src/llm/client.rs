@@ -1,5 +1,6 @@
 //! Asking until there is an answer, a reason why there is none, or no time left.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -11,13 +12,16 @@ use reqwest::Url;
 use tokio::time::Instant;
 
 use super::convert::{self, OnText};
-use super::failure::{Failure, late, too_long};
+use super::failure::{Failure, late, not_repeated, too_long};
 use super::relay::{Relay, Route};
-use super::{Asking, Key, Llm, Provider, Reply, Request, Service};
+use super::{Asking, Failed, Key, Llm, Provider, Reply, Request, Service, is_model};
 use crate::error::{Context, Error, Kind, Result};
 
 /// Finds a key. It is asked for each call, and once more when the key is refused; `None` where there is none to send.
 pub type Keys = Arc<dyn Fn(&Key) -> Result<Option<String>> + Send + Sync>;
+
+/// Is told of each request that failed, and waited for; where it errors the request is not repeated.
+pub type OnFailure = Arc<dyn Fn(Failed) -> Pin<Box<dyn Future<Output = Result<()>> + Send>> + Send + Sync>;
 
 /// How often a request is repeated at most.
 const RETRIES: u32 = 3;
@@ -36,6 +40,7 @@ pub struct Client {
     retries: u32,
     seed: u64,
     pause: Duration,
+    on_failure: Option<OnFailure>,
     outside: reqwest::Client,
     genai: genai::Client,
 }
@@ -47,8 +52,12 @@ impl Client {
     pub fn new(provider: Provider, keys: Keys) -> Result<Client> {
         let base = provider.base()?;
         let model = &provider.model;
-        if model.is_empty() || model.contains("::") || model.contains("..") || model.contains(['?', '#', '%'])
-        {
+        if !is_model(model) {
+            // It may be a key, or hide characters, so it is not repeated.
+            return Err(Error::bad_input(format!("provider `{}` has no name of a model", provider.name))
+                .hint("name the model as the service does, in at most 200 plain characters"));
+        }
+        if model.contains("::") || model.contains("..") || model.contains(['?', '#', '%']) {
             return Err(Error::bad_input(format!("`{model}` is no name of a model")));
         }
         // A second installation in one process, as in tests, is no error.
@@ -75,12 +84,19 @@ impl Client {
         let inside = inside.build().context(Kind::Provider, cannot)?;
         let genai = genai::Client::builder().with_reqwest(inside).build();
         let genai = genai.context(Kind::Provider, cannot)?;
-        Ok(Client { provider, keys, base, retries: RETRIES, seed: 0, pause: PAUSE, outside, genai })
+        let (retries, pause) = (RETRIES, PAUSE);
+        Ok(Client { provider, keys, base, retries, seed: 0, pause, on_failure: None, outside, genai })
     }
 
     /// Sets how often a request is repeated at most; 3 where nothing is said.
     pub fn retries(mut self, retries: u32) -> Client {
         self.retries = retries;
+        self
+    }
+
+    /// Sets who is told of each request that failed.
+    pub fn on_failure(mut self, on_failure: OnFailure) -> Client {
+        self.on_failure = Some(on_failure);
         self
     }
 
@@ -123,24 +139,44 @@ impl Client {
             };
             if failure.is_unauthorized() && is_key_fresh {
                 is_key_fresh = false;
-                let again = (self.keys)(&self.provider.key)?;
+                let again = match (self.keys)(&self.provider.key) {
+                    Ok(again) => again,
+                    Err(error) => {
+                        self.failed(&failure, false).await?;
+                        return Err(error);
+                    }
+                };
                 // The same key would be refused again.
                 if again != key {
                     key = again;
+                    self.failed(&failure, true).await?;
                     continue;
                 }
             }
             // What was handed on can't be taken back.
             if !failure.is_passing() || repeated == self.retries || has_spoken.load(Ordering::Relaxed) {
+                self.failed(&failure, false).await?;
                 return Err(failure.error(&self.provider, attempts));
             }
             repeated += 1;
-            let wait = failure.wait().unwrap_or_else(|| self.backoff(repeated));
+            // Who names a time that is over, or none, is overloaded all the same.
+            let wait = failure.wait().unwrap_or_default().max(self.backoff(repeated));
             let left = end.saturating_duration_since(Instant::now());
             if wait >= left {
+                self.failed(&failure, false).await?;
                 return Err(too_long(&failure, wait, left, &self.provider, attempts));
             }
+            if let Err(why) = self.failed(&failure, true).await {
+                return Err(not_repeated(&failure, &why, &self.provider, attempts));
+            }
             tokio::time::sleep(wait).await;
+        }
+    }
+
+    async fn failed(&self, failure: &Failure, is_repeated: bool) -> Result<()> {
+        match &self.on_failure {
+            Some(on_failure) => on_failure(Failed { fate: failure.fate(), is_repeated }).await,
+            None => Ok(()),
         }
     }
 

@@ -7,11 +7,18 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Provider, Request, Service};
+use super::{Fate, Provider, Request, Service};
 use crate::error::{Error, Kind};
 
 /// The longest word of a service's error that is repeated. Arbitrary.
 const LONGEST_WORD: usize = 48;
+
+/// What is said of a connection that ended when the request may have been read.
+pub(super) const CLOSED: &str = "the connection was closed before an answer came";
+pub(super) const TIMED_OUT: &str = "the connection timed out";
+
+/// A wait beyond it is told as more than this, in seconds: a year.
+const ENDLESS: f64 = 31_536_000.0;
 
 /// Why one request failed.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,6 +64,16 @@ impl Failure {
             | Failure::Unreadable
             | Failure::Empty { .. }
             | Failure::Withheld => false,
+        }
+    }
+
+    /// Returns what became of the request, as far as money goes.
+    pub(super) fn fate(&self) -> Fate {
+        match self {
+            Failure::NoKey => Fate::Unsent,
+            Failure::Unreachable(why) if ![CLOSED, TIMED_OUT].contains(why) => Fate::Unsent,
+            Failure::Status { status: 300..=499, .. } => Fate::Refused,
+            _ => Fate::Lost,
         }
     }
 
@@ -155,7 +172,7 @@ impl Failure {
 
 /// Returns the error of a call whose time ran out, `received` bytes into an answer.
 pub(super) fn late(provider: &Provider, deadline: Duration, received: u64) -> Error {
-    let seconds = deadline.as_secs_f64();
+    let seconds = (deadline.as_secs_f64() * 10.0).round() / 10.0;
     let said = match received {
         0 => format!("provider `{}` did not answer within {seconds} s", provider.name),
         _ => format!(
@@ -176,9 +193,20 @@ pub(super) fn too_long(
 ) -> Error {
     let error = failure.error(provider, attempts);
     let (wait, left) = (wait.as_secs_f64().ceil(), left.as_secs_f64().floor());
-    Error::new(Kind::Provider, format!("{error}; the next may follow in {wait} s, and {left} s are left"))
+    let wait = if wait > ENDLESS { "more than a year".to_owned() } else { format!("{wait} s") };
+    Error::new(Kind::Provider, format!("{error}; the next may follow in {wait}, and {left} s are left"))
         .wait(failure.wait())
         .hint("try again later, or allow another provider")
+}
+
+/// Returns the error of a request that was not repeated because of `why`.
+pub(super) fn not_repeated(failure: &Failure, why: &Error, provider: &Provider, attempts: u32) -> Error {
+    let error = failure.error(provider, attempts);
+    let told = Error::new(why.kind(), format!("{error}; it was not asked again: {why}")).wait(failure.wait());
+    match why.way_out() {
+        Some(hint) => told.hint(hint),
+        None => told,
+    }
 }
 
 /// Returns the word that names the error in a service's body, unless it says something of the key or the request.

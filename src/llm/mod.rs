@@ -26,7 +26,8 @@ mod service;
 #[cfg(test)]
 mod tests;
 
-pub use client::{Client, Keys};
+pub use client::{Client, Keys, OnFailure};
+pub use service::is_model;
 
 /// What the libraries beneath log is turned off by: keys, requests and answers are in it.
 pub const QUIET: &str = "genai=off,hyper=off,hyper_util=off,h2=off,reqwest=off,rustls=off";
@@ -186,6 +187,26 @@ pub struct Usage {
     pub output: u64,
     /// Whether the provider did not say and this is an estimate.
     pub is_estimate: bool,
+}
+
+/// What became of a request that brought no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// It never left.
+    Unsent,
+    /// It was refused, which nobody bills.
+    Refused,
+    /// The service may have worked on it, and may bill that.
+    Lost,
+}
+
+/// A request that failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// What became of it.
+    pub fate: Fate,
+    /// Whether it is about to be repeated.
+    pub is_repeated: bool,
 }
 
 /// An answer that is still being worked on; dropping it ends the request.

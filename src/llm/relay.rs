@@ -299,10 +299,10 @@ fn unreachable(error: &reqwest::Error) -> &'static str {
             match error.kind() {
                 Io::ConnectionRefused => return "the connection was refused",
                 Io::ConnectionReset | Io::ConnectionAborted | Io::BrokenPipe | Io::UnexpectedEof => {
-                    return "the connection was closed before an answer came";
+                    return failure::CLOSED;
                 }
                 Io::HostUnreachable | Io::NetworkUnreachable => return "there is no way to it",
-                Io::TimedOut => return "the connection timed out",
+                Io::TimedOut => return failure::TIMED_OUT,
                 _ => {}
             }
         }
@@ -310,11 +310,11 @@ fn unreachable(error: &reqwest::Error) -> &'static str {
     }
     let told = format!("{error:?}");
     match () {
-        () if error.is_timeout() => "the connection timed out",
+        () if error.is_timeout() => failure::TIMED_OUT,
         () if told.contains("dns") => "its name could not be resolved",
         () if told.contains("ertificate") => "its certificate is not trusted",
         () if error.is_connect() => "no connection could be made",
-        () => "the connection was closed before an answer came",
+        () => failure::CLOSED,
     }
 }
 
@@ -333,7 +333,12 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
         }));
     }
     let date = |text: &str| jiff::fmt::rfc2822::parse(text).ok().map(|date| date.timestamp().as_second());
-    let seconds = date(after)? - date(text("date")?)?;
+    let Some(then) = date(after) else {
+        // The last days of the year 9999, and what comes after, are beyond the calendar.
+        let is_far = |word: &str| word.parse::<u64>().is_ok_and(|year| year >= 9999);
+        return after.split([' ', '-']).any(is_far).then_some(Duration::MAX);
+    };
+    let seconds = then - date(text("date")?)?;
     Some(Duration::from_secs(seconds.try_into().unwrap_or(0)))
 }
 
@@ -371,5 +376,9 @@ mod tests {
         assert_eq!(wait(&[("retry-after", "99999999999999999999999")]), Some(Duration::MAX));
         assert_eq!(wait(&[("retry-after", "-5")]), Some(Duration::ZERO));
         assert_eq!(wait(&[("retry-after", "soon")]), None);
+        for far in ["Fri, 31 Dec 9999 23:59:59 GMT", "Sat, 01 Jan 10000 00:00:00 GMT"] {
+            let dates = [("retry-after", far), ("date", "Fri, 02 Jan 2026 00:00:00 GMT")];
+            assert_eq!(wait(&dates), Some(Duration::MAX), "{far}");
+        }
     }
 }

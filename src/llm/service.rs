@@ -83,11 +83,12 @@ impl Service {
 }
 
 impl Provider {
-    /// Returns whether what it is sent stays on this machine. Ollama hands models whose name ends in `cloud` on to its
-    /// makers, so they don't.
+    /// Returns whether what it is sent stays on this machine. Ollama hands models whose name ends in `cloud`, in whatever
+    /// case, on to its makers, so they don't.
     pub fn is_local(&self) -> bool {
-        let is_handed_on = self.service == Service::Ollama
-            && (self.model.ends_with("-cloud") || self.model.ends_with(":cloud"));
+        let model = self.model.trim().to_lowercase();
+        let is_handed_on =
+            self.service == Service::Ollama && (model.ends_with("-cloud") || model.ends_with(":cloud"));
         self.service.is_local(self.endpoint.as_deref()) && !is_handed_on
     }
 
@@ -124,6 +125,16 @@ impl Provider {
         let host = base.host_str().unwrap_or_default();
         base.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
+}
+
+/// The longest name of a model, in bytes. Arbitrary: twice the longest known.
+const LONGEST_NAME: usize = 200;
+
+/// Returns whether `name` can be that of a model: short, of letters, digits and marks that can be seen. What can't be seen
+/// would make one name pass for another.
+pub fn is_model(name: &str) -> bool {
+    let is_seen = |c: char| c.is_ascii_graphic() || c == ' ' || (!c.is_ascii() && c.is_alphanumeric());
+    (1..=LONGEST_NAME).contains(&name.len()) && name.trim() == name && name.chars().all(is_seen)
 }
 
 impl Request {
@@ -209,5 +220,25 @@ mod tests {
         }
         assert_eq!(at(Service::Openai, None).host(), "api.openai.com");
         assert!(!at(Service::Ollama, None).is_local());
+        let named = |model: &str| Provider { model: model.into(), ..at(Service::Ollama, None) }.is_local();
+        for model in ["gpt-oss:120b-CLOUD", "gpt-oss:120b-Cloud", "m:CLOUD", "m-cloud ", " m:cloud\n"] {
+            assert!(!named(model), "{model}");
+        }
+        assert!(named("llama3.2") && named("cloudy:7b"));
+    }
+
+    #[test]
+    fn a_name_of_a_model_hides_nothing() {
+        for model in
+            ["llama3.2", "hf.co/x/Y-GGUF:Q4_K_M", "models/gemini-2.5-pro", "My Model.gguf", "模型-7b"]
+        {
+            assert!(is_model(model), "{model}");
+        }
+        let long = "a".repeat(201);
+        for model in
+            ["", " ", " m", "m\n", "m\u{1b}[31m", "x-cloud\u{200b}", "m\u{202e}", "m\u{ad}x", "m\0", &long]
+        {
+            assert!(!is_model(model), "{model:?}");
+        }
     }
 }

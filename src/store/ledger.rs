@@ -29,10 +29,13 @@ impl Money {
     /// The most that is counted. Arbitrary: a billion dollars; sums of it don't overflow.
     const MOST: f64 = 1e9;
 
-    /// Reads an amount in dollars, such as `0.25`; `None` where it is negative or no amount.
+    /// Reads an amount in dollars, such as `0.25`; `None` where it is negative, no amount, or so small that it would be
+    /// counted as nothing.
     pub fn parse(dollars: &str) -> Option<Money> {
         let dollars: f64 = dollars.parse().ok()?;
-        (0.0..=Money::MOST).contains(&dollars).then(|| Money((dollars * 1e6).round() as u64))
+        let money = Money((dollars * 1e6).round().clamp(0.0, Money::MOST * 1e6) as u64);
+        let is_counted = dollars == 0.0 || money.0 > 0;
+        ((0.0..=Money::MOST).contains(&dollars) && is_counted).then_some(money)
     }
 
     /// Returns what `tokens` cost at `price` dollars for a million, rounded up.
@@ -111,6 +114,14 @@ pub struct Reservation {
     id: i64,
     day: i64,
     planned: Planned,
+    held: Money,
+}
+
+impl Reservation {
+    /// Returns how much that is.
+    pub fn held(&self) -> Money {
+        self.held
+    }
 }
 
 /// What a call came to.
@@ -159,7 +170,7 @@ impl Registry {
                 count_expired(connection, now)?;
                 let today = now.div_euclid(DAY_MS);
                 let day = latest_day(connection, today)?;
-                check(connection, &planned, day, today)?;
+                check(connection, &planned, Money(0), day, today)?;
                 let id = connection
                     .prepare_cached(
                         "INSERT INTO reservations (day, project, provider, model, reserved, expires)
@@ -176,19 +187,41 @@ impl Registry {
                         ),
                         |row| row.get(0),
                     )?;
-                Ok(Reservation { id, day, planned })
+                let held = planned.most;
+                Ok(Reservation { id, day, planned, held })
             })
             .await
+    }
+
+    /// Puts aside as much once more, for a request that is repeated while the one before may have to be paid too.
+    ///
+    /// Errors as [`Registry::reserve`] does, and puts nothing more aside then.
+    pub async fn reserve_again(&self, reservation: &mut Reservation, now: Millis) -> Result<()> {
+        let (id, day, held) = (reservation.id, reservation.day, reservation.held);
+        let planned = reservation.planned.clone();
+        let most = planned.most;
+        self.memories()
+            .write(self.scope(), move |connection, _| {
+                check(connection, &planned, held, day, now.div_euclid(DAY_MS))?;
+                let more = "UPDATE reservations SET reserved = reserved + ?2 WHERE id = ?1";
+                if connection.execute(more, (id, planned.most))? == 0 {
+                    return Err(Error::new(Kind::Limit, "the call took so long that it counts as given up"));
+                }
+                Ok(())
+            })
+            .await?;
+        reservation.held = Money(held.0.saturating_add(most.0));
+        Ok(())
     }
 
     /// Counts what a call came to in the place of what was put aside for it.
     pub async fn settle(&self, reservation: Reservation, outcome: Spent) -> Result<()> {
         self.memories()
             .write(self.scope(), move |connection, _| {
-                let Reservation { id, day, planned } = reservation;
+                let Reservation { id, day, planned, held } = reservation;
                 let was_open = connection.execute("DELETE FROM reservations WHERE id = ?1", [id])? > 0;
                 // It took so long that it was counted in full already: only what it cost beyond that is new.
-                let counted = if was_open { Money(0) } else { planned.most };
+                let counted = if was_open { Money(0) } else { held };
                 let row = SpendingRow {
                     day,
                     project: planned.project,
@@ -271,7 +304,8 @@ fn latest_day(connection: &Connection, today: i64) -> Result<i64> {
     Ok(day)
 }
 
-fn check(connection: &Connection, planned: &Planned, day: i64, today: i64) -> Result<()> {
+/// Checks that the limits leave room for one request, where `held` is put aside for the call already.
+fn check(connection: &Connection, planned: &Planned, held: Money, day: i64, today: i64) -> Result<()> {
     let SpendLimits { call, provider_day, day: of_day, project, total } = planned.limits;
     let most = planned.most;
     if most == Money(0) {
@@ -298,7 +332,7 @@ fn check(connection: &Connection, planned: &Planned, day: i64, today: i64) -> Re
         let Some(limit) = limit else { continue };
         let before = match condition {
             Some((condition, word)) => spent(condition, word)?,
-            None => Money(0),
+            None => held,
         };
         if before.0.saturating_add(most.0) > limit.0 {
             let message = format!(
@@ -344,156 +378,4 @@ fn add(connection: &Connection, row: &SpendingRow) -> Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::scope::OwnerId;
-
-    const DAY: Millis = DAY_MS;
-
-    fn registry() -> (tempfile::TempDir, Registry) {
-        let folder = tempfile::tempdir().unwrap();
-        let registry = Registry::open(folder.path(), &OwnerId::new("me")).unwrap();
-        (folder, registry)
-    }
-
-    fn planned(project: &str, provider: &str, most: u64, limits: SpendLimits) -> Planned {
-        let (project, provider) = (project.into(), provider.into());
-        Planned { project, provider, model: "m".into(), most: Money(most), limits, until: 0 }
-    }
-
-    fn day(limit: u64) -> SpendLimits {
-        SpendLimits { day: Some(Money(limit)), ..SpendLimits::default() }
-    }
-
-    fn cost(cost: u64) -> Spent {
-        Spent { cost: Money(cost), input: 10, output: 5, has_failed: false }
-    }
-
-    async fn spent(registry: &Registry) -> u64 {
-        registry.spending().await.unwrap().iter().map(|row| row.spent.0).sum()
-    }
-
-    #[tokio::test]
-    async fn what_is_put_aside_counts_until_it_is_settled_by_what_it_cost() {
-        let (_folder, registry) = registry();
-        let one = registry.reserve(planned("p", "a", 60, day(100)), 0).await.unwrap();
-        let error = registry.reserve(planned("q", "b", 60, day(100)), 0).await.unwrap_err();
-        assert_eq!(error.kind(), Kind::Limit);
-        assert!(error.to_string().contains("$0.00006"), "{error}");
-        registry.settle(one, cost(30)).await.unwrap();
-        let two = registry.reserve(planned("q", "b", 60, day(100)), 0).await.unwrap();
-        registry.settle(two, cost(60)).await.unwrap();
-        assert_eq!(spent(&registry).await, 90);
-        let rows = registry.spending().await.unwrap();
-        assert_eq!((rows.len(), rows[0].calls, rows[0].input, rows[0].output), (2, 1, 10, 5));
-    }
-
-    #[tokio::test]
-    async fn every_limit_holds_for_what_it_names() {
-        let some = |amount| Some(Money(amount));
-        let none = SpendLimits::default();
-        let cases = [
-            (SpendLimits { call: some(49), ..none }, "p", "a", DAY, "one call", true),
-            (SpendLimits { provider_day: some(90), ..none }, "q", "a", DAY, "the provider on a day", true),
-            (SpendLimits { provider_day: some(90), ..none }, "p", "b", DAY, "", false),
-            (SpendLimits { provider_day: some(90), ..none }, "p", "a", 2 * DAY, "", false),
-            (SpendLimits { day: some(90), ..none }, "q", "b", DAY, "a day", true),
-            (SpendLimits { day: some(90), ..none }, "q", "b", 2 * DAY, "", false),
-            (SpendLimits { project: some(90), ..none }, "p", "b", 2 * DAY, "a project", true),
-            (SpendLimits { project: some(90), ..none }, "q", "a", DAY, "", false),
-            (SpendLimits { total: some(90), ..none }, "q", "b", 9 * DAY, "everything", true),
-            (SpendLimits { total: some(0), ..none }, "q", "b", 9 * DAY, "everything", true),
-        ];
-        for (limits, project, provider, now, word, is_refused) in cases {
-            let (_folder, registry) = registry();
-            let first = registry.reserve(planned("p", "a", 50, none), DAY).await.unwrap();
-            registry.settle(first, cost(50)).await.unwrap();
-            let second = registry.reserve(planned(project, provider, 50, limits), now).await;
-            match (is_refused, second) {
-                (true, Err(error)) => assert!(error.to_string().contains(word), "{limits:?}: {error}"),
-                (false, Ok(_)) => {}
-                (_, other) => panic!("{limits:?} {project} {provider} {now}: {other:?}"),
-            }
-        }
-    }
-
-    #[tokio::test]
-    async fn what_costs_nothing_is_counted_and_never_refused() {
-        let (_folder, registry) = registry();
-        let free = registry.reserve(planned("p", "ollama", 0, day(0)), 0).await.unwrap();
-        registry.settle(free, cost(0)).await.unwrap();
-        assert_eq!(registry.spending().await.unwrap()[0].calls, 1);
-        assert!(registry.reserve(planned("p", "a", 1, day(0)), 0).await.is_err());
-    }
-
-    #[tokio::test]
-    async fn what_a_dead_process_put_aside_is_spent_in_full() {
-        let (_folder, registry) = registry();
-        let dead = registry.reserve(planned("p", "a", 70, day(100)), 0).await.unwrap();
-        // Long after it expired, on another day, and counted by somebody else's call.
-        registry.reserve(planned("p", "a", 1, day(100)), 5 * DAY).await.unwrap();
-        let rows = registry.spending().await.unwrap();
-        assert_eq!((rows[1].day, rows[1].spent, rows[1].failed), (0, Money(70), 1), "{rows:?}");
-        // It was only asleep: what it did cost is less than what is counted, and nothing is given back.
-        registry.settle(dead, cost(20)).await.unwrap();
-        let rows = registry.spending().await.unwrap();
-        assert_eq!((rows[1].spent, rows[1].calls, rows[1].failed), (Money(70), 1, 0), "{rows:?}");
-    }
-
-    #[tokio::test]
-    async fn a_clock_set_back_opens_no_spent_day() {
-        let (_folder, registry) = registry();
-        let first = registry.reserve(planned("p", "a", 80, day(100)), 7 * DAY).await.unwrap();
-        registry.settle(first, cost(80)).await.unwrap();
-        for now in [6 * DAY, 0, -DAY, 7 * DAY] {
-            let error = registry.reserve(planned("p", "a", 80, day(100)), now).await.unwrap_err();
-            assert_eq!(error.kind(), Kind::Limit, "{now}");
-        }
-        let error = registry.reserve(planned("p", "a", 80, day(100)), 5 * DAY).await.unwrap_err();
-        assert!(error.way_out().unwrap().contains("2 days ahead"), "{error:?}");
-        registry.reserve(planned("p", "a", 80, day(100)), 8 * DAY).await.unwrap();
-    }
-
-    #[test]
-    fn eight_that_race_for_a_dollar_overspend_nothing() {
-        const LIMIT: u64 = 1_000_000;
-        const MOST: u64 = 7_000;
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path();
-        // Connections of their own, as processes have.
-        let granted: u64 = std::thread::scope(|scope| {
-            let racers = (0..8).map(|number| {
-                scope.spawn(move || {
-                    let registry = Registry::open(path, &OwnerId::new("me")).unwrap();
-                    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-                    runtime.block_on(async {
-                        let mut granted = 0;
-                        let project = format!("p{number}");
-                        loop {
-                            match registry.reserve(planned(&project, "a", MOST, day(LIMIT)), 0).await {
-                                Ok(reservation) => {
-                                    // Some cost less than they might.
-                                    let actual = MOST - granted % 3 * 500;
-                                    registry.settle(reservation, cost(actual)).await.unwrap();
-                                    granted += 1;
-                                }
-                                Err(error) if error.kind() == Kind::Limit => return granted,
-                                Err(error) => panic!("{error}"),
-                            }
-                        }
-                    })
-                })
-            });
-            let racers: Vec<_> = racers.collect();
-            racers.into_iter().map(|racer| racer.join().unwrap()).sum()
-        });
-        let registry = Registry::open(path, &OwnerId::new("me")).unwrap();
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        let rows = runtime.block_on(registry.spending()).unwrap();
-        let spent: u64 = rows.iter().map(|row| row.spent.0).sum();
-        assert!(spent <= LIMIT, "{spent}");
-        // And all was spent that could be.
-        assert!(spent + MOST > LIMIT, "{spent}");
-        assert_eq!(rows.iter().map(|row| row.calls).sum::<i64>(), granted as i64);
-    }
-}
+mod tests;

@@ -11,9 +11,6 @@ use crate::error::Result;
 use crate::memory::{Level, Millis};
 use crate::scope::{Scope, SessionId};
 
-/// How long an entry is held by who took it, in milliseconds: longer than a provider's deadline.
-const LEASE: Millis = 120_000;
-
 /// How far ahead a date may lie before it is taken for one of a clock that was wrong.
 const FARTHEST: Millis = 24 * 60 * 60 * 1000;
 
@@ -172,8 +169,14 @@ impl Store {
 
     /// Takes the next entry that is due for `holder`, the user's first, then the oldest; `None` where none is.
     ///
-    /// It is the holder's for two minutes, to be ended by [`Store::finish`] or [`Store::fail`].
-    pub async fn next_queued(&self, scope: &Scope, holder: &str, now: Millis) -> Result<Option<Queued>> {
+    /// It is the holder's for `lease` milliseconds, to be ended by [`Store::finish`] or [`Store::fail`].
+    pub async fn next_queued(
+        &self,
+        scope: &Scope,
+        holder: &str,
+        lease: Millis,
+        now: Millis,
+    ) -> Result<Option<Queued>> {
         let holder = holder.to_owned();
         self.write(scope, move |connection, scope| {
             // Whoever held it ended in the middle of its last try.
@@ -201,7 +204,7 @@ impl Store {
                         "UPDATE summary_queue SET state = 'processing', holder = ?2, expires = ?3, tries = tries + 1,
                              changed_at = ?4 WHERE seq = ?1",
                     )?
-                    .execute((queued.seq, &holder, now + LEASE, now))?;
+                    .execute((queued.seq, &holder, now + lease, now))?;
                 return Ok(Some(queued));
             }
             Ok(None)

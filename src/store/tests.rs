@@ -391,7 +391,8 @@ async fn the_users_requests_come_first_a_dead_holder_loses_its_entry_and_tries_a
         provider: "local".into(),
         asked_by,
     };
-    let next = async |now| store.next_queued(scope, "p1", now).await.unwrap();
+    const LEASE: i64 = 120_000;
+    let next = async |now| store.next_queued(scope, "p1", LEASE, now).await.unwrap();
     store.enqueue(scope, wanted(Level::Brief, AskedBy::Nobody), 0, 0).await.unwrap();
     store.enqueue(scope, wanted(Level::Standard, AskedBy::User), 0, 0).await.unwrap();
     let first = next(1).await.unwrap();
@@ -399,14 +400,17 @@ async fn the_users_requests_come_first_a_dead_holder_loses_its_entry_and_tries_a
     assert_eq!(next(1).await.unwrap().wanted.level, Level::Brief);
     assert_eq!(next(2).await, None, "both are held");
     // Two minutes later their holder is taken for dead, and what it brings then counts no more.
-    let again = store.next_queued(scope, "p2", 200_000).await.unwrap().unwrap();
+    let again = store.next_queued(scope, "p2", LEASE, 200_000).await.unwrap().unwrap();
     assert_eq!((again.seq, again.tries), (first.seq, 1));
     store.finish(scope, first.seq, "p1", 200_001).await.unwrap();
     assert_eq!(store.queue_counts(scope).await.unwrap().completed, 0);
     store.fail(scope, first.seq, "p2", "no answer", 300_000, 200_002).await.unwrap();
-    assert_eq!(store.next_queued(scope, "p2", 250_000).await.unwrap().unwrap().wanted.level, Level::Brief);
+    assert_eq!(
+        store.next_queued(scope, "p2", LEASE, 250_000).await.unwrap().unwrap().wanted.level,
+        Level::Brief
+    );
     let mut now = 300_000;
-    while let Some(queued) = store.next_queued(scope, "p2", now).await.unwrap() {
+    while let Some(queued) = store.next_queued(scope, "p2", LEASE, now).await.unwrap() {
         assert!(queued.tries < 5);
         store.fail(scope, queued.seq, "p2", "no answer", now, now).await.unwrap();
         now += 1;

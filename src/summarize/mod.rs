@@ -22,7 +22,7 @@ use crate::memory::{Level, Millis, Role};
 
 pub use commit::{Commit, commit_by_model, commit_request};
 pub use extract::extract;
-pub use model::{LEAST_QUALITY, Wish, by_model, requests};
+pub use model::{LEAST_QUALITY, SHOWN_AGAIN, Wish, by_model, requests};
 pub use quality::{cite, quality};
 pub use reading::topics;
 

@@ -29,6 +29,16 @@ pub(super) const INSTRUCTION: usize = 400;
 /// Words that a model writes for ten tokens. Arbitrary; it decides how often an answer is too long.
 const WORDS_OF_TEN_TOKENS: usize = 6;
 
+/// Bytes that an answer has for each token it may have: one that is longer is too long whatever its script, and isn't
+/// counted. A word of Hindi has some eight; spaces in a row have more and are no summary.
+const LONGEST: usize = 12;
+
+/// Bytes of an answer that a model is shown again, for each token it may have: as much as was asked for.
+pub const SHOWN_AGAIN: usize = 6;
+
+/// Bytes of what an answer lacks. Arbitrary: room for twenty names.
+const LACKING: usize = 600;
+
 /// What a summary is to be.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish<'a> {
@@ -68,10 +78,7 @@ pub fn requests(
     let asks = parts.iter().map(|part| {
         let material = envelope::wrap(wish.secret, part);
         match wish.previous {
-            Some(previous) if whole => {
-                let previous = envelope::wrap(wish.secret, previous);
-                request(&include_str!("prompts/update.md").replace("{previous}", &previous), &material, wish)
-            }
+            Some(_) if whole => request(include_str!("prompts/update.md"), &material, wish),
             _ => request(include_str!("prompts/summarize.md"), &material, wish),
         }
     });
@@ -95,7 +102,8 @@ where
     if asks.len() > 1 {
         let mut told: Vec<String> = wish.previous.map(str::to_owned).into_iter().collect();
         for part in asks {
-            told.push(ask(part).await?.text.trim().to_owned());
+            let answer = ask(part).await?.text;
+            told.push(cut(answer.trim(), SHOWN_AGAIN * wish.max_tokens).to_owned());
         }
         let material = envelope::wrap(wish.secret, &told.join("\n\n"));
         asks = vec![request(include_str!("prompts/merge.md"), &material, wish)];
@@ -129,20 +137,31 @@ where
 {
     let mut fault = String::new();
     for _ in 0..2 {
-        let text = ask(last.clone()).await?.text.trim().to_owned();
-        let good = judge(&text);
-        let tokens = count(&text);
+        let answer = ask(last.clone()).await?.text;
+        let text = answer.trim();
+        // Weighing takes as long as the text is.
+        let is_endless = text.len() > LONGEST * wish.max_tokens;
+        let tokens = if is_endless { text.len() / 4 } else { count(text) };
         fault = match () {
             () if text.is_empty() => "answer is empty".into(),
+            () if is_endless => format!("answer has some {tokens} tokens, not {}", wish.max_tokens),
             () if tokens > wish.max_tokens => format!("answer has {tokens} tokens, not {}", wish.max_tokens),
-            () if good < least => {
-                format!("answer keeps {good:.2} of the names, decisions and numbers it could")
-            }
-            () => return Ok(text),
+            () => match judge(text) {
+                good if good < least => {
+                    format!("answer keeps {good:.2} of the names, decisions and numbers it could")
+                }
+                _ => return Ok(text.to_owned()),
+            },
         };
-        let again = include_str!("prompts/again.md").replace("{fault}", &fault);
-        let again = fill(&again, wish).replace("{missing}", &envelope::escape(&lacking(&text).join(", ")));
-        last.turns.push(Turn::Assistant { text, calls: Vec::new() });
+        let text = cut(text, SHOWN_AGAIN * wish.max_tokens);
+        let lacks = lacking(text).join(", ");
+        let missing = envelope::escape(cut(&lacks, LACKING));
+        let again = fill(
+            include_str!("prompts/again.md"),
+            wish,
+            &[("fault", fault.as_str()), ("missing", &*missing)],
+        );
+        last.turns.push(Turn::Assistant { text: text.to_owned(), calls: Vec::new() });
         last.turns.push(Turn::User(again));
     }
     Err(Error::new(Kind::Provider, format!("the model's {fault}")))
@@ -165,9 +184,13 @@ pub(super) fn output(wish: &Wish<'_>) -> usize {
     wish.max_tokens + wish.max_tokens / 4 + 16
 }
 
+fn cut(text: &str, most: usize) -> &str {
+    &text[..text.floor_char_boundary(most)]
+}
+
 pub(super) fn request(prompt: &str, material: &str, wish: &Wish<'_>) -> Request {
-    // The material goes in last: nothing in it is a place to fill.
-    let text = fill(prompt, wish).replace("{material}", material);
+    let previous = wish.previous.map(|previous| envelope::wrap(wish.secret, previous)).unwrap_or_default();
+    let text = fill(prompt, wish, &[("material", material), ("previous", &previous)]);
     Request {
         system: include_str!("prompts/system.md").trim().to_owned(),
         turns: vec![Turn::User(text.trim().to_owned())],
@@ -176,7 +199,8 @@ pub(super) fn request(prompt: &str, material: &str, wish: &Wish<'_>) -> Request 
     }
 }
 
-fn fill(prompt: &str, wish: &Wish<'_>) -> String {
+/// Returns the prompt with what stands for each name in braces. It is read once: nothing in what is put in is a place to fill.
+fn fill(prompt: &str, wish: &Wish<'_>, more: &[(&str, &str)]) -> String {
     let shape = match wish.level {
         Level::Brief => "in one or two sentences that say what came of it",
         Level::Standard => "in one paragraph with the main points",
@@ -187,7 +211,19 @@ fn fill(prompt: &str, wish: &Wish<'_>) -> String {
         false => format!(" What matters is: {}.", envelope::escape(wish.focus)),
     };
     let words = (wish.max_tokens * WORDS_OF_TEN_TOKENS / 10).max(8).to_string();
-    prompt.replace("{shape}", shape).replace("{words}", &words).replace("{focus}", &focus)
+    let values = [&[("shape", shape), ("words", &words), ("focus", &focus)], more].concat();
+    let mut filled = String::new();
+    let mut rest = prompt;
+    while let Some((before, after)) = rest.split_once('{') {
+        let place = values
+            .iter()
+            .find_map(|(name, value)| Some((value, after.strip_prefix(name)?.strip_prefix('}')?)));
+        let (value, after) = place.unwrap_or((&"{", after));
+        filled.push_str(before);
+        filled.push_str(value);
+        rest = after;
+    }
+    filled + rest
 }
 
 /// Returns the sources as texts that fit the room each, in order; a source that doesn't alone is cut.
@@ -316,6 +352,40 @@ mod tests {
             assert_eq!(made.unwrap_err().kind(), Kind::Provider);
             assert_eq!(requests.len(), 2);
         }
+    }
+
+    #[test]
+    fn nothing_that_is_put_into_a_prompt_is_a_place_to_fill() {
+        let wish = Wish {
+            level: Level::Standard,
+            max_tokens: 60,
+            focus: "{material}{previous}{words}{nothing}",
+            previous: Some("the {material} so far, {focus}"),
+            window: 8000,
+            secret: &[7; 32],
+        };
+        let requests = requests(&[source(0, "said of {focus} and {shape} {")], &wish, &count).unwrap();
+        let Turn::User(text) = &requests[0].turns[0] else { panic!("{requests:?}") };
+        for (part, times) in [
+            ("What matters is: {material}{previous}{words}{nothing}.", 1),
+            ("the {material} so far, {focus}", 1),
+            ("said of {focus} and {shape} {", 1),
+            ("[data ", 2),
+        ] {
+            assert_eq!(text.matches(part).count(), times, "{part} in {text}");
+        }
+    }
+
+    #[test]
+    fn an_endless_answer_is_neither_weighed_nor_sent_back_whole() {
+        let endless = GOOD.repeat(40_000);
+        let began = std::time::Instant::now();
+        let (made, requests) = asked(&[source(0, SOURCE)], 8000, &[&endless, &endless]);
+        let error = made.unwrap_err();
+        assert!(error.to_string().contains("tokens, not 60"), "{error}");
+        assert!(began.elapsed() < std::time::Duration::from_secs(1), "{:?}", began.elapsed());
+        let Turn::Assistant { text, .. } = &requests[1].turns[1] else { panic!("{:?}", requests[1]) };
+        assert!(text.len() <= SHOWN_AGAIN * 60, "{}", text.len());
     }
 
     #[test]

@@ -147,7 +147,8 @@ fn wrong_type(value: &Value, wanted: &str, path: &Path) -> Error {
     let given = match value {
         Value::Null => "null",
         Value::Bool(_) => "a boolean",
-        Value::Number(number) if number.is_f64() => "a fraction",
+        Value::Number(number) if number.as_f64().is_some_and(|number| number.fract() != 0.0) => "a fraction",
+        Value::Number(number) if number.is_f64() => "a number too large to be counted",
         Value::Number(_) => "a number",
         Value::String(_) => "a string",
         Value::Array(_) => "an array",

@@ -5,16 +5,18 @@
 //! much. Nobody is asked for a purpose that the user's configuration doesn't name them for, and an external model
 //! without a known price is not asked at all: nobody could hold its limits.
 
+use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+pub(crate) use super::meter::Bill;
+use super::meter::{Meter, counted};
 use super::queue;
-use crate::config::{self, Configured, Options, Use};
+use crate::config::{self, Configured, External, Options, Use};
 use crate::engine::Engine;
 use crate::error::{Error, Kind, Result};
 use crate::llm::{self, Llm, Provider, Reply, Request, Turn};
-use crate::store::{Money, Planned, SpendLimits, Spent};
+use crate::store::{Money, Planned, SpendLimits};
 use crate::tokens;
 
 /// Tokens of an answer where neither question nor provider bounds them.
@@ -32,53 +34,21 @@ pub(crate) struct Answered {
     pub provider: String,
     /// With which model.
     pub model: String,
-    /// Where that is: `this machine`, or a host.
-    pub place: String,
-    /// What it cost, in US dollars.
-    pub cost_usd: f64,
-    /// Tokens that left this machine; none for a local model.
-    pub disclosed_tokens: u64,
     /// Who was not asked, or did not answer, and why.
     pub notices: Vec<String>,
 }
 
-/// What asking comes to, as the ledger counts it: a call that failed, or was given up, with the most that it may cost.
-#[derive(Debug, Default)]
-pub(crate) struct Bill(AtomicU64);
-
-impl Bill {
-    /// Returns what it comes to so far.
-    pub fn total(&self) -> Money {
-        Money(self.0.load(Ordering::Relaxed))
-    }
-
-    fn reserve(&self, most: Money) {
-        self.0.fetch_add(most.0, Ordering::Relaxed);
-    }
-
-    fn settle(&self, most: Money, cost: Money) {
-        self.0.fetch_add(cost.0, Ordering::Relaxed);
-        self.0.fetch_sub(most.0, Ordering::Relaxed);
-    }
-}
-
-impl Answered {
-    /// Returns what was sent where, in a line.
-    pub fn disclosure(&self) -> String {
-        let Answered { provider, model, place, .. } = self;
-        let cost = Money((self.cost_usd * 1e6).round() as u64);
-        match self.disclosed_tokens {
-            0 => format!("asked {provider} ({model}) on {place}: nothing left it"),
-            sent => format!("sent {sent} tokens to {provider} ({model}) at {place}, cost {cost}"),
-        }
-    }
+/// Returns who would be asked first for `purpose`; `None` where the user named nobody for it, or the configuration can't be
+/// read.
+pub(crate) fn may_ask(engine: &Engine, purpose: Use) -> Option<Configured> {
+    first(engine, purpose).ok().flatten()
 }
 
 /// Returns who would be asked first for `purpose`; `None` where the user named nobody for it.
-pub(crate) fn may_ask(engine: &Engine, purpose: Use) -> Option<Configured> {
-    let read = candidates(engine, purpose);
-    // Whoever asks in earnest gets the error.
-    read.ok().and_then(|(_, candidates)| candidates.into_iter().next())
+///
+/// Errors where the configuration can't be read.
+pub(crate) fn first(engine: &Engine, purpose: Use) -> Result<Option<Configured>> {
+    Ok(candidates(engine, purpose)?.1.into_iter().next())
 }
 
 /// Returns whether everybody who would be asked for `purpose` may be asked now: nobody wants to be left alone.
@@ -116,18 +86,26 @@ pub(crate) async fn ask(
         let share = if place + 1 < candidates.len() { left / 2 } else { left };
         match ask_one(engine, &options, candidate, request, share, bill).await {
             Ok(mut answered) => {
-                let told = |error: &Error| format!("{error}; `{}` was asked instead", answered.provider);
-                answered.notices = failures.iter().map(told).collect();
+                let told =
+                    |error: &Error| format!("{}; `{}` was asked instead", error.told(), answered.provider);
+                let before: Vec<String> = failures.iter().map(told).collect();
+                answered.notices.splice(0..0, before);
                 return Ok(answered);
             }
             Err(error) => failures.push(error),
         }
     }
     let Some(last) = failures.pop() else {
-        return Err(Error::new(Kind::Provider, "no provider is named for this")
-            .hint("`tiro provider add NAME --use summarize` names one"));
+        return Err(match options.external {
+            External::Never => {
+                Error::new(Kind::Provider, "no provider on this machine is named, and `external` is `never`")
+                    .hint("`tiro provider show` says who is configured")
+            }
+            External::Allowed => Error::new(Kind::Provider, "no provider is named for this")
+                .hint("`tiro provider add NAME --use summarize` names one"),
+        });
     };
-    let before: String = failures.iter().map(|error| format!("; before, {error}")).collect();
+    let before: String = failures.iter().map(|error| format!("; before, {}", error.told())).collect();
     let wait = failures.iter().chain([&last]).filter_map(Error::left_alone).max();
     let error = Error::new(last.kind(), format!("{last}{before}")).wait(wait);
     Err(match last.way_out() {
@@ -162,7 +140,8 @@ pub(crate) async fn ask_one(
     let max_output = bounds.into_iter().flatten().min().unwrap_or(MOST_OUTPUT);
     let request = Request { turns: turns.collect(), max_output, ..request.clone() };
     let most = estimate(provider, &request)?;
-    let model = connect(provider, options.max_retries)?;
+    let tokens = tokens_of(&request) as u64;
+    let client = llm::Client::new(provider.clone(), Arc::new(config::key))?.retries(options.max_retries);
     let planned = Planned {
         project: engine.project().await.map_or_else(|_| String::new(), |it| it.scope.project.as_str().into()),
         provider: provider.name.clone(),
@@ -171,45 +150,39 @@ pub(crate) async fn ask_one(
         limits: limits(options, configured),
         until: engine.now().saturating_add(i64::try_from(deadline.as_millis()).unwrap_or(i64::MAX)),
     };
-    let reservation = installation.registry.reserve(planned, engine.now()).await?;
-    bill.reserve(most);
-    // Dropped in the middle, it stays reserved, and counts in full once it has expired.
-    let asked = model.ask(&request, deadline, None).await;
-    let spent = match &asked {
-        Ok(Reply { usage, .. }) => Spent {
-            cost: cost(provider, usage).unwrap_or(most),
-            input: usage.input.try_into().unwrap_or(i64::MAX),
-            output: usage.output.try_into().unwrap_or(i64::MAX),
-            has_failed: false,
-        },
-        // Nothing was sent: there is no key, or the address is none.
-        Err(error) if error.kind() == Kind::BadInput => Spent { has_failed: true, ..Spent::default() },
-        // Some bill what they didn't deliver.
-        Err(_) => Spent { cost: most, has_failed: true, ..Spent::default() },
+    let meter = Arc::new(Meter::start(engine, configured, planned, tokens, bill).await?);
+    let on_failure: llm::OnFailure = {
+        let meter = Arc::clone(&meter);
+        Arc::new(move |failed| {
+            let meter = Arc::clone(&meter);
+            Box::pin(async move { meter.failed(failed).await })
+        })
     };
-    let input = spent.input;
-    let paid = spent.cost;
-    bill.settle(most, paid);
-    installation.registry.settle(reservation, spent).await?;
+    // Dropped in the middle, it stays reserved, and counts in full once it has expired.
+    let asked = client.on_failure(on_failure).ask(&request, deadline, None).await;
     if let Some(wait) = asked.as_ref().err().and_then(Error::left_alone) {
         let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX).min(queue::LONGEST_WAIT);
         installation.registry.leave_alone(&provider.name, engine.now() + wait).await?;
     }
-    let reply = asked?;
-    let is_local = configured.is_local();
+    let reply = match asked {
+        Ok(reply) => reply,
+        Err(error) => {
+            meter.gave_up(&error).await?;
+            return Err(error);
+        }
+    };
+    let (usage, doubt) = counted(provider, &request, tokens, &reply);
+    meter.answered(&usage, cost(provider, &usage).map_or(most, |cost| cost.min(most))).await?;
     Ok(Answered {
-        reply,
+        reply: Reply { usage, ..reply },
         provider: provider.name.clone(),
         model: provider.model.clone(),
-        place: place(configured),
-        cost_usd: paid.dollars(),
-        disclosed_tokens: if is_local { 0 } else { input.unsigned_abs() },
-        notices: Vec::new(),
+        notices: doubt.into_iter().collect(),
     })
 }
 
 /// Returns the options as they are now, and who may be asked for `purpose`, the first choice first.
-fn candidates(engine: &Engine, purpose: Use) -> Result<(Options, Vec<Configured>)> {
+pub(crate) fn candidates(engine: &Engine, purpose: Use) -> Result<(Options, Vec<Configured>)> {
     let sources = &engine.config().sources;
     let options = sources.options()?;
     let mut providers = sources.providers(&options)?;
@@ -247,21 +220,49 @@ fn limits(options: &Options, configured: &Configured) -> SpendLimits {
 
 /// Returns the tokens that are sent with `request`. From above.
 pub(crate) fn tokens_of(request: &Request) -> usize {
-    let spoken = request.turns.iter().map(|turn| match turn {
-        Turn::User(text) | Turn::Result { text, .. } => tokens::bounded(text).high,
+    let parts = request.turns.len() + 2 * request.functions.len() + 4;
+    spoken(request).map(|text| tokens::bounded(&text).high).sum::<usize>() + parts * AROUND
+}
+
+/// Returns the texts that are sent with `request`.
+pub(super) fn spoken(request: &Request) -> impl Iterator<Item = Cow<'_, str>> {
+    let turns = request.turns.iter().flat_map(|turn| match turn {
+        Turn::User(text) | Turn::Result { text, .. } => vec![Cow::from(text)],
         Turn::Assistant { text, calls } => {
-            let called = calls.iter().map(|call| tokens::bounded(&call.arguments.to_string()).high);
-            tokens::bounded(text).high + called.sum::<usize>()
+            let called = calls.iter().map(|call| Cow::from(call.arguments.to_string()));
+            std::iter::once(Cow::from(text)).chain(called).collect()
         }
     });
-    let functions = request.functions.iter().map(|each| {
-        tokens::bounded(&each.description).high + tokens::bounded(&each.parameters.to_string()).high
-    });
-    let schema = request.schema.iter().map(|(_, schema)| tokens::bounded(&schema.to_string()).high);
-    let parts = request.turns.len() + 2 * request.functions.len() + 4;
-    tokens::bounded(&request.system).high
-        + spoken.chain(functions).chain(schema).sum::<usize>()
-        + parts * AROUND
+    let functions = request
+        .functions
+        .iter()
+        .flat_map(|each| [Cow::from(&each.description), each.parameters.to_string().into()]);
+    let schema = request.schema.iter().map(|(_, schema)| Cow::from(schema.to_string()));
+    std::iter::once(Cow::from(&request.system)).chain(turns).chain(functions).chain(schema)
+}
+
+/// What being asked may cost at most: repeated as often as it may be, and asked of the fallback too.
+#[derive(Clone, Debug)]
+pub(crate) struct Dearest {
+    times: u64,
+    providers: Vec<Provider>,
+}
+
+/// Returns what being asked for `purpose` may cost.
+pub(crate) fn dearest(engine: &Engine, purpose: Use) -> Result<Dearest> {
+    let (options, candidates) = candidates(engine, purpose)?;
+    let providers = candidates.into_iter().map(|each| each.provider).collect();
+    Ok(Dearest { times: u64::from(options.max_retries) + 1, providers })
+}
+
+impl Dearest {
+    /// Returns what requests of so many tokens, and answers of so many, cost at most together, in US dollars; `None` where
+    /// nobody knows. Whoever has no price isn't asked.
+    pub fn most(&self, input: usize, output: usize) -> Option<f64> {
+        let each = self.providers.iter().filter_map(|each| llm::catalogue::estimate(each, input, output));
+        let costs: Vec<u64> = each.map(|dollars| money(dollars).0.saturating_mul(self.times)).collect();
+        (!costs.is_empty()).then(|| Money(costs.into_iter().sum()).dollars())
+    }
 }
 
 /// Returns the most that `request` may cost.
@@ -283,10 +284,6 @@ fn cost(provider: &Provider, usage: &llm::Usage) -> Option<Money> {
 }
 
 fn money(dollars: f64) -> Money {
-    Money((dollars * 1e6).ceil().clamp(0.0, 1e15) as u64)
-}
-
-fn connect(provider: &Provider, retries: u32) -> Result<Box<dyn Llm>> {
-    let keys: llm::Keys = Arc::new(config::key);
-    Ok(Box::new(llm::Client::new(provider.clone(), keys)?.retries(retries)))
+    // What floats add at the fifteenth digit is no millionth more.
+    Money((dollars * 1e6 - 1e-6).ceil().clamp(0.0, 1e15) as u64)
 }

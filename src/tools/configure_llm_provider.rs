@@ -1,16 +1,19 @@
 //! Configures who makes summaries, as far as a model may: whoever reads memory could be told to by what it read.
 //!
-//! So it can't send anything to a new place, can't name a key that isn't one, holds no key itself, and can't let an
-//! external provider summarise: that a user says, on the command line or in the file. What it may do is what is left:
-//! model, answer's length, temperature, which of the allowed is the default, and anything on this machine.
+//! So it can't send anything to a new place, can't send a key anywhere but to the service that it is for, holds no key
+//! itself, and can't let what is or was an external provider summarise: that a user says, on the command line or in the
+//! file. What it may do is what is left: model, answer's length, temperature, which of the allowed is the default, and
+//! what needs no key on this machine. The rules look at a provider as it stands, in the same turn in which it is changed,
+//! so that two calls get no further than one.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::provider;
-use crate::config::{self, Change, Configured};
+use crate::config::{self, Change, Configured, Use};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
+use crate::llm::{Key, Service};
 
 /// The name agents call it by.
 pub const NAME: &str = "configure_llm_provider";
@@ -122,31 +125,33 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         )
         .hint("such as ollama, openai, anthropic or google"));
     }
-    let (_, providers) = provider::read(engine)?;
-    let known = providers.iter().find(|each| each.provider.name == name);
     if operation == Operation::Default {
-        if known.is_none() {
-            return Err(Error::not_found(format!("there is no provider `{name}`"))
-                .hint("`operation: show` lists them"));
-        }
         said = Config::default();
     }
-    if let Some(endpoint) = &said.endpoint {
-        admit_endpoint(endpoint, known)?;
-    }
-    if let Some(variable) = &said.api_key_env {
-        admit_variable(variable, &name, said.endpoint.as_deref(), known)?;
-    }
+    let (_, providers) = provider::read(engine)?;
+    let known = providers.iter().find(|each| each.provider.name == name);
+    let (endpoint, variable) = (said.endpoint.clone(), said.api_key_env.clone());
+    let uses = endpoint.as_ref().and_then(|_| uses(&name, known));
+    let admit = |known: Option<&Configured>| {
+        if let Some(endpoint) = &endpoint {
+            admit_endpoint(endpoint, &name, known)?;
+        }
+        match &variable {
+            Some(variable) => admit_variable(variable, &name, endpoint.as_deref(), known),
+            None => Ok(()),
+        }
+    };
     let change = Change {
         endpoint: said.endpoint.into(),
         model: said.model,
         key_variable: said.api_key_env.into(),
         max_output: said.max_tokens,
         temperature: said.temperature,
+        uses,
         is_default: set_as_default || operation == Operation::Default,
         ..Change::default()
     };
-    let changed = provider::set(engine, &name, change)?;
+    let changed = provider::set(engine, &name, change, admit)?;
     output(engine, changed.changed, changed.notices).await
 }
 
@@ -161,20 +166,35 @@ async fn refuse_secrets(engine: &Engine, texts: [Option<&String>; 3]) -> Result<
     }
 }
 
-/// Admits this machine, and where the user has the provider already.
-fn admit_endpoint(endpoint: &str, known: Option<&Configured>) -> Result<()> {
+/// Returns what a provider is to be asked for whose address is set: a service elsewhere that is moved to this machine is not
+/// asked for summaries because of that. `None` where it stays as it is.
+fn uses(name: &str, known: Option<&Configured>) -> Option<Vec<Use>> {
+    let service = known.map(|each| each.provider.service).or(config::usual_service(name))?;
+    let uses = known.map_or(&[Use::Consult][..], |each| &each.uses);
+    (service != Service::Ollama && !uses.contains(&Use::Summarize)).then(|| uses.to_vec())
+}
+
+/// Admits where the user has the provider already, and this machine for one that has no key.
+fn admit_endpoint(endpoint: &str, name: &str, known: Option<&Configured>) -> Result<()> {
     let host = config::host(endpoint)?;
-    let is_known = known.is_some_and(|each| each.provider.endpoint.as_deref() == Some(endpoint));
-    match config::is_loopback(host) || is_known {
-        true => Ok(()),
-        false => Err(Error::bad_input(
-            "`endpoint` is neither on this machine nor the one configured for the provider",
-        )
-        .hint("only the user can name another: `tiro provider add NAME --endpoint URL`")),
+    if known.is_some_and(|each| each.provider.endpoint.as_deref() == Some(endpoint)) {
+        return Ok(());
+    }
+    let hint = "only the user can name another: `tiro provider add NAME --endpoint URL`";
+    if !config::is_loopback(host) {
+        let message = "`endpoint` is neither on this machine nor the one configured for the provider";
+        return Err(Error::bad_input(message).hint(hint));
+    }
+    match known.is_some_and(|each| each.provider.key != Key::None) {
+        true => Err(Error::bad_input(format!(
+            "`endpoint` would send the key of `{name}` to another place than it was configured for"
+        ))
+        .hint(hint)),
+        false => Ok(()),
     }
 }
 
-/// Admits the name of a variable that holds a key of models; never the key itself, and no service's key elsewhere.
+/// Admits the variables that hold the key of the provider's own service, for its own address.
 fn admit_variable(
     variable: &str,
     name: &str,
@@ -189,14 +209,24 @@ fn admit_variable(
         )
         .hint("give the name, such as OPENAI_API_KEY, and let the user set the variable"));
     }
-    let endpoint = endpoint.or(known.and_then(|each| each.provider.endpoint.as_deref()));
-    let is_own =
-        known.is_some_and(|each| each.provider.key == crate::llm::Key::Variable(variable.to_owned()));
+    if known.is_some_and(|each| each.provider.key == Key::Variable(variable.to_owned())) {
+        return Ok(());
+    }
+    let hint = "only the user can say so: `tiro provider add NAME --key-variable VARIABLE`";
     // What listens on this machine, or at an address of the user's, is not the service that a key was made for.
-    match endpoint.is_none() || is_own {
+    if endpoint.or(known.and_then(|each| each.provider.endpoint.as_deref())).is_some() {
+        let message = format!("`api_key_env` would send a key to the endpoint of `{name}`");
+        return Err(Error::bad_input(message).hint(hint));
+    }
+    let service = known.map(|each| each.provider.service).or(config::usual_service(name));
+    let own = service.map_or(&[][..], config::own_keys);
+    match own.contains(&variable) {
         true => Ok(()),
-        false => Err(Error::bad_input(format!("`api_key_env` would send a key to the endpoint of `{name}`"))
-            .hint("only the user can say so: `tiro provider add NAME --key-variable VARIABLE`")),
+        false => Err(Error::bad_input(format!("`api_key_env` names no variable with a key of `{name}`"))
+            .hint(match own.first() {
+                Some(own) => format!("give {own}; {hint}"),
+                None => hint.to_owned(),
+            })),
     }
 }
 

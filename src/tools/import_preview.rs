@@ -114,13 +114,14 @@ pub async fn commits(engine: &Engine, args: import_git::Args, summarize: bool) -
     let provider = writer.provider.name.clone();
     let commits = shas.len() + stored.len();
     let ignored = engine.config().ignored.clone();
+    let dearest = ask::dearest(engine, Use::Summarize)?;
     let at_most = blocking(move || {
         let mut at_most = AtMost::default();
         let is_ignored = |path: &str| ignored.path(path);
         let mut reader = repository.reader(&is_ignored);
         let mut add = |sha: &Sha, text: &str| {
             let diff = summarize_commits::diff(&repository, &mut reader, &redactor, sha);
-            at_most.add(summarize_commits::estimate(&writer, &redactor.redact(text).text, &diff));
+            at_most.add(summarize_commits::estimate(&writer, &dearest, &redactor.redact(text).text, &diff));
         };
         repository.details(&shas, 1, &is_ignored, |read| {
             if let Ok(commit) = read

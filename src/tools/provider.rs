@@ -2,17 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-use jiff::civil::Date;
-use jiff::{Span, ToSpan};
 use serde::Serialize;
 
 use super::ask;
 use super::common::counted;
+use super::spending::{Day, days, table};
 use crate::config::{self, Change, Configured, External, Options, Use};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::llm::{Key, Request, Service, Turn};
-use crate::store::SpendingRow;
 
 /// How long a trial may take.
 const TRIAL: Duration = Duration::from_secs(60);
@@ -31,6 +29,9 @@ pub struct Output {
     pub fallback: String,
     /// Who makes summaries as it stands; nobody means that no model does.
     pub summaries: Option<String>,
+    /// Who is named for summaries and can't be asked, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub idle: Vec<String>,
     /// Whether anything may leave this machine.
     pub external: bool,
     /// The providers.
@@ -68,27 +69,6 @@ pub struct Shown {
     pub discloses: String,
     /// Where it is configured.
     pub origin: config::Origin,
-}
-
-/// What was spent on a provider on a day, in all projects.
-#[derive(Debug, Serialize)]
-pub struct Day {
-    /// The day (UTC).
-    pub day: String,
-    /// The provider.
-    pub provider: String,
-    /// The model.
-    pub model: String,
-    /// How often it was asked.
-    pub calls: i64,
-    /// How often in vain.
-    pub failed: i64,
-    /// Tokens sent.
-    pub input: i64,
-    /// Tokens received.
-    pub output: i64,
-    /// US dollars.
-    pub cost: f64,
 }
 
 /// What changing a provider answers.
@@ -141,13 +121,23 @@ pub async fn show(engine: &Engine, name: Option<&str>, is_brief: bool) -> Result
         limit("a project", options.limit_project),
         limit("everything", options.limit_total),
     ];
+    // Who can't be asked is passed over.
+    let (mut summaries, mut idle) = (None, Vec::new());
+    for each in ask::candidates(engine, Use::Summarize)?.1 {
+        let fault = ask::estimate(&each.provider, &Request::default()).map(drop);
+        match fault.and_then(|()| config::key(&each.provider.key).map(drop)) {
+            Ok(()) => summaries = summaries.or(Some(each.provider.name)),
+            Err(error) => idle.push(format!("`{}` is not asked: {}", each.provider.name, error.told())),
+        }
+    }
     let mut spending = days(rows);
     spending.retain(|day| name.is_none_or(|name| day.provider == name));
     Ok(Output {
         file: engine.config().sources.file.as_ref().map(|file| file.display().to_string()),
         default: options.default_provider.clone(),
         fallback: options.fallback_provider.clone(),
-        summaries: ask::may_ask(engine, Use::Summarize).map(|each| each.provider.name),
+        summaries,
+        idle,
         external: options.external == External::Allowed,
         providers: providers.iter().map(|each| shown(each, &options)).collect(),
         limits: limits.into_iter().flatten().collect(),
@@ -156,11 +146,20 @@ pub async fn show(engine: &Engine, name: Option<&str>, is_brief: bool) -> Result
     })
 }
 
-/// Writes what `change` says of a provider into the configuration file.
-pub fn set(engine: &Engine, name: &str, mut change: Change) -> Result<Changed> {
+/// Writes what `change` says of a provider into the configuration file, where `admit` lets it: it is given the provider as it
+/// stands, while nobody else changes it.
+pub fn set(
+    engine: &Engine,
+    name: &str,
+    mut change: Change,
+    admit: impl FnOnce(Option<&Configured>) -> Result<()>,
+) -> Result<Changed> {
     let sources = &engine.config().sources;
     let (options, before) = read(engine)?;
     let known = before.iter().find(|each| each.provider.name == name);
+    if known.is_none() && change.says_nothing() {
+        return Err(unknown(&before, name));
+    }
     if known.is_none() && change.service.is_none() && Service::parse(name).is_none() {
         return Err(Error::bad_input(format!(
             "there is no provider `{name}` yet, so its service must be named"
@@ -177,7 +176,7 @@ pub fn set(engine: &Engine, name: &str, mut change: Change) -> Result<Changed> {
     {
         change.is_default = true;
     }
-    let changed = config::change(sources, name, &change)?;
+    let changed = config::change(sources, name, &change, admit)?;
     let (options, after) = read(engine)?;
     let set = find(after, name)?;
     Ok(Changed {
@@ -221,19 +220,27 @@ pub async fn test(engine: &Engine, name: Option<&str>) -> Result<Tried> {
     let answered = match name {
         Some(name) => {
             let (options, providers) = read(engine)?;
-            ask::ask_one(engine, &options, &find(providers, name)?, &request, TRIAL, &bill).await?
+            ask::ask_one(engine, &options, &find(providers, name)?, &request, TRIAL, &bill).await
         }
-        None => ask::ask(engine, Use::Summarize, &request, TRIAL, &bill).await?,
+        None => ask::ask(engine, Use::Summarize, &request, TRIAL, &bill).await,
     };
+    let answered = answered.map_err(|error| {
+        let sent: String = bill.disclosures().iter().map(|line| format!("; {line}")).collect();
+        let told = Error::new(error.kind(), format!("{error}{sent}"));
+        match error.way_out() {
+            Some(hint) => told.hint(hint),
+            None => told,
+        }
+    })?;
     Ok(Tried {
-        disclosure: answered.disclosure(),
+        disclosure: bill.disclosures().join("; "),
         name: answered.provider,
         model: answered.model,
         answer: answered.reply.text.chars().filter(|c| !c.is_control()).take(200).collect(),
         ms: began.elapsed().as_millis().try_into().unwrap_or(u64::MAX),
         input: answered.reply.usage.input,
         output: answered.reply.usage.output,
-        cost: answered.cost_usd,
+        cost: bill.total().dollars(),
         notices: answered.notices,
     })
 }
@@ -244,56 +251,6 @@ pub(super) fn read(engine: &Engine) -> Result<(Options, Vec<Configured>)> {
     let options = sources.options()?;
     let providers = sources.providers(&options)?;
     Ok((options, providers))
-}
-
-/// Returns what was spent by provider and day, in all projects.
-pub(super) fn days(rows: Vec<SpendingRow>) -> Vec<Day> {
-    let mut days: Vec<Day> = Vec::new();
-    for row in rows {
-        let day = date(row.day);
-        let same =
-            |each: &&mut Day| (&each.day, &each.provider, &each.model) == (&day, &row.provider, &row.model);
-        match days.iter_mut().find(same) {
-            Some(each) => {
-                each.calls += row.calls;
-                each.failed += row.failed;
-                each.input += row.input;
-                each.output += row.output;
-                each.cost += row.spent.dollars();
-            }
-            None => days.push(Day {
-                day,
-                provider: row.provider,
-                model: row.model,
-                calls: row.calls,
-                failed: row.failed,
-                input: row.input,
-                output: row.output,
-                cost: row.spent.dollars(),
-            }),
-        }
-    }
-    days
-}
-
-/// Returns such days as a table.
-pub(super) fn table(days: &[Day]) -> String {
-    let mut text = format!(
-        "{:10} {:14} {:24} {:>6} {:>7} {:>10} {:>10} {:>10}",
-        "day", "provider", "model", "calls", "failed", "sent", "received", "cost, $"
-    );
-    for Day { day, provider, model, calls, failed, input, output, cost } in days {
-        text += &format!(
-            "\n{day:10} {provider:14} {model:24} {calls:>6} {failed:>7} {input:>10} {output:>10} {cost:>10.6}"
-        );
-    }
-    text
-}
-
-fn date(day: i64) -> String {
-    let span: Option<Span> = i32::try_from(day).ok().map(|day| i64::from(day).days());
-    let date = span.and_then(|span| Date::constant(1970, 1, 1).checked_add(span).ok());
-    date.map_or_else(|| format!("day {day}"), |date| date.to_string())
 }
 
 fn find(providers: Vec<Configured>, name: &str) -> Result<Configured> {
@@ -307,8 +264,9 @@ fn unknown(providers: &[Configured], name: &str) -> Error {
         true => "none is configured; `tiro provider add` adds one".to_owned(),
         false => format!("there are {}", names.join(", ")),
     };
-    let shown: String = name.chars().filter(|c| !c.is_control()).take(40).collect();
-    Error::not_found(format!("there is no provider `{shown}`")).hint(hint)
+    // What can name none may be a key, so it is not repeated.
+    let shown = if config::is_provider(name) { format!(" `{name}`") } else { " of that name".to_owned() };
+    Error::not_found(format!("there is no provider{shown}")).hint(hint)
 }
 
 fn shown(configured: &Configured, options: &Options) -> Shown {
@@ -379,7 +337,7 @@ fn notices(configured: &Configured, options: &Options) -> Vec<String> {
     let provider = &configured.provider;
     let mut notices = Vec::new();
     if let Err(error) = config::key(&provider.key) {
-        notices.push(error.to_string());
+        notices.push(error.told());
     }
     if !configured.is_local() {
         notices.push(format!(
@@ -392,7 +350,7 @@ fn notices(configured: &Configured, options: &Options) -> Vec<String> {
             notices.push(format!("summaries are not made by it: only the user can say so, `tiro provider add {name} --use summarize`"));
         }
         if let Err(error) = ask::estimate(provider, &Request::default()) {
-            notices.push(format!("{error}, so it is not asked; {}", error.way_out().unwrap_or_default()));
+            notices.push(format!("it is not asked: {}", error.told()));
         }
     }
     notices
@@ -431,6 +389,9 @@ impl Output {
             Some(name) => format!("\nsummaries are made by {name}\n"),
             None => "\nsummaries are made without a model\n".to_owned(),
         };
+        for fault in &self.idle {
+            text += &format!("{fault}\n");
+        }
         let limits = if self.limits.is_empty() { "none".to_owned() } else { self.limits.join(", ") };
         text += &format!("\nlimits for all: {limits}\n");
         match self.spending.is_empty() {

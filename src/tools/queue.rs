@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::summary::{self, Wanted};
 use super::{ask, summaries};
-use crate::config::Use;
+use crate::config::{Options, Use};
 use crate::engine::{Engine, OpenProject};
 use crate::error::{Kind, Result};
 use crate::memory::{Level, Millis};
@@ -18,8 +18,8 @@ use crate::store::{self, AskedBy, MessageRow, Queued};
 /// The least time between two summaries that nobody waits for.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// How long one process is the one that asks: longer than a summary may take.
-const LEASE: Millis = 60_000;
+/// How long after the last moment of a summary the process that asked for it is taken for dead.
+const GRACE: Millis = 60_000;
 
 /// How long what failed waits at first, and at most: each time four times as long, and as long as its provider asked
 /// to be left alone.
@@ -86,7 +86,7 @@ async fn step(engine: &Engine, project: &OpenProject) -> Result<()> {
     {
         return Ok(());
     }
-    if !store.lease(scope, "asking", holder, now, now + LEASE).await? {
+    if !store.lease(scope, "asking", holder, now, now + lease(&engine.config().options)).await? {
         return Ok(());
     }
     let asked = next(engine, project).await;
@@ -96,9 +96,18 @@ async fn step(engine: &Engine, project: &OpenProject) -> Result<()> {
     asked
 }
 
+/// Returns how long one process is the one that asks: longer than a summary may take.
+fn lease(options: &Options) -> Millis {
+    let longest = options.summary_local_deadline_s.max(options.summary_external_deadline_s);
+    // A tenth more is what a deadline may be missed by.
+    Millis::try_from(longest.saturating_mul(1100)).unwrap_or(Millis::MAX / 2).saturating_add(GRACE)
+}
+
 async fn next(engine: &Engine, project: &OpenProject) -> Result<()> {
     let (store, scope, holder) = (&project.store, &project.scope, engine.process());
-    let Some(Queued { seq, wanted, tries }) = store.next_queued(scope, holder, engine.now()).await? else {
+    let Some(Queued { seq, wanted, tries }) =
+        store.next_queued(scope, holder, lease(&engine.config().options), engine.now()).await?
+    else {
         return Ok(());
     };
     let made = make(engine, project, &wanted).await;
@@ -137,4 +146,22 @@ async fn make(engine: &Engine, project: &OpenProject, queued: &store::Wanted) ->
         summaries::supersede(engine, project, session, &wanted.rows, &made).await?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_asks_is_let_be_for_as_long_as_a_summary_may_take() {
+        let of = |local, external| {
+            lease(&Options {
+                summary_local_deadline_s: local,
+                summary_external_deadline_s: external,
+                ..Options::default()
+            })
+        };
+        assert!(of(600, 1) > 660_000 && of(1, 600) > 660_000);
+        assert!(of(5, 10) < 120_000, "and not for much longer");
+    }
 }

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{leaves, provider};
+use super::{leaves, spending};
 use crate::context::tier::{Tier, Tiers};
 use crate::engine::{Embedding, Engine};
 use crate::error::Result;
@@ -58,7 +58,7 @@ pub struct Output {
     /// How often each tool was called, and how long that took.
     pub tools: Vec<ToolUse>,
     /// What asking models has cost by day and provider, in all projects.
-    pub spending: Vec<provider::Day>,
+    pub spending: Vec<spending::Day>,
 }
 
 /// What was sent instead of whole conversations, in all processes.
@@ -225,7 +225,7 @@ pub async fn run(engine: &Engine) -> Result<Output> {
             failed: queue.failed,
         },
         tools: tool_use(&project.store.measurements(&project.scope).await?),
-        spending: provider::days(owners.spending().await?),
+        spending: spending::days(owners.spending().await?),
     })
 }
 
@@ -373,7 +373,7 @@ impl Output {
             text += &format!("\n{name:28} {calls:>9} {p50_ms:>12.1} {p99_ms:>12.1}");
         }
         if !self.spending.is_empty() {
-            text += &format!("\n\n{}", provider::table(&self.spending));
+            text += &format!("\n\n{}", spending::table(&self.spending));
         }
         text
     }

@@ -5,12 +5,11 @@
 //! none, since what would be chosen of it is said by the commit itself.
 
 use std::fmt::Write;
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::ask::{self, Bill};
+use super::ask::{self, Bill, Dearest};
 use super::common::{self, counted};
 use super::messages::{blocking, count};
 use super::summarize_all::{AtMost, PATIENCE};
@@ -109,7 +108,8 @@ pub async fn run(
             }
             if let Some(at_most) = &mut output.at_most {
                 let (writer, text) = (writer.clone(), commit.text.clone());
-                at_most.add(blocking(move || estimate(&writer, &text, &diff)).await?);
+                let dearest = ask::dearest(engine, Use::Summarize)?;
+                at_most.add(blocking(move || estimate(&writer, &dearest, &text, &diff)).await?);
                 output.summarised += 1;
                 continue;
             }
@@ -161,33 +161,30 @@ async fn make(engine: &Engine, writer: &Configured, commit: &Memory, diff: &str)
     let secret = engine.installation().await?.secret;
     let (message, changes) = import::split(&commit.text);
     let wish = wish(writer, message, &secret);
-    let (bill, answered) = (Bill::default(), Mutex::new(Vec::new()));
+    let bill = Bill::default();
     let asking = |request: Request| {
-        let (bill, answered) = (&bill, &answered);
+        let bill = &bill;
         let request = Request { temperature: Some(options.summary_temperature), ..request };
         async move {
             let left = deadline.saturating_sub(began.elapsed());
-            let answer = ask::ask(engine, Use::Summarize, &request, left, bill).await?;
-            let reply = answer.reply.clone();
-            answered.lock().expect("no holder panics").push(answer);
-            Ok(reply)
+            Ok(ask::ask(engine, Use::Summarize, &request, left, bill).await?.reply)
         }
     };
     let source = Commit { message, changes, diff };
     let made = summarize::commit_by_model(&source, &wish, &|text| count(text), asking);
     let late = || Err(Error::new(Kind::Provider, format!("no summary within {} s", deadline.as_secs())));
     let text = tokio::time::timeout(deadline + deadline / 20, made).await.unwrap_or_else(|_| late());
-    let answered = answered.into_inner().expect("no holder panics");
     Ok(Asked {
         text,
         cost_usd: bill.total().dollars(),
-        disclosed_tokens: answered.iter().map(|answer| answer.disclosed_tokens).sum(),
-        is_silent: answered.is_empty(),
+        disclosed_tokens: bill.disclosed(),
+        is_silent: !bill.is_answered(),
     })
 }
 
-/// Returns what asking for the commit with this text takes at most: it may be asked for twice.
-pub(super) fn estimate(writer: &Configured, text: &str, diff: &str) -> AtMost {
+/// Returns what asking for the commit with this text takes at most: it may be asked for twice, and each time be repeated,
+/// which the cost has in it.
+pub(super) fn estimate(writer: &Configured, dearest: &Dearest, text: &str, diff: &str) -> AtMost {
     let (message, changes) = import::split(text);
     let wish = wish(writer, message, &[0; 32]);
     // What its window has no room for it isn't asked.
@@ -195,8 +192,8 @@ pub(super) fn estimate(writer: &Configured, text: &str, diff: &str) -> AtMost {
         return AtMost::default();
     };
     let (sent, back) = (ask::tokens_of(&request), request.max_output);
-    let (input, output) = (2 * sent + back + AGAIN, 2 * back);
-    AtMost { requests: 2, input, output, cost_usd: catalogue::estimate(&writer.provider, input, output) }
+    let (input, output) = (2 * sent + summarize::SHOWN_AGAIN * wish.max_tokens + AGAIN, 2 * back);
+    AtMost { requests: 2, input, output, cost_usd: dearest.most(input, output) }
 }
 
 fn wish<'a>(writer: &Configured, message: &str, secret: &'a [u8; 32]) -> Wish<'a> {

@@ -8,14 +8,16 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use tokio::runtime::Handle;
+use tokio::sync::{mpsc, oneshot};
 
-use super::ask::Bill;
+use super::ask::{Answered, Bill};
 use super::messages::{self, blocking, count};
 use super::{ask, queue, summaries};
 use crate::config::{Configured, Use};
 use crate::engine::{Engine, OpenProject};
 use crate::error::{Error, Kind, Result};
-use crate::llm::{Request, catalogue};
+use crate::llm::{Reply, Request, catalogue};
 use crate::memory::{Level, Millis, Provenance};
 use crate::scope::SessionId;
 use crate::store::{AskedBy, Attempt, MessageRow, Saved, Summary, source_hash};
@@ -24,11 +26,11 @@ use crate::summarize::{self, Wish};
 /// Tokens of a model's window where nobody knows them: the least that is common.
 pub(super) const UNKNOWN_WINDOW: usize = 8192;
 
-/// Tokens by which a second request is larger than the first and its answer. From above.
-pub(super) const AGAIN: usize = 250;
+/// Tokens by which a second request is larger than the first and what it shows of its answer: no more than bytes. From above.
+pub(super) const AGAIN: usize = 1000;
 
-/// Tokens of an instruction to merge summaries, without them. From above.
-const MERGE: usize = 400;
+/// Tokens of an instruction to merge summaries, without them. From above, likewise.
+const MERGE: usize = 1500;
 
 /// What to summarise, and how.
 #[derive(Clone, Debug)]
@@ -152,7 +154,7 @@ pub(super) async fn range(
 /// Returns what making the summary would take.
 pub(super) async fn estimate(engine: &Engine, project: &OpenProject, wanted: &Wanted) -> Result<Estimate> {
     let nothing = Estimate { provider: None, requests: 0, input: 0, output: 0, cost_usd: Some(0.0) };
-    let Some(provider) = writer(engine, wanted) else { return Ok(nothing) };
+    let Some(provider) = writer(engine, wanted)? else { return Ok(nothing) };
     let secret = engine.installation().await?.secret;
     let texts = messages::texts(project, &wanted.rows).await?;
     let (level, most, focus) = (wanted.level, wanted.most(), wanted.focus.clone());
@@ -166,27 +168,30 @@ pub(super) async fn estimate(engine: &Engine, project: &OpenProject, wanted: &Wa
     let mut sent: Vec<usize> = parts.iter().map(ask::tokens_of).collect();
     if parts.len() > 1 {
         // The parts are merged by one more, of their answers.
-        sent.push(parts.len() * longest + MERGE);
+        sent.push(parts.len() * summarize::SHOWN_AGAIN * most + MERGE);
     }
     // An answer that won't do is asked for once more.
-    sent.extend(sent.last().map(|last| last + longest + AGAIN));
+    sent.extend(sent.last().map(|last| last + summarize::SHOWN_AGAIN * most + AGAIN));
     let (requests, input, output) = (sent.len(), sent.iter().sum(), sent.len() * longest);
-    let cost_usd = catalogue::estimate(&provider.provider, input, output);
+    let cost_usd = ask::dearest(engine, Use::Summarize)?.most(input, output);
     Ok(Estimate { provider: Some(provider.provider.name), requests, input, output, cost_usd })
 }
 
 /// Makes the summary, or returns it as it was made before.
 pub(super) async fn make(engine: &Engine, project: &OpenProject, wanted: Wanted) -> Result<Made> {
-    let provider = writer(engine, &wanted);
+    let mut notices = Vec::new();
+    let provider = writer(engine, &wanted).unwrap_or_else(|error| {
+        notices.push(format!("sentences were chosen, and no model was asked: {}", error.told()));
+        None
+    });
     let key = wanted.key(provider.as_ref(), engine.config().options.summary_temperature);
     let (store, scope) = (&project.store, &project.scope);
     if let Some(body) = store.cached(scope, key, engine.now()).await?
         && let Ok(made) = serde_json::from_str::<Made>(&body)
     {
-        return Ok(Made { is_kept: true, notices: Vec::new(), cost_usd: 0.0, ..made });
+        return Ok(Made { is_kept: true, notices, cost_usd: 0.0, ..made });
     }
     let texts = messages::texts(project, &wanted.rows).await?;
-    let mut notices = Vec::new();
     let mut made = None;
     let (mut has_failed, mut is_silent) = (false, false);
     let (bill, began) = (Bill::default(), engine.now());
@@ -195,9 +200,9 @@ pub(super) async fn make(engine: &Engine, project: &OpenProject, wanted: Wanted)
             Ok(summary) => made = Some(summary),
             Err(error) => {
                 has_failed = true;
-                is_silent = notices.is_empty();
-                let name = &provider.provider.name;
-                notices.push(format!("sentences were chosen, since `{name}` made no summary: {error}"));
+                is_silent = !bill.is_answered();
+                let (name, why) = (&provider.provider.name, error.told());
+                notices.push(format!("sentences were chosen, since `{name}` made no summary: {why}"));
             }
         }
     }
@@ -209,6 +214,19 @@ pub(super) async fn make(engine: &Engine, project: &OpenProject, wanted: Wanted)
         made.id = keep(engine, project, &wanted, &made, began).await?;
     }
     made.notices.extend(notices);
+    match living(project, &wanted).await? {
+        0 => return Err(Error::not_found("what was to be summarised was forgotten meanwhile")),
+        left if left < wanted.rows.len() => {
+            let gone = wanted.rows.len() - left;
+            made.notices.push(format!(
+                "{} of its messages {} forgotten while it was made, and it may still tell of them",
+                gone,
+                if gone == 1 { "was" } else { "were" }
+            ));
+            return Ok(made);
+        }
+        _ => {}
+    }
     // What a model failed at is tried again by the next call, and before that by an idle server.
     match has_failed {
         true if made.id.is_some() => queue::after_failure(engine, project, &wanted).await?,
@@ -229,7 +247,7 @@ pub(super) async fn make_by_model(
     asked_by: AskedBy,
 ) -> Result<Made> {
     let nobody = || Error::new(Kind::Provider, "no provider is named for summaries");
-    let provider = writer(engine, wanted).ok_or_else(nobody)?;
+    let provider = writer(engine, wanted)?.ok_or_else(nobody)?;
     let texts = messages::texts(project, &wanted.rows).await?;
     let texts = match asked_by {
         AskedBy::User => texts,
@@ -266,10 +284,7 @@ async fn cache(
     key: [u8; 32],
     made: &Made,
 ) -> Result<()> {
-    let first = wanted.rows.first().map_or(0, |row| row.ordinal);
-    let living = project.store.session_messages(&project.scope, &wanted.session, first).await?;
-    let living: HashSet<i64> = living.iter().map(|row| row.seq).collect();
-    if !wanted.rows.iter().all(|row| living.contains(&row.seq)) {
+    if living(project, wanted).await? < wanted.rows.len() {
         return Ok(());
     }
     let body = serde_json::to_string(made).expect("a summary serialises");
@@ -280,12 +295,22 @@ async fn cache(
     project.store.cache(&project.scope, key, body, engine.now(), ttl, most).await
 }
 
+/// Returns how many of its messages are still there.
+async fn living(project: &OpenProject, wanted: &Wanted) -> Result<usize> {
+    let first = wanted.rows.first().map_or(0, |row| row.ordinal);
+    let living = project.store.session_messages(&project.scope, &wanted.session, first).await?;
+    let living: HashSet<i64> = living.iter().map(|row| row.seq).collect();
+    Ok(wanted.rows.iter().filter(|row| living.contains(&row.seq)).count())
+}
+
 /// Returns who writes it: a model, where the user named one for summaries.
-fn writer(engine: &Engine, wanted: &Wanted) -> Option<Configured> {
-    if !wanted.by_model {
-        return None;
+///
+/// Errors where the configuration can't be read.
+fn writer(engine: &Engine, wanted: &Wanted) -> Result<Option<Configured>> {
+    match wanted.by_model {
+        true => ask::first(engine, Use::Summarize),
+        false => Ok(None),
     }
-    ask::may_ask(engine, Use::Summarize)
 }
 
 /// Returns the summary that chooses sentences.
@@ -337,50 +362,60 @@ async fn ask_for(
     });
     let secret = engine.installation().await?.secret;
     let previous = previous(project, wanted, &provider.provider.name).await?;
-    let known = previous.as_ref().map_or(i64::MIN, |(last, _)| *last);
-    let new: Vec<(MessageRow, String)> =
-        texts.iter().filter(|(row, _)| row.ordinal > known).cloned().collect();
     let window = catalogue::window(&provider.provider).unwrap_or(UNKNOWN_WINDOW);
-    let wish = Wish {
-        level: wanted.level,
-        max_tokens: wanted.most(),
-        focus: &wanted.focus,
-        previous: previous.as_ref().map(|(_, text)| text.as_str()),
-        window,
-        secret: &secret,
-    };
-    let answered = std::sync::Mutex::new(Vec::new());
-    let asking = |request: Request| {
-        let answered = &answered;
-        let request = Request { temperature: Some(options.summary_temperature), ..request };
-        async move {
+    let (level, max_tokens, focus) = (wanted.level, wanted.most(), wanted.focus.clone());
+    let (texts, thread) = (texts.to_vec(), Handle::current());
+    let (questions, mut asked) = mpsc::channel::<(Request, oneshot::Sender<Result<Reply>>)>(1);
+    // Answers are weighed where nothing else waits; what is asked is asked from here, and ends with this call.
+    let writing = blocking(move || {
+        let (known, previous) = previous.map_or((i64::MIN, None), |(last, text)| (last, Some(text)));
+        let previous = previous.as_deref();
+        let wish = Wish { level, max_tokens, focus: &focus, previous, window, secret: &secret };
+        let ask = |request: Request| {
+            let questions = &questions;
+            async move {
+                let over = || Error::new(Kind::Provider, "nobody waits for the summary any more");
+                let (answer, answered) = oneshot::channel();
+                questions.send((request, answer)).await.map_err(|_| over())?;
+                answered.await.unwrap_or_else(|_| Err(over()))
+            }
+        };
+        let all = messages::sources(&texts);
+        let new: Vec<summarize::Source<'_>> =
+            all.iter().filter(|source| source.ordinal > known).copied().collect();
+        let made = thread.block_on(summarize::by_model(&new, &wish, &|text| count(text), ask))?;
+        let quality = summarize::quality(&made.text, &all, max_tokens);
+        Ok((made, quality))
+    });
+    let mut answered: Vec<Answered> = Vec::new();
+    let work = async {
+        tokio::pin!(writing);
+        loop {
+            let (request, reply) = tokio::select! {
+                made = &mut writing => return made?,
+                Some(question) = asked.recv() => question,
+            };
+            let request = Request { temperature: Some(options.summary_temperature), ..request };
             let left = deadline.saturating_sub(began.elapsed());
-            let answer = ask::ask(engine, Use::Summarize, &request, left, bill).await?;
-            let reply = answer.reply.clone();
-            answered.lock().expect("no holder panics").push(answer);
-            Ok(reply)
+            let answer = ask::ask(engine, Use::Summarize, &request, left, bill).await;
+            // Nobody takes it where weighing broke off.
+            let _ = reply.send(answer.map(|answer| {
+                let reply = answer.reply.clone();
+                answered.push(answer);
+                reply
+            }));
         }
-    };
-    let all = messages::sources(texts);
-    let asked = async {
-        let sources = messages::sources(&new);
-        summarize::by_model(&sources, &wish, &|text| count(text), asking).await
     };
     let late = || Err(Error::new(Kind::Provider, format!("no summary within {} s", deadline.as_secs())));
     // Who is late says so itself, and what was put aside for it is settled; this is for whoever doesn't.
-    let made = tokio::time::timeout(deadline + deadline / 20, asked).await.unwrap_or_else(|_| late());
-    let answered = answered.into_inner().expect("no holder panics");
+    let made = tokio::time::timeout(deadline + deadline / 20, work).await.unwrap_or_else(|_| late());
     let cost = bill.total();
     let last = answered.last();
     let name = last.map_or_else(|| provider.provider.name.clone(), |answer| answer.provider.clone());
     let model = last.map_or_else(|| provider.provider.model.clone(), |answer| answer.model.clone());
     notices.extend(answered.iter().flat_map(|answer| answer.notices.clone()));
-    notices.extend(answered.iter().map(|answer| answer.disclosure()));
-    let quality = made.as_ref().ok().map(|made| summarize::quality(&made.text, &all, wanted.most()));
-    let usage = |of: fn(&crate::llm::Usage) -> u64| {
-        let sum: u64 = answered.iter().map(|answer| of(&answer.reply.usage)).sum();
-        i64::try_from(sum).unwrap_or(i64::MAX)
-    };
+    notices.extend(bill.disclosures());
+    let output = answered.iter().map(|answer| answer.reply.usage.output).sum::<u64>();
     let attempt = Attempt {
         session: wanted.session.clone(),
         level: wanted.level,
@@ -388,16 +423,16 @@ async fn ask_for(
         last: wanted.rows.last().map_or(0, |row| row.ordinal),
         provider: name.clone(),
         model: model.clone(),
-        input_tokens: usage(|usage| usage.input),
-        output_tokens: usage(|usage| usage.output),
+        input_tokens: i64::try_from(bill.tokens()).unwrap_or(i64::MAX),
+        output_tokens: i64::try_from(output).unwrap_or(i64::MAX),
         cost_micros: i64::try_from(cost.0).unwrap_or(i64::MAX),
         took_ms: i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX),
-        quality,
+        quality: made.as_ref().ok().map(|(_, quality)| *quality),
         error: made.as_ref().err().map(ToString::to_string),
         at: engine.now(),
     };
     project.store.attempt(&project.scope, attempt).await?;
-    let summary = made?;
+    let (summary, quality) = made?;
     let redacted = engine.installation().await?.redactor.redact(&summary.text).text.into_owned();
     Ok(Made {
         id: None,
@@ -405,7 +440,7 @@ async fn ask_for(
         text: redacted,
         provider: name,
         model,
-        quality: quality.unwrap_or(0.0),
+        quality,
         cited: summary.cited,
         cost_usd: cost.dollars(),
         is_kept: false,

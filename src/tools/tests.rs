@@ -127,6 +127,11 @@ fn a_wrong_argument_is_named_with_the_way_out() {
         (json!([]), "the arguments are an array, not an object", ""),
         (json!({"query": "", "k": "10"}), "argument `k` is a string", "give `k` as a whole number"),
         (json!({"query": "", "k": 1.5}), "argument `k` is a fraction", "give `k` as a whole number"),
+        (
+            json!({"query": "", "k": 2f64.powi(70)}),
+            "argument `k` is a number too large",
+            "give `k` as a whole number",
+        ),
         (json!({"query": "", "k": 0}), "argument `k` is 0, out of range", "give from 1 to 100"),
         (
             json!({"query": "", "maxTokens": -1}),

@@ -68,7 +68,7 @@ fn a_commit_is_summarised_once_and_is_found_by_what_the_model_says() {
     let (home, repo) = begin(Some(&mock));
     let told = home.json(&repo.path, &["import", "git", "--summarize"]);
     assert_eq!((&told["imported"], &told["summaries"]["summarised"]), (&json!(1), &json!(1)), "{told}");
-    assert_eq!(told["summaries"]["cost_usd"], json!(0.0013), "{told}");
+    assert_eq!(told["summaries"]["cost_usd"], json!(mock.billed(10, 100)), "{told}");
     let sent = mock.seen.lock().unwrap()[0].1.to_string();
     assert!(sent.contains("Postgres was asked again") && sent.contains("+struct Pantry;"), "{sent}");
     assert!(!sent.contains(SECRET) && sent.contains("[REDACTED:"), "{sent}");
@@ -112,7 +112,8 @@ fn an_answer_that_will_not_do_is_asked_for_again_and_leaves_the_commit_as_it_is(
     assert!(summaries_told["failed"][0].as_str().unwrap().contains("answer keeps 0.00"), "{told}");
     assert_eq!((mock.requests(), summaries(&home)), (2, 0));
     let spent = home.json(&repo.path, &["stats"])["spending"][0]["cost"].as_f64().unwrap();
-    assert!((spent - 0.0026).abs() < 1e-9 && summaries_told["cost_usd"] == json!(0.0026), "{told}");
+    let billed = mock.billed(10, 100);
+    assert!((spent - billed).abs() < 1e-9 && summaries_told["cost_usd"] == json!(billed), "{told}");
     let mut server = home.serve(&repo.path);
     for level in ["brief", "standard"] {
         let shown = opened(&mut server, &repo.head(), level);

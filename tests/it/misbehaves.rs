@@ -48,6 +48,19 @@ fn begin(mock: &Mock) -> (Home, PathBuf) {
     (home, project)
 }
 
+/// A home where `mock` is named for summaries as one that isn't this machine.
+fn begin_outside(mock: &Mock, more: &str) -> (Home, PathBuf) {
+    let (home, project) = begin(mock);
+    let file = home.path().join("home/.config/tiro/config.toml");
+    let config = std::fs::read_to_string(&file).unwrap().replace("127.0.0.1", "0.0.0.0");
+    std::fs::write(file, format!("{more}{config}")).unwrap();
+    (home, project)
+}
+
+fn spent(home: &Home, project: &Path) -> f64 {
+    home.json(project, &["stats"])["spending"][0]["cost"].as_f64().unwrap()
+}
+
 fn serve(home: &Home, project: &Path) -> Server {
     let mut command = home.tiro(project, &["serve"]);
     command.env("LAB_API_KEY", KEY);
@@ -109,9 +122,10 @@ fn whatever_a_model_does_a_summary_comes_in_time_and_says_who_failed() {
         let took = number(&home, "SELECT took_ms FROM summary_attempts ORDER BY seq DESC LIMIT 1");
         assert!(took <= 5500, "{manner:?} took {took} ms");
     }
-    // What answered, if badly, is to be paid: twice 30 tokens sent and 10 received, two times; what didn't, in full.
+    // What answered, if badly, is to be paid, twice each; what didn't, in full.
     let paid = number(&home, "SELECT sum(cost_micros) FROM summary_attempts");
-    assert_eq!(number(&home, "SELECT count(*) FROM summary_attempts WHERE cost_micros = 2600"), 2);
+    let answered = "SELECT sum(cost_micros) FROM summary_attempts WHERE error LIKE '%answer keeps%' OR error LIKE '%tokens, not%'";
+    assert_eq!(number(&home, answered) as f64, mock.billed(10, 100) * 1e6);
     assert_eq!(number(&home, "SELECT count(*) FROM summary_attempts WHERE cost_micros = 0"), 0);
     let spent = home.json(&project, &["stats"])["spending"][0]["cost"].as_f64().unwrap();
     assert_eq!((spent * 1e6).round() as i64, paid, "the history says what the ledger does");
@@ -147,10 +161,11 @@ fn what_a_model_wrote_is_kept_and_disclosed_and_two_processes_store_it_once() {
     for server in &mut servers {
         server.ask("tools/call", arguments.clone());
     }
-    for server in &mut servers {
-        let answer = server.receive();
+    let answers: Vec<Value> = servers.iter_mut().map(Server::receive).collect();
+    for answer in answers {
         let data = &answer["result"]["structuredContent"];
-        assert_eq!((&data["provider"], &data["cost_usd"]), (&json!("mock"), &json!(0.0013)), "{answer}");
+        let cost = json!(mock.billed(5, 50));
+        assert_eq!((&data["provider"], &data["cost_usd"]), (&json!("mock"), &cost), "{answer}");
         assert_eq!(data["summary"], GOOD);
         assert!(told(data).contains("asked mock (m) on this machine"), "{data}");
     }
@@ -272,6 +287,82 @@ fn all_sessions_are_summarised_by_a_model_as_a_dry_run_said_and_nobody_is_asked_
 }
 
 #[test]
+fn what_left_in_vain_is_disclosed_with_what_it_may_cost_and_a_dry_run_says_no_less() {
+    let mock = Mock::start();
+    let (home, project) = begin_outside(&mock, "max_retries = 1\n");
+    let mut server = serve(&home, &project);
+    talk(&mut server);
+    let dry = server.data("summarize_conversation", json!({"session_id": "s", "dry_run": true}));
+    let most = dry["cost_usd"].as_f64().unwrap();
+    let off_topic = "They spoke of football in Brazil, and of Pele.";
+    let mut before = 0.0;
+    for (manner, said) in [
+        (Manner::Refuses(401, ""), "sent up to"),
+        (Manner::BreaksOff, "in 2 requests, without an answer, cost at most $"),
+        (Manner::Says(off_topic.into()), "tokens to mock (m) at 0.0.0.0"),
+        (Manner::Says(GOOD.repeat(60)), "tokens to mock (m) at 0.0.0.0"),
+        (Manner::Claims(off_topic.into(), 2_000_000_000, 2_000_000_000), "which can't be"),
+        (Manner::Claims(GOOD.repeat(60), 1, 1), "which can't be"),
+    ] {
+        mock.behaves(&manner);
+        let asked = mock.requests();
+        let data = summarise(&mut server);
+        assert_eq!((&data["provider"], mock.requests() > asked), (&json!("extractive"), true), "{data}");
+        assert!(told(&data).contains(said), "{said}: {data}");
+        let all = spent(&home, &project);
+        let cost = data["cost_usd"].as_f64().unwrap();
+        assert!((all - before - cost).abs() < 1e-9 && cost > 0.0, "{manner:?}: {before} to {all}: {data}");
+        assert!(cost <= most, "{manner:?} cost {cost}, at most {most} was said");
+        before = all;
+        let sent = number(&home, "SELECT input_tokens FROM summary_attempts ORDER BY seq DESC LIMIT 1");
+        assert!(sent > 100, "{manner:?}: {sent}");
+    }
+    // What reached nobody is neither paid nor told of.
+    let file = home.path().join("home/.config/tiro/config.toml");
+    let config = std::fs::read_to_string(&file).unwrap();
+    let nowhere = config.replace(&mock.endpoint().replace("127.0.0.1", "0.0.0.0"), "http://0.0.0.0:1/v1");
+    assert_ne!(nowhere, config);
+    std::fs::write(&file, nowhere).unwrap();
+    let data = summarise(&mut server);
+    assert!(told(&data).contains("could not be reached") && !told(&data).contains("sent up to"), "{data}");
+    assert_eq!((&data["cost_usd"], spent(&home, &project)), (&json!(0.0), before), "{data}");
+    // A file that is broken while the server runs is no reason to say nothing.
+    std::fs::write(&file, "[providers\n").unwrap();
+    let data = summarise(&mut server);
+    assert!(told(&data).contains("no model was asked") && told(&data).contains("config.toml"), "{data}");
+    server.end();
+}
+
+#[test]
+fn a_notice_keeps_the_way_out() {
+    let mock = Mock::start();
+    let (home, project) = begin(&mock);
+    let mut server = home.serve(&project);
+    talk(&mut server);
+    let data = summarise(&mut server);
+    assert!(
+        told(&data).contains("LAB_API_KEY") && told(&data).contains("set it where Tiro is started"),
+        "{data}"
+    );
+    server.end();
+}
+
+#[test]
+fn an_endless_answer_at_the_last_moment_passes_no_deadline() {
+    let mock = Mock::start();
+    let (home, project) = begin(&mock);
+    let mut server = serve(&home, &project);
+    talk(&mut server);
+    mock.behaves(&Manner::SaysLate(GOOD.repeat(12_000), Duration::from_millis(4600)));
+    let began = Instant::now();
+    let data = summarise(&mut server);
+    let took = began.elapsed();
+    assert_eq!(data["provider"], "extractive", "{data}");
+    assert!(took <= DEADLINE + DEADLINE / 10 + Duration::from_millis(300), "{took:?}");
+    server.end();
+}
+
+#[test]
 fn a_session_that_is_forgotten_while_it_is_summarised_leaves_nothing() {
     let mock = Mock::start();
     let (home, project) = begin(&mock);
@@ -285,7 +376,8 @@ fn a_session_that_is_forgotten_while_it_is_summarised_leaves_nothing() {
     }
     assert_eq!(mock.requests(), 1);
     other.data("forget_context", json!({"session_id": "s", "purge": true}));
-    one.receive();
+    let answer = one.receive()["result"].take();
+    assert!(answer["isError"] == true && answer.to_string().contains("forgotten meanwhile"), "{answer}");
     one.end();
     other.end();
     for table in ["summaries", "conversations", "summary_queue", "context_cache"] {

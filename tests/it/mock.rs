@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// Tokens that it says each answer took: sent and received.
+/// Tokens that it says each answer took at least: sent and received.
 const USED: (u64, u64) = (30, 10);
 
 /// How it answers.
@@ -17,6 +17,10 @@ pub enum Manner {
     Says(String),
     /// With this text, after a while.
     SaysLate(String, Duration),
+    /// With this text, and says that it took so many tokens: sent and received.
+    Claims(String, u64, u64),
+    /// In part, and hangs up.
+    BreaksOff,
     /// Not at all.
     Hangs,
     /// A byte now and then.
@@ -32,6 +36,7 @@ pub struct Mock {
     port: u16,
     pub seen: Arc<Mutex<Vec<(String, Value)>>>,
     manner: Arc<Mutex<Manner>>,
+    used: Arc<Mutex<Vec<(u64, u64)>>>,
 }
 
 impl Mock {
@@ -42,12 +47,13 @@ impl Mock {
             port,
             seen: Arc::default(),
             manner: Arc::new(Mutex::new(Manner::Says("ready".to_owned()))),
+            used: Arc::default(),
         };
-        let (seen, manner) = (Arc::clone(&mock.seen), Arc::clone(&mock.manner));
+        let (seen, manner, used) = (Arc::clone(&mock.seen), Arc::clone(&mock.manner), Arc::clone(&mock.used));
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let (seen, manner) = (Arc::clone(&seen), Arc::clone(&manner));
-                std::thread::spawn(move || answer(stream, &seen, &manner));
+                let (seen, manner, used) = (Arc::clone(&seen), Arc::clone(&manner), Arc::clone(&used));
+                std::thread::spawn(move || answer(stream, &seen, &manner, &used));
             }
         });
         mock
@@ -61,13 +67,24 @@ impl Mock {
         self.seen.lock().unwrap().len()
     }
 
+    /// Returns what its answers cost so far, in dollars, at such dollars for a million tokens sent and received.
+    pub fn billed(&self, input: u64, output: u64) -> f64 {
+        let used = self.used.lock().unwrap();
+        used.iter().map(|(sent, received)| sent * input + received * output).sum::<u64>() as f64 / 1e6
+    }
+
     /// Answers in another manner from now on.
     pub fn behaves(&self, manner: &Manner) {
         *self.manner.lock().unwrap() = manner.clone();
     }
 }
 
-fn answer(stream: TcpStream, seen: &Mutex<Vec<(String, Value)>>, manner: &Mutex<Manner>) -> Option<()> {
+fn answer(
+    stream: TcpStream,
+    seen: &Mutex<Vec<(String, Value)>>,
+    manner: &Mutex<Manner>,
+    used: &Mutex<Vec<(u64, u64)>>,
+) -> Option<()> {
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let (mut head, mut length) = (String::new(), 0);
     loop {
@@ -84,7 +101,21 @@ fn answer(stream: TcpStream, seen: &Mutex<Vec<(String, Value)>>, manner: &Mutex<
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     let manner = manner.lock().unwrap().clone();
-    seen.lock().unwrap().push((head, serde_json::from_slice(&body).unwrap_or_default()));
+    let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+    // Some four bytes are a token, and more than it was allowed it doesn't bill.
+    let bytes = |text: &Value| text.as_str().map_or(0, str::len);
+    let sent: usize =
+        body["messages"].as_array().into_iter().flatten().map(|each| bytes(&each["content"])).sum();
+    let most = ["max_tokens", "max_completion_tokens"]
+        .iter()
+        .find_map(|field| body[field].as_u64())
+        .unwrap_or(u64::MAX);
+    let bill = |text: &str| {
+        let took = (USED.0.max(sent as u64 / 4), USED.1.max(text.len() as u64 / 4).min(most));
+        used.lock().unwrap().push(took);
+        took
+    };
+    seen.lock().unwrap().push((head, body.clone()));
     let mut stream = stream;
     let mut put = |status: u16, more: &str, body: &str, length: usize| {
         let head = format!(
@@ -95,14 +126,19 @@ fn answer(stream: TcpStream, seen: &Mutex<Vec<(String, Value)>>, manner: &Mutex<
     };
     match manner {
         Manner::Says(text) => {
-            let reply = reply(&text);
+            let reply = reply(&text, bill(&text));
             put(200, "", &reply, reply.len())
         }
         Manner::SaysLate(text, after) => {
             std::thread::sleep(after);
-            let reply = reply(&text);
+            let reply = reply(&text, bill(&text));
             put(200, "", &reply, reply.len())
         }
+        Manner::Claims(text, input, output) => {
+            let reply = reply(&text, (input, output));
+            put(200, "", &reply, reply.len())
+        }
+        Manner::BreaksOff => put(200, "", "{\"id\": \"1\", ", 1000),
         Manner::Hangs => {
             // Until the other end hangs up.
             reader.read_to_end(&mut Vec::new()).ok().map(drop)
@@ -130,11 +166,11 @@ fn put_raw(stream: &mut BufReader<TcpStream>, bytes: &[u8]) -> Option<()> {
     stream.get_mut().write_all(bytes).ok()
 }
 
-fn reply(text: &str) -> String {
+fn reply(text: &str, used: (u64, u64)) -> String {
     json!({
         "id": "1", "object": "chat.completion", "created": 0, "model": "m",
         "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}],
-        "usage": {"prompt_tokens": USED.0, "completion_tokens": USED.1, "total_tokens": USED.0 + USED.1},
+        "usage": {"prompt_tokens": used.0, "completion_tokens": used.1, "total_tokens": used.0 + used.1},
     })
     .to_string()
 }

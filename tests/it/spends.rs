@@ -237,6 +237,107 @@ fn the_tool_reaches_no_new_place_and_takes_no_key() {
 }
 
 #[test]
+fn the_tool_sends_a_key_nowhere_but_to_the_service_that_it_is_for() {
+    const KEY: &str = "plain-words-that-no-rule-knows-5150";
+    let mock = Mock::start();
+    let (home, project) = begin("");
+    let key = home.path().join("key");
+    std::fs::write(&key, KEY).unwrap();
+    let with_file = format!("[providers.anthropic]\nkey_file = '{}'\nuses = ['summarize']\n", key.display());
+    let with_variable = "[providers.openai]\nkey_variable = 'LAB_API_KEY'\nuses = ['summarize']\n";
+    write(&home, &format!("default_provider = 'openai'\n{with_variable}{with_file}"));
+    let mut command = home.tiro(&project, &["serve"]);
+    for name in ["LAB_API_KEY", "STRIPE_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"] {
+        command.env(name, KEY);
+    }
+    let mut server = crate::harness::Server::start(command);
+    let configured = |provider: &str, config: Value| json!({"provider": provider, "config": config});
+    let mut refused = |arguments: Value, words: &str| {
+        let told = server.error("configure_llm_provider", arguments.clone());
+        assert!(told.contains(words) && told.contains("tiro provider add"), "{arguments}: {told}");
+    };
+    let here = json!({"endpoint": mock.endpoint()});
+    // A key of the user's, in a variable or a file; one that lies in the environment; and one that the agent names first.
+    for provider in ["openai", "anthropic", "gemini"] {
+        refused(configured(provider, here.clone()), "would send the key of");
+    }
+    for variable in ["STRIPE_API_KEY", "LAB_API_KEY", "ANTHROPIC_API_KEY"] {
+        refused(configured("gemini", json!({"apiKeyEnv": variable})), "names no variable with a key of");
+    }
+    server.data("configure_llm_provider", configured("gemini", json!({"apiKeyEnv": "GEMINI_API_KEY"})));
+    let mut refused = |arguments: Value, words: &str| {
+        let told = server.error("configure_llm_provider", arguments.clone());
+        assert!(told.contains(words), "{arguments}: {told}");
+    };
+    refused(configured("gemini", here.clone()), "would send the key of");
+    refused(configured("ollama", json!({"model": "m\u{200b}-cloud"})), "`providers.ollama.model`");
+    refused(configured("ollama", json!({"model": "a".repeat(300)})), "`providers.ollama.model`");
+    server.end();
+    let written = std::fs::read_to_string(file(&home)).unwrap();
+    assert!(!written.contains("endpoint") && !written.contains("STRIPE"), "{written}");
+
+    // What has no key may be moved to this machine, gets none there, and isn't asked for summaries because of that.
+    write(&home, "");
+    let mut server = home.serve(&project);
+    let data = server.data("configure_llm_provider", configured("openai", here));
+    assert_eq!(data["providers"][0]["uses"], json!(["consult"]), "{data}");
+    let told =
+        server.error("configure_llm_provider", configured("openai", json!({"apiKeyEnv": "OPENAI_API_KEY"})));
+    assert!(told.contains("would send a key"), "{told}");
+    server.end();
+}
+
+#[test]
+fn a_provider_that_is_not_there_is_not_preferred_and_a_limit_can_be_taken_away() {
+    let (home, project) = begin("# mine\n");
+    let absent = home.run(&project, &["provider", "default", "openai"]);
+    assert!(!absent.is_ok && absent.stderr.contains("there is no provider `openai`"), "{absent:?}");
+    assert_eq!(std::fs::read_to_string(file(&home)).unwrap(), "# mine\n");
+    let lab =
+        ["provider", "add", "lab", "--service", "openai-compatible", "--model", "m", "--use", "summarize"];
+    let limits = ["--endpoint", "https://lab.invalid/v1", "--limit-day", "1", "--limit-call", "0.5"];
+    assert!(home.run(&project, &[&lab[..], &limits[..]].concat()).is_ok);
+    let shown = home.run(&project, &["provider", "show"]);
+    assert!(shown.stdout.contains("summaries are made without a model"), "{shown:?}");
+    assert!(shown.stdout.contains("`lab` is not asked: nobody said what `m`"), "{shown:?}");
+    assert!(shown.stdout.contains("$0.50 a call, $1.00 a day"), "{shown:?}");
+    let tiny = home.run(&project, &["provider", "add", "lab", "--limit-call", "0.0000001"]);
+    assert!(!tiny.is_ok && tiny.stderr.contains("at least 0.000001"), "{tiny:?}");
+    assert!(home.run(&project, &["provider", "add", "lab", "--limit-call", "none"]).is_ok);
+    assert!(home.run(&project, &["provider", "show"]).stdout.contains("limits $1.00 a day"));
+    assert!(home.run(&project, &["provider", "add", "lab", "--limit-day", "none"]).is_ok);
+    assert!(!std::fs::read_to_string(file(&home)).unwrap().contains("limits"));
+}
+
+#[test]
+fn a_request_is_repeated_only_while_the_limits_have_room_for_all_of_them() {
+    let mock = Mock::start();
+    let (home, project) = begin(&format!("max_retries = 10\n{}", mocked(&mock, "max_output = 60\n")));
+    mock.behaves(&crate::mock::Manner::BreaksOff);
+    // Some 0.07 dollars each.
+    let ran = home.run(&project, &["provider", "test", "mock", "--set", "limits.total=0.25"]);
+    assert!(!ran.is_ok && ran.stderr.contains("was not asked again: asking `mock` may cost"), "{ran:?}");
+    let spent = home.json(&project, &["stats"])["spending"][0]["cost"].as_f64().unwrap();
+    let requests = mock.requests();
+    assert!((2..=4).contains(&requests), "{requests}");
+    assert!(spent <= 0.25 && spent >= requests as f64 * 0.06, "{requests} requests, {spent}");
+}
+
+#[test]
+fn what_a_provider_says_it_used_is_counted_where_it_can_be_true() {
+    let mock = Mock::start();
+    let (home, project) = begin(&format!("{}\n[limits]\nday = 1\n", mocked(&mock, "max_output = 100\n")));
+    let essay = "The wombat digs a burrow beside the old lighthouse. ".repeat(9);
+    for (text, said, least, most) in [("ready", 2_000_000_000, 0.1, 0.12), (essay.as_str(), 1, 0.05, 0.12)] {
+        mock.behaves(&crate::mock::Manner::Claims(text.into(), said, said));
+        let tried = home.json(&project, &["provider", "test", "mock"]);
+        let cost = tried["cost"].as_f64().unwrap();
+        assert!((least..=most).contains(&cost), "{tried}");
+        assert!(tried["notices"][0].as_str().unwrap().contains("which can't be"), "{tried}");
+    }
+}
+
+#[test]
 fn what_costs_an_unknown_sum_is_not_asked() {
     let (home, project) = begin(
         "[providers.lab]\nservice = 'openai-compatible'\nmodel = 'm'\nendpoint = 'https://lab.invalid/v1'\n",

@@ -1,4 +1,7 @@
+use std::fs;
+
 use super::*;
+use crate::config::key;
 
 fn sources(file: &str, variables: &[(&str, &str)], keys: &[&str]) -> (tempfile::TempDir, Sources) {
     let folder = tempfile::tempdir().unwrap();
@@ -112,8 +115,30 @@ fn what_is_wrong_in_a_table_is_named_and_a_pasted_key_is_not_repeated() {
         ("service = 'openai'\nlimits = { day = -1 }\n", "day = DOLLARS"),
         ("service = 'openai'\nendpoint = 'http://localhost@evil.example'\n", "endpoint"),
         ("service = 'openai'\nwindow = 0\n", "1 or more"),
+        ("service = 'openai'\nmodel = \"m\\u200b-cloud\"\n", "the model's name"),
+        ("service = 'openai'\nlimits = { call = 0.0000001 }\n", "at least 0.000001"),
     ] {
         assert!(error(body).contains(word), "{body}: {}", error(body));
+    }
+}
+
+#[test]
+fn what_is_no_table_of_providers_is_named() {
+    for file in ["providers = 5\n", "providers = []\n", "[[providers]]\nname = 'openai'\n"] {
+        let error = read(file, &[], &[]).unwrap_err();
+        assert!(error.to_string().contains("`providers` in") && error.way_out().is_some(), "{file}: {error}");
+    }
+    let error = read("", &[("TIRO_OLLAMA_MODEL", "llama\u{200b}-cloud")], &[]).unwrap_err();
+    assert!(error.to_string().contains("TIRO_OLLAMA_MODEL"), "{error}");
+}
+
+#[test]
+fn a_model_that_ollama_hands_on_is_not_on_this_machine_however_it_is_spelled() {
+    for model in ["gpt-oss:120b-cloud", "gpt-oss:120b-CLOUD", "gpt-oss:Cloud"] {
+        let file =
+            format!("external = 'never'\n[providers.ollama]\nmodel = '{model}'\nuses = ['summarize']\n");
+        let (options, providers) = read(&file, &[], &[]).unwrap();
+        assert!(!providers[0].is_local() && !providers[0].may(Use::Summarize, &options), "{model}");
     }
 }
 

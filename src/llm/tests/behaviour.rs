@@ -132,6 +132,57 @@ async fn a_short_retry_after_is_kept() {
 }
 
 #[tokio::test]
+async fn a_retry_after_that_is_over_is_no_reason_to_ask_at_once() {
+    let pause = Duration::from_millis(400);
+    for header in ["Retry-After: 0\r\n", "Retry-After: -5\r\n"] {
+        let mock = Mock::start(vec![answer(429, header, ""), completion("Seven.")]).await;
+        let client = client(Service::Openai, &mock.endpoint).pause(pause);
+        let start = Instant::now();
+        assert_eq!(client.ask(&question(), AMPLE, None).await.unwrap().attempts, 2);
+        assert!(start.elapsed() >= pause.mul_f64(0.7), "{header}: {:?}", start.elapsed());
+    }
+    let endless = "Retry-After: Fri, 31 Dec 9999 23:59:59 GMT\r\n";
+    let (error, mock) = fails(vec![answer(429, endless, ""), completion("Seven.")]).await;
+    assert!(error.to_string().contains("the next may follow in more than a year"), "{error}");
+    assert_eq!(mock.seen().len(), 1);
+}
+
+#[tokio::test]
+async fn what_became_of_each_request_is_told_and_decides_whether_it_is_repeated() {
+    let told = |script: Vec<Step>, most: usize| async move {
+        let mock = Mock::start(script).await;
+        let seen: Arc<Mutex<Vec<Failed>>> = Arc::default();
+        let on_failure: OnFailure = {
+            let seen = seen.clone();
+            Arc::new(move |failed| {
+                let mut seen = seen.lock().unwrap();
+                seen.push(failed);
+                let is_enough = seen.len() == most;
+                Box::pin(async move {
+                    if is_enough { Err(Error::new(Kind::Limit, "no room").hint("wait")) } else { Ok(()) }
+                })
+            })
+        };
+        let client = client(Service::Openai, &mock.endpoint).on_failure(on_failure);
+        let answered = client.ask(&question(), AMPLE, None).await;
+        let seen = seen.lock().unwrap().clone();
+        (answered, seen, mock.seen().len())
+    };
+    let failed = |fate, is_repeated| Failed { fate, is_repeated };
+    let broken = || Step::BreakOff("{\"choices\":".into());
+    let script = vec![answer(429, "", ""), broken(), answer(500, "", ""), completion("Seven.")];
+    let (answered, seen, requests) = told(script, 9).await;
+    assert_eq!((answered.unwrap().attempts, requests), (4, 4));
+    assert_eq!(seen, [failed(Fate::Refused, true), failed(Fate::Lost, true), failed(Fate::Lost, true)]);
+    let (answered, seen, requests) = told(vec![broken(), completion("Seven.")], 1).await;
+    let error = answered.unwrap_err();
+    assert_eq!((error.kind(), error.way_out(), requests, seen.len()), (Kind::Limit, Some("wait"), 1, 1));
+    assert!(error.to_string().contains("broke off") && error.to_string().contains("no room"), "{error}");
+    let (_, seen, _) = told(vec![answer(404, "", "")], 9).await;
+    assert_eq!(seen, [failed(Fate::Refused, false)]);
+}
+
+#[tokio::test]
 async fn a_refused_key_is_read_once_more() {
     let mock = Mock::start(vec![answer(401, "", ""), completion("Seven.")]).await;
     let reads = Arc::new(AtomicU32::new(0));
@@ -296,7 +347,7 @@ async fn no_error_and_no_log_holds_a_key_a_question_or_an_answer() {
 
 #[tokio::test]
 async fn what_cannot_be_asked_is_refused_before_anything_is_sent() {
-    for model in ["", "openai::gpt", "../files", "m?key=1", "m#"] {
+    for model in ["", "openai::gpt", "../files", "m?key=1", "m#", "m\u{200b}", "m\n"] {
         let provider = Provider { model: model.into(), ..provider(Service::Gemini, "http://127.0.0.1:1") };
         let error = Client::new(provider, Arc::new(|_| Ok(None))).err().unwrap();
         assert_eq!(error.kind(), Kind::BadInput);
