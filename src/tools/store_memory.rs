@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common;
+use super::{common, levels};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::memory::{Draft, Identity, Kind, Provenance};
@@ -35,7 +35,7 @@ pub struct Args {
     /// Conversation it belongs to.
     #[schemars(description = "")]
     pub session_id: Option<String>,
-    /// Ids it refers to.
+    /// Ids, or SESSION#NUMBER.
     pub references: Option<Vec<String>>,
     /// Tag to filter by.
     pub topic: Option<String>,
@@ -69,6 +69,9 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let now = engine.now();
     let installation = engine.installation().await?;
     let mut draft = draft(&args, now, &installation.redactor)?;
+    let given = args.references.as_deref().unwrap_or_default();
+    let (references, nowhere) = levels::ids(engine, "references", given).await?;
+    draft.references = references;
     let is_owners = match args.scope.as_deref().map(str::trim) {
         None | Some("project") => false,
         Some("owner") => true,
@@ -91,7 +94,8 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
             (&project.store, &project.scope)
         }
     };
-    let unknown_references = unknown(store, scope, &draft).await?;
+    let mut unknown_references = unknown(store, scope, &draft).await?;
+    unknown_references.extend(nowhere);
     let kind = draft.kind;
 
     let embedder = engine.loaded_embedder();
@@ -137,11 +141,9 @@ fn draft(args: &Args, now: i64, redactor: &Redactor) -> Result<Draft> {
     if args.importance.is_some_and(|importance| !(0.0..=1.0).contains(&importance)) {
         return Err(Error::bad_input("`importance` is not between 0 and 1"));
     }
-    let references = args.references.iter().flatten().map(|id| common::memory_id("references", id));
     let session: Option<SessionId> =
         args.session_id.as_deref().map(|name| common::session(redactor, "session_id", name)).transpose()?;
     let mut draft = Draft::new(kind, Provenance::ModelSaid, args.text.clone(), now);
-    draft.references = references.collect::<Result<_>>()?;
     draft.topic = args.topic.as_deref().map(|topic| common::short("topic", topic)).transpose()?;
     draft.path = args.source.as_deref().map(|path| common::short("source", path)).transpose()?;
     draft.importance = args.importance;
