@@ -10,8 +10,11 @@ const RENAMED: [(&str, &str); 5] = [
 ];
 
 /// Tools that are spoken of, and the subcommands that do the same.
-const TOOLS: [(&str, &str); 3] =
-    [("list_sessions", "tiro sessions"), ("forget_context", "tiro forget"), ("retrieve_context", "tiro context")];
+const TOOLS: [(&str, &str); 3] = [
+    ("list_sessions", "tiro sessions"),
+    ("forget_context", "tiro forget"),
+    ("retrieve_context", "tiro context"),
+];
 
 /// Returns `text`, a message or a hint, with the arguments and tools it names called as `command` knows them.
 ///
@@ -45,7 +48,8 @@ mod tests {
     #[test]
     fn arguments_are_called_as_the_flags_they_are() {
         let long = |name: &'static str| Arg::new(name).long(name);
-        let command = Command::new("context").args(["session", "since", "until", "max-tokens", "k"].map(long));
+        let command =
+            Command::new("context").args(["session", "since", "until", "max-tokens", "k"].map(long));
         for (said, told) in [
             ("argument `max_tokens` is 1, out of range", "argument `--max-tokens` is 1, out of range"),
             ("`time_range.end` is not after `time_range.start`", "`--until` is not after `--since`"),

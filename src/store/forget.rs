@@ -18,7 +18,7 @@ use crate::scope::{Scope, SessionId};
 /// Memories that one transaction forgets or brings back: about a second. What is more takes several; where one fails, or
 /// its process dies, those before it stay, under the operation's name, and the rest can be forgotten or brought back by
 /// asking again.
-const AT_ONCE: usize = 20_000;
+const AT_ONCE: usize = if cfg!(test) { 3 } else { 20_000 };
 
 /// What to forget.
 #[derive(Clone, Debug)]
@@ -317,7 +317,8 @@ fn to_bring_back(
         .query_row((owner, operation), |row| row.get(0))
         .optional()?;
     let Some(id) = found else {
-        let what = operation.map_or("nothing to undo".to_owned(), |id| format!("no operation `{id}` to undo"));
+        let what =
+            operation.map_or("nothing to undo".to_owned(), |id| format!("no operation `{id}` to undo"));
         return Err(Error::not_found(what).hint("`forget_context` answers with the operation's id"));
     };
     let mut statement = connection.prepare_cached(
@@ -346,7 +347,11 @@ fn to_bring_back(
 }
 
 /// Brings those of the rows back that `operation`, which nobody undid or purges meanwhile, still keeps forgotten.
-fn bring_back(connection: &Connection, operation: &str, mut rows: Vec<SelectedRow>) -> Result<Vec<SelectedRow>> {
+fn bring_back(
+    connection: &Connection,
+    operation: &str,
+    mut rows: Vec<SelectedRow>,
+) -> Result<Vec<SelectedRow>> {
     let mut came = HashSet::new();
     for row in &rows {
         let is_back = connection

@@ -423,8 +423,7 @@ pub(super) fn index_forgotten(connection: &Connection, session: i64, operation: 
          WHERE session = ?1 AND ordinal IS NOT NULL
              AND seq NOT IN (SELECT memory FROM operation_memories WHERE operation = ?2) ORDER BY ordinal",
     )?;
-    let turns: Vec<Turn> =
-        statement.query_map((session, operation), turn)?.collect::<Result<_, _>>()?;
+    let turns: Vec<Turn> = statement.query_map((session, operation), turn)?.collect::<Result<_, _>>()?;
     index_among(connection, &turns, |turn| forgotten.contains(&turn.ordinal))
 }
 

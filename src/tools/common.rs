@@ -51,8 +51,9 @@ pub fn session(redactor: &Redactor, argument: &str, name: &str) -> Result<Sessio
 pub fn memory_id(argument: &str, text: &str) -> Result<MemoryId> {
     MemoryId::parse(text).ok_or_else(|| {
         let shown: String = text.chars().take(40).collect();
-        Error::bad_input(format!("`{argument}` is not the id of a memory: `{shown}`"))
-            .hint("ids come with search results: `m` and 13 letters and digits, or SESSION#NUMBER of a message")
+        Error::bad_input(format!("`{argument}` is not the id of a memory: `{shown}`")).hint(
+            "ids come with search results: `m` and 13 letters and digits, or SESSION#NUMBER of a message",
+        )
     })
 }
 
@@ -66,8 +67,10 @@ pub fn max_tokens(
     most: usize,
 ) -> Result<(usize, Option<String>)> {
     match asked.unwrap_or(usual.clamp(least, most)) {
-        less if less < least => Err(Error::bad_input(format!("argument `max_tokens` is {less}, out of range"))
-            .hint(format!("give {least} or more"))),
+        less if less < least => {
+            Err(Error::bad_input(format!("argument `max_tokens` is {less}, out of range"))
+                .hint(format!("give {least} or more")))
+        }
         more if more > most => {
             Ok((most, Some(format!("max_tokens is {most} at most, since clients cut longer answers"))))
         }

@@ -173,10 +173,8 @@ async fn undo(
     for (store, scope) in places {
         let operations = store.operations(scope, OPERATIONS_READ).await?;
         let candidates = operations.iter().filter(|each| each.kind == "forget" && !each.undone);
-        let own = candidates
-            .filter(|each| operation.is_none_or(|name| each.id == name))
-            .map(|each| each.at)
-            .max();
+        let own =
+            candidates.filter(|each| operation.is_none_or(|name| each.id == name)).map(|each| each.at).max();
         if let Some(at) = own.filter(|at| latest.is_none_or(|(known, ..)| *at > known)) {
             latest = Some((at, store, scope));
         }

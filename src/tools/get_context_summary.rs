@@ -3,15 +3,17 @@
 //! Conversations are weighed against the question as for a context, and each gets its part of the budget by its weight.
 //! What one leaves, the next may use. Each summary says how it is opened.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::across_sessions::{read, weigh};
+use super::levels::Depth;
 use super::retrieve_context::TimeRange;
+use super::search_project_memory::missing_sessions;
 use super::summarize_conversation::Detail;
 use super::summary::{self, Wanted};
-use super::levels::Depth;
-use super::search_project_memory::missing_sessions;
 use super::{catch_up, common, messages};
 use crate::engine::{Embedding, Engine};
 use crate::envelope;
@@ -39,8 +41,8 @@ const MOST_TOKENS: usize = 20_000;
 const FRAME: usize = 90;
 const FRAME_OF_ONE: usize = 54;
 
-/// How much a conversation has to do with the question beside the best, so that it is summarised too. Arbitrary: half
-/// as much. Those that are named are summarised whatever they have to do with it.
+/// How well the best message of a conversation answers, beside the best of all, so that the conversation is summarised
+/// too. Arbitrary: half as well. Those that are named are summarised whatever they have to do with the question.
 const RELATED: f64 = 0.5;
 
 /// Tokens of a summary below which another isn't begun. Arbitrary.
@@ -145,12 +147,15 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     if found.ranked.is_empty() && project.store.is_empty(&project.scope).await? {
         notices.insert(0, common::nothing_yet(engine, project).await?);
     }
-    let weighed = weigh(&read(&places, found.ranked).await?);
+    let hits = read(&places, found.ranked).await?;
+    let best = hits.iter().map(|hit| hit.ranked.score).fold(0.0, f64::max);
     let mut order: Vec<(SessionId, f64)> =
-        weighed.into_iter().map(|(id, weighed)| (id, weighed.weight)).collect();
+        weigh(&hits).into_iter().map(|(id, weighed)| (id, weighed.weight)).collect();
     order.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     if scope.sessions == Sessions::All {
-        order.retain(|(_, weight)| *weight >= RELATED);
+        let answers = hits.iter().filter(|hit| hit.ranked.score >= RELATED * best);
+        let related: BTreeSet<&SessionId> = answers.filter_map(|hit| hit.memory.session.as_ref()).collect();
+        order.retain(|(session, _)| related.contains(session));
     }
     let all = order.len();
     order.truncate(MOST_SESSIONS);
@@ -254,7 +259,9 @@ fn render(output: &Output, secret: &[u8; 32]) -> String {
     let body: String = output.summaries.iter().map(line).collect();
     let mut text = envelope::wrap(secret, &body);
     let tokens = output.source_tokens;
-    text += &format!("\nFrom {tokens} tokens; expand_detail opens each further, by what stands behind `open` and its level.");
+    text += &format!(
+        "\nFrom {tokens} tokens; expand_detail opens each further, by what stands behind `open` and its level."
+    );
     if output.dropped > 0 {
         let (one, several) = ("conversation more has", "conversations more have");
         text += &format!(" {} to do with it.", common::counted(output.dropped, one, several));

@@ -109,7 +109,11 @@ pub(super) fn place(redactor: &Redactor, argument: &str, text: &str) -> Result<O
 }
 
 /// Returns the message at the place in the session; `None` where there is none.
-pub(super) async fn message(project: &OpenProject, session: &SessionId, ordinal: i64) -> Result<Option<Memory>> {
+pub(super) async fn message(
+    project: &OpenProject,
+    session: &SessionId,
+    ordinal: i64,
+) -> Result<Option<Memory>> {
     let found = project.store.surroundings(&project.scope, session, ordinal, 0, 0).await?;
     Ok(found.into_iter().find(|memory| memory.ordinal == Some(ordinal)))
 }

@@ -52,10 +52,7 @@ pub struct TimeRange {
 impl TimeRange {
     /// Returns the times.
     pub(super) fn read(&self) -> Result<(Option<Millis>, Option<Millis>)> {
-        times::range(
-            ("time_range.start", self.start.as_deref()),
-            ("time_range.end", self.end.as_deref()),
-        )
+        times::range(("time_range.start", self.start.as_deref()), ("time_range.end", self.end.as_deref()))
     }
 }
 

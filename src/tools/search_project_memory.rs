@@ -307,7 +307,9 @@ pub(super) async fn missing_sessions(project: &OpenProject, scope: &Scope) -> Re
     let known = project.store.sessions(scope, 0, ids.len()).await?;
     let missing = ids.iter().filter(|id| !known.iter().any(|row| row.id == **id));
     Ok(missing
-        .map(|id| format!("no session is called `{}`; list_sessions shows them", envelope::escape(id.as_str())))
+        .map(|id| {
+            format!("no session is called `{}`; list_sessions shows them", envelope::escape(id.as_str()))
+        })
         .collect())
 }
 

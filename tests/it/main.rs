@@ -9,6 +9,7 @@ mod answers;
 mod bad_input;
 mod context;
 mod follows;
+mod forgets;
 mod harness;
 mod keeps_out;
 mod large;
