@@ -41,6 +41,9 @@ pub struct UndoArgs {
     /// The operation that `tiro forget` named; the last one if left out.
     #[arg(default_value = "last")]
     operation: String,
+    /// Only say what would come back.
+    #[arg(long)]
+    dry_run: bool,
 }
 
 /// Forgets and says exactly what.
@@ -61,7 +64,11 @@ pub async fn forget(engine: &Engine, args: ForgetArgs, out: Out) -> Result<ExitC
 
 /// Brings back what was forgotten.
 pub async fn undo(engine: &Engine, args: UndoArgs, out: Out) -> Result<ExitCode> {
-    let args = forget_context::Args { undo: Some(args.operation), ..forget_context::Args::default() };
+    let args = forget_context::Args {
+        undo: Some(args.operation),
+        dry_run: Some(args.dry_run),
+        ..forget_context::Args::default()
+    };
     let output = forget_context::run(engine, args).await?;
     out.answer(&output, &output.text())
 }

@@ -10,6 +10,7 @@ mod context;
 mod demo;
 mod doctor;
 mod export;
+mod flags;
 mod forget;
 mod gc;
 mod hook;
@@ -34,7 +35,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::error::{ContextKind, ContextValue};
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use serde::Serialize;
 
 use crate::config::Config;
@@ -130,13 +131,18 @@ enum Command {
 
 /// Runs the command line and returns the exit code.
 pub fn main() -> ExitCode {
-    let cli = Cli::try_parse().unwrap_or_else(|error| without_hidden(error).exit());
+    let whole = Cli::command();
+    let matches = whole.clone().try_get_matches();
+    let matches = matches.unwrap_or_else(|error| without_hidden(error).exit());
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| without_hidden(error).exit());
     match run(cli) {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("error: {error}");
+            let command = matches.subcommand_name().and_then(|name| whole.find_subcommand(name));
+            let told = |text: &str| command.map_or(text.to_owned(), |command| flags::named(command, text));
+            eprintln!("error: {}", told(&error.to_string()));
             if let Some(hint) = error.way_out() {
-                eprintln!("hint: {hint}");
+                eprintln!("hint: {}", told(hint));
             }
             ExitCode::FAILURE
         }

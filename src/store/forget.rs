@@ -1,8 +1,6 @@
-//! Marking, forgetting, undoing, purging.
+//! Marking, forgetting, undoing.
 //!
-//! Forgetting tombstones: the memory leaves every answer at once and `undo` brings it back. Purging removes text,
-//! index entries, also where it was its neighbours' context, and vectors, overwrites the pages they stood in, and drops the automatic
-//! backups that still hold them; it is the one place that truncates the WAL.
+//! Forgetting tombstones: the memory leaves every answer at once and `undo` brings it back.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -10,12 +8,17 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 
 use super::conditions::Conditions;
-use super::{Store, blocking, lock, migrate, write};
+use super::{Store, write};
 use crate::chunk::index_text;
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::memory::{MemoryId, Millis};
 use crate::scope::{Scope, SessionId};
+
+/// Memories that one transaction forgets or brings back: about a second. What is more takes several; where one fails, or
+/// its process dies, those before it stay, under the operation's name, and the rest can be forgotten or brought back by
+/// asking again.
+const AT_ONCE: usize = if cfg!(test) { 3 } else { 20_000 };
 
 /// What to forget.
 #[derive(Clone, Debug)]
@@ -39,12 +42,19 @@ pub struct Forgotten {
     pub tokens: i64,
 }
 
+impl Forgotten {
+    fn add(&mut self, more: Forgotten) {
+        self.ids.extend(more.ids);
+        self.tokens += more.tokens;
+    }
+}
+
 /// An operation of the past.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operation {
     /// Its name.
     pub id: String,
-    /// `forget` or `purge`.
+    /// `forget`, `purge`, or `purging` while that isn't done.
     pub kind: String,
     /// When it happened.
     pub at: Millis,
@@ -76,143 +86,79 @@ impl Store {
         operation: &str,
         now: Millis,
     ) -> Result<Forgotten> {
-        let (selection, operation) = (selection.clone(), operation.to_owned());
-        self.write(scope, move |connection, scope| {
-            let rows = with_derived(connection, scope, select(connection, scope, &selection)?)?;
-            if rows.is_empty() {
-                return Ok(Forgotten::default());
-            }
-            record(connection, scope, &operation, "forget", now)?;
-            for row in &rows {
+        self.forget_as(scope, selection, operation, "forget", now).await
+    }
+
+    /// Forgets by an operation of the kind.
+    pub(super) async fn forget_as(
+        &self,
+        scope: &Scope,
+        selection: &Selection,
+        operation: &str,
+        kind: &'static str,
+        now: Millis,
+    ) -> Result<Forgotten> {
+        let (selection, id) = (selection.clone(), operation.to_owned());
+        let (mut all, mut rest) = self
+            .write(scope, move |connection, scope| {
+                let mut rows = with_derived(connection, scope, select(connection, scope, &selection)?)?;
+                if rows.is_empty() {
+                    return Ok((Forgotten::default(), rows));
+                }
                 connection
-                    .prepare_cached("UPDATE memories SET tombstoned_at = ?2 WHERE seq = ?1")?
-                    .execute((row.seq, now))?;
-                connection
-                    .prepare_cached("INSERT INTO operation_memories (operation, memory) VALUES (?1, ?2)")?
-                    .execute((&operation, row.seq))?;
-                log_chunks(connection, row.seq, "removed")?;
-            }
-            // A session's summary that was named beside its messages is gone with them.
-            connection
-                .prepare_cached(
-                    "DELETE FROM operation_memories WHERE operation = ?1 AND memory NOT IN (SELECT seq FROM memories)",
-                )?
-                .execute([&operation])?;
-            reindex_neighbours(connection, rows.iter())?;
-            Ok(forgotten(operation, &rows))
-        })
-        .await
+                    .prepare_cached("INSERT INTO operations (id, owner, kind, at) VALUES (?1, ?2, ?3, ?4)")?
+                    .execute((&id, scope.owner.as_str(), kind, now))?;
+                let rest = rows.split_off(rows.len().min(AT_ONCE));
+                tombstone(connection, &id, &rows, now)?;
+                Ok((forgotten(id, &rows), rest))
+            })
+            .await?;
+        while !rest.is_empty() {
+            let rows = rest.drain(..rest.len().min(AT_ONCE)).collect::<Vec<_>>();
+            let id = operation.to_owned();
+            let more = self.write(scope, move |connection, _| {
+                tombstone(connection, &id, &rows, now)?;
+                Ok(forgotten(id, &rows))
+            });
+            all.add(more.await?);
+        }
+        Ok(all)
     }
 
     /// Brings back what the operation forgot; the last one of the scope's owner where `operation` is `None`.
     pub async fn undo(&self, scope: &Scope, operation: Option<&str>, now: Millis) -> Result<Forgotten> {
         let operation = operation.map(str::to_owned);
-        self.write(scope, move |connection, scope| {
-            let owner = scope.owner.as_str();
-            let found: Option<String> = connection
-                .prepare_cached(
-                    "SELECT id FROM operations WHERE owner = ?1 AND kind = 'forget' AND undone_at IS NULL
-                         AND (?2 IS NULL OR id = ?2) ORDER BY at DESC, id DESC LIMIT 1",
-                )?
-                .query_row((owner, &operation), |row| row.get(0))
-                .optional()?;
-            let Some(id) = found else {
-                let what = operation
-                    .map_or("nothing to undo".to_owned(), |id| format!("no operation `{id}` to undo"));
-                return Err(Error::not_found(what).hint("`forget_context` answers with the operation's id"));
-            };
-            let mut statement = connection.prepare_cached(
-                "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal FROM operation_memories o
-                 JOIN memories m ON m.seq = o.memory
-                 WHERE o.operation = ?1 AND m.owner = ?2 AND m.tombstoned_at IS NOT NULL ORDER BY m.seq",
-            )?;
-            let rows = statement.query_map((&id, owner), selected_row)?;
-            let mut rows: Vec<SelectedRow> = rows.collect::<Result<_, _>>()?;
-            for row in &rows {
-                connection
-                    .prepare_cached("UPDATE memories SET tombstoned_at = NULL WHERE seq = ?1")?
-                    .execute([row.seq])?;
-            }
-            // What is derived from something else, too, that stays forgotten, stays so with it.
-            let mut staying = HashSet::new();
-            for row in &rows {
-                let stays = connection
-                    .prepare_cached(
-                        "UPDATE memories SET tombstoned_at = ?2 WHERE seq = ?1 AND provenance = 'derived' AND EXISTS (
-                             SELECT 1 FROM memory_references r CROSS JOIN memories s ON s.id = r.target AND s.owner = memories.owner
-                             WHERE r.memory = memories.seq AND s.tombstoned_at IS NOT NULL)",
-                    )?
-                    .execute((row.seq, now))?;
-                if stays == 1 {
-                    staying.insert(row.seq);
-                } else {
-                    log_chunks(connection, row.seq, "added")?;
+        let (id, mut rest) = self
+            .read(scope, move |_, connection, scope| to_bring_back(connection, scope, operation.as_deref()))
+            .await?;
+        let mut all = Forgotten { operation: id.clone(), ..Forgotten::default() };
+        loop {
+            let rows = rest.drain(..rest.len().min(AT_ONCE)).collect::<Vec<_>>();
+            let (is_last, id) = (rest.is_empty(), id.clone());
+            let more = self.write(scope, move |connection, scope| {
+                let rows = bring_back(connection, &id, rows)?;
+                if is_last {
+                    connection
+                        .prepare_cached("UPDATE operations SET undone_at = ?2 WHERE id = ?1 AND owner = ?3")?
+                        .execute((&id, now, scope.owner.as_str()))?;
                 }
+                Ok(forgotten(id, &rows))
+            });
+            all.add(more.await?);
+            if is_last {
+                return Ok(all);
             }
-            rows.retain(|row| !staying.contains(&row.seq));
-            connection
-                .prepare_cached("UPDATE operations SET undone_at = ?2 WHERE id = ?1")?
-                .execute((&id, now))?;
-            reindex_neighbours(connection, rows.iter().filter(is_at_the_edge(&rows)))?;
+        }
+    }
+
+    /// Returns what [`Store::undo`] would bring back, changing nothing.
+    pub async fn undoable(&self, scope: &Scope, operation: Option<&str>) -> Result<Forgotten> {
+        let operation = operation.map(str::to_owned);
+        self.read(scope, move |_, connection, scope| {
+            let (id, rows) = to_bring_back(connection, scope, operation.as_deref())?;
             Ok(forgotten(id, &rows))
         })
         .await
-    }
-
-    /// Removes what the forgetting `operation` tombstoned, for good: rows, text index, vectors, backups.
-    pub async fn purge(&self, scope: &Scope, operation: &str, now: Millis) -> Result<Forgotten> {
-        let id = operation.to_owned();
-        let purged = self
-            .write(scope, move |connection, scope| {
-                let owner = scope.owner.as_str();
-                let mut statement = connection.prepare_cached(
-                    "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal FROM operation_memories o
-                     JOIN operations p ON p.id = o.operation JOIN memories m ON m.seq = o.memory
-                     WHERE o.operation = ?1 AND p.owner = ?2 AND m.owner = ?2 AND p.undone_at IS NULL
-                         AND m.tombstoned_at IS NOT NULL ORDER BY m.seq",
-                )?;
-                let rows = statement.query_map((&id, owner), selected_row)?;
-                let rows: Vec<SelectedRow> = rows.collect::<Result<_, _>>()?;
-                for row in &rows {
-                    remove(connection, owner, row)?;
-                }
-                let sessions: BTreeSet<i64> = rows.iter().filter_map(|row| row.session).collect();
-                for session in sessions {
-                    write::index_forgotten(connection, session)?;
-                }
-                connection
-                    .prepare_cached(
-                        "UPDATE operations SET kind = 'purge', at = ?2 WHERE id = ?1 AND owner = ?3",
-                    )?
-                    .execute((&id, now, owner))?;
-                // A name can say as much as a text.
-                connection
-                    .prepare_cached(
-                        "DELETE FROM sessions WHERE owner = ?1
-                             AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.session = sessions.seq)",
-                    )?
-                    .execute([owner])?;
-                // Answers made before may hold the text.
-                connection.prepare_cached("DELETE FROM context_cache WHERE owner = ?1")?.execute([owner])?;
-                // Merging the index's segments drops what deletion only marked.
-                connection.execute("INSERT INTO text_index (text_index) VALUES ('optimize')", [])?;
-                Ok(forgotten(id, &rows))
-            })
-            .await?;
-        let store = self.clone();
-        blocking(move || {
-            for backup in migrate::backups(&store.inner.path)? {
-                std::fs::remove_file(&backup)
-                    .context(Kind::Io, || format!("cannot remove the backup `{}`", backup.display()))?;
-            }
-            // Readers are closed first: one that still looks at the past would keep the WAL.
-            lock(&store.inner.readers).clear();
-            let writer = lock(&store.inner.writer);
-            writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-            Ok(())
-        })
-        .await?;
-        Ok(purged)
     }
 
     /// Marks memories of the scope as important, or takes the mark away; returns the ids that exist, in order.
@@ -262,15 +208,15 @@ impl Store {
     }
 }
 
-struct SelectedRow {
-    seq: i64,
-    id: MemoryId,
+pub(super) struct SelectedRow {
+    pub seq: i64,
+    pub id: MemoryId,
     tokens: i64,
-    session: Option<i64>,
+    pub session: Option<i64>,
     ordinal: Option<i64>,
 }
 
-fn selected_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<SelectedRow> {
+pub(super) fn selected_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<SelectedRow> {
     let id: String = row.get(1)?;
     let id = MemoryId::parse(&id).ok_or_else(|| {
         let message = format!("the store holds the impossible id `{id}`");
@@ -334,36 +280,103 @@ fn with_derived(
     Ok(rows)
 }
 
-fn record(connection: &Connection, scope: &Scope, operation: &str, kind: &str, now: Millis) -> Result<()> {
+/// Tombstones the rows in the name of `operation`.
+fn tombstone(connection: &Connection, operation: &str, rows: &[SelectedRow], now: Millis) -> Result<()> {
+    for row in rows {
+        connection
+            .prepare_cached("UPDATE memories SET tombstoned_at = ?2 WHERE seq = ?1")?
+            .execute((row.seq, now))?;
+        connection
+            .prepare_cached("INSERT OR IGNORE INTO operation_memories (operation, memory) VALUES (?1, ?2)")?
+            .execute((operation, row.seq))?;
+        log_chunks(connection, row.seq, "removed")?;
+    }
+    // A session's summary that was named beside its messages is gone with them.
     connection
-        .prepare_cached("INSERT INTO operations (id, owner, kind, at) VALUES (?1, ?2, ?3, ?4)")?
-        .execute((operation, scope.owner.as_str(), kind, now))?;
-    Ok(())
+        .prepare_cached(
+            "DELETE FROM operation_memories WHERE operation = ?1 AND memory NOT IN (SELECT seq FROM memories)",
+        )?
+        .execute([operation])?;
+    reindex_neighbours(connection, rows.iter())
 }
 
-fn log_chunks(connection: &Connection, memory: i64, change: &str) -> Result<()> {
+/// Returns the operation to undo, the last where none is named, and what undoing it brings back.
+///
+/// What is derived from something else, too, that stays forgotten, stays so with it.
+fn to_bring_back(
+    connection: &Connection,
+    scope: &Scope,
+    operation: Option<&str>,
+) -> Result<(String, Vec<SelectedRow>)> {
+    let owner = scope.owner.as_str();
+    let found: Option<String> = connection
+        .prepare_cached(
+            "SELECT id FROM operations WHERE owner = ?1 AND kind = 'forget' AND undone_at IS NULL
+                 AND (?2 IS NULL OR id = ?2) ORDER BY at DESC, id DESC LIMIT 1",
+        )?
+        .query_row((owner, operation), |row| row.get(0))
+        .optional()?;
+    let Some(id) = found else {
+        let what =
+            operation.map_or("nothing to undo".to_owned(), |id| format!("no operation `{id}` to undo"));
+        return Err(Error::not_found(what).hint("`forget_context` answers with the operation's id"));
+    };
+    let mut statement = connection.prepare_cached(
+        "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal FROM operation_memories o
+         JOIN memories m ON m.seq = o.memory
+         WHERE o.operation = ?1 AND m.owner = ?2 AND m.tombstoned_at IS NOT NULL ORDER BY m.seq",
+    )?;
+    let rows: Vec<SelectedRow> =
+        statement.query_map((&id, owner), selected_row)?.collect::<Result<_, _>>()?;
+    let mut sources = connection.prepare_cached(
+        "SELECT s.seq FROM memories m CROSS JOIN memory_references r ON r.memory = m.seq
+         CROSS JOIN memories s ON s.id = r.target AND s.owner = m.owner
+         WHERE m.seq = ?1 AND m.provenance = 'derived' AND s.tombstoned_at IS NOT NULL",
+    )?;
+    // What something is derived from was stored before it.
+    let (mut coming, mut back) = (HashSet::new(), Vec::with_capacity(rows.len()));
+    for row in rows {
+        let forgotten: Vec<i64> =
+            sources.query_map([row.seq], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        if forgotten.iter().all(|source| coming.contains(source)) {
+            coming.insert(row.seq);
+            back.push(row);
+        }
+    }
+    Ok((id, back))
+}
+
+/// Brings those of the rows back that `operation`, which nobody undid or purges meanwhile, still keeps forgotten.
+fn bring_back(
+    connection: &Connection,
+    operation: &str,
+    mut rows: Vec<SelectedRow>,
+) -> Result<Vec<SelectedRow>> {
+    let mut came = HashSet::new();
+    for row in &rows {
+        let is_back = connection
+            .prepare_cached(
+                "UPDATE memories SET tombstoned_at = NULL WHERE seq = ?1 AND tombstoned_at IS NOT NULL
+                     AND EXISTS (SELECT 1 FROM operations WHERE id = ?2 AND kind = 'forget' AND undone_at IS NULL)",
+            )?
+            .execute((row.seq, operation))?;
+        if is_back == 1 {
+            came.insert(row.seq);
+            log_chunks(connection, row.seq, "added")?;
+        }
+    }
+    rows.retain(|row| came.contains(&row.seq));
+    reindex_neighbours(connection, rows.iter().filter(is_at_the_edge(&rows)))?;
+    Ok(rows)
+}
+
+pub(super) fn log_chunks(connection: &Connection, memory: i64, change: &str) -> Result<()> {
     connection
         .prepare_cached(
             "INSERT INTO changes (chunk, change)
              SELECT c.seq, ?2 FROM chunks c JOIN vectors v ON v.chunk = c.seq WHERE c.memory = ?1",
         )?
         .execute((memory, change))?;
-    Ok(())
-}
-
-/// Removes one tombstoned memory and all that was made of it.
-fn remove(connection: &Connection, owner: &str, row: &SelectedRow) -> Result<()> {
-    log_chunks(connection, row.seq, "removed")?;
-    for sql in [
-        "DELETE FROM text_index WHERE rowid IN (SELECT seq FROM chunks WHERE memory = ?1)",
-        "DELETE FROM operation_memories WHERE memory = ?1",
-        "DELETE FROM memories WHERE seq = ?1",
-    ] {
-        connection.prepare_cached(sql)?.execute([row.seq])?;
-    }
-    connection
-        .prepare_cached("INSERT OR IGNORE INTO purged (owner, id) VALUES (?1, ?2)")?
-        .execute((owner, row.id.as_str()))?;
     Ok(())
 }
 
@@ -416,7 +429,7 @@ fn reindex_neighbours<'a>(
     Ok(())
 }
 
-fn forgotten(operation: String, rows: &[SelectedRow]) -> Forgotten {
+pub(super) fn forgotten(operation: String, rows: &[SelectedRow]) -> Forgotten {
     Forgotten {
         operation,
         ids: rows.iter().map(|row| row.id.clone()).collect(),

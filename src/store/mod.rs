@@ -20,6 +20,7 @@ mod links;
 mod memories;
 mod migrate;
 mod pending;
+mod purge;
 mod queue;
 mod registry;
 mod segments;

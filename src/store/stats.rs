@@ -25,7 +25,7 @@ pub struct KindCount {
 pub struct Stats {
     /// Living memories by kind, by the kind's word.
     pub kinds: Vec<KindCount>,
-    /// Sessions with at least one memory, forgotten ones included.
+    /// Sessions with at least one living memory.
     pub sessions: i64,
     /// Chunks with an embedding.
     pub embedded: i64,
@@ -103,6 +103,10 @@ pub struct SummarisedSegment {
     pub summaries: [Option<i64>; 3],
 }
 
+/// Counts an owner's sessions in which anything is left.
+const LIVING_SESSIONS: &str = "SELECT count(*) FROM sessions s WHERE s.owner = ?1
+    AND EXISTS (SELECT 1 FROM memories m WHERE m.session = s.seq AND m.tombstoned_at IS NULL)";
+
 /// Milliseconds of a week.
 const WEEK: Millis = 7 * 24 * 60 * 60 * 1000;
 
@@ -139,7 +143,7 @@ impl Store {
                 }
             }
             sizes.sessions = connection
-                .prepare_cached("SELECT count(*) FROM sessions WHERE owner = ?1")?
+                .prepare_cached(LIVING_SESSIONS)?
                 .query_row([scope.owner.as_str()], |row| row.get(0))?;
             Ok(sizes)
         })
@@ -219,7 +223,8 @@ impl Store {
         .await
     }
 
-    /// Returns the closed segments of the owner's sessions, in order, with the tokens of what they come down to.
+    /// Returns the closed segments of the owner's sessions that are not forgotten as a whole, in order, with the tokens of
+    /// what they come down to.
     pub async fn summarised_segments(&self, scope: &Scope) -> Result<Vec<SummarisedSegment>> {
         self.read(scope, |_, connection, scope| {
             let tokens = |level: Level| {
@@ -231,7 +236,7 @@ impl Store {
             let [brief, standard, detailed] = [Level::Brief, Level::Standard, Level::Detailed].map(tokens);
             let sql = format!(
                 "SELECT g.session, g.number, g.first, g.last, g.messages, g.tokens, {brief}, {standard}, {detailed}
-                 FROM segments g JOIN sessions s ON s.seq = g.session WHERE s.owner = ?1
+                 FROM segments g JOIN sessions s ON s.seq = g.session WHERE s.owner = ?1 AND g.messages > 0
                  ORDER BY g.session, g.number"
             );
             let mut statement = connection.prepare_cached(&sql)?;
@@ -283,7 +288,7 @@ impl Store {
             let size = |path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
             Ok(Stats {
                 kinds,
-                sessions: count("SELECT count(*) FROM sessions WHERE owner = ?1")?,
+                sessions: count(LIVING_SESSIONS)?,
                 embedded: count(
                     "SELECT count(*) FROM vectors v JOIN chunks c ON c.seq = v.chunk
                      JOIN memories m ON m.seq = c.memory WHERE m.owner = ?1",

@@ -273,6 +273,48 @@ async fn a_fact_is_forgotten_comes_back_and_is_purged_with_its_source() {
     assert!(!bytes.windows(6).any(|window| window == b"durian"));
 }
 
+/// More than one transaction forgets and brings back is forgotten and comes back as a whole, and what is derived with it.
+#[tokio::test]
+async fn what_takes_several_transactions_is_one_operation() {
+    let place = Place::new();
+    let said = place.say("s", &["oak", "ash", "elm", "fir", "yew", "box", "bay", "may"]).await;
+    let others = place.say("other", &["ivy"]).await;
+    let trees = place.save(vec![fact("s", "trees", &[&said[0], &said[7]])]).await.outcomes.remove(0).0;
+    let both = place.save(vec![fact("s", "both", &[&said[1], &others[0]])]).await.outcomes.remove(0).0;
+    let selection = Selection::Session(name("s"));
+    let forgotten = place.store.forget(&place.scope, &selection, "f1", 5).await.unwrap();
+    assert_eq!(forgotten.ids.len(), 10);
+    place.forget(&[&others[0]], "f2").await;
+    assert_eq!((place.rows("s").await.len(), place.found("fir").await, place.found("ivy").await), (0, 0, 0));
+    let place = place.reopened();
+    // What is derived from the other session too stays forgotten with it; trying changes nothing.
+    let would = place.store.undoable(&place.scope, Some("f1")).await.unwrap();
+    assert_eq!((would.ids.len(), place.rows("s").await.len()), (9, 0));
+    assert_eq!(place.store.undo(&place.scope, Some("f1"), 6).await.unwrap(), would);
+    let living = async |id| place.store.memory(&place.scope, id).await.unwrap().is_some();
+    assert_eq!((place.rows("s").await.len(), living(&trees).await, living(&both).await), (8, true, false));
+    assert!(place.found("fir").await > 0);
+    assert!(place.store.undo(&place.scope, Some("f1"), 7).await.is_err());
+}
+
+/// A purge that dies leaves what is left of it forgotten, past undoing, and whoever comes next goes on with it.
+#[tokio::test]
+async fn a_purge_that_was_interrupted_is_finished() {
+    let place = Place::new();
+    place.say("s", &["oak", "ash", "elm", "fir"]).await;
+    let selection = Selection::Session(name("s"));
+    place.store.forget_as(&place.scope, &selection, "f1", "purging", 5).await.unwrap();
+    let place = place.reopened();
+    assert_eq!(place.found("oak").await, 0);
+    assert!(place.store.undo(&place.scope, None, 6).await.is_err());
+    assert_eq!(place.store.finish_purges(&place.scope, 5).await.unwrap().ids.len(), 0);
+    assert_eq!(place.store.finish_purges(&place.scope, 6).await.unwrap().ids.len(), 4);
+    let operations = place.store.operations(&place.scope, 9).await.unwrap();
+    assert_eq!((operations[0].kind.as_str(), operations[0].memories), ("purge", 0));
+    assert_eq!(place.say("s", &["oak"]).await.len(), 1);
+    assert_eq!((place.rows("s").await.len(), place.found("oak").await), (0, 0), "it doesn't come back");
+}
+
 #[tokio::test]
 async fn what_stands_for_a_session_is_one_memory_and_leaves_the_indexes_with_what_it_was_made_of() {
     let place = Place::new();

@@ -406,22 +406,24 @@ pub(super) fn index_turns(connection: &Connection, session: i64, from: i64, to: 
     index_among(connection, &turns, |turn| (from..to).contains(&turn.ordinal))
 }
 
-/// Indexes anew the forgotten messages of the session, with all that is left around them as context: what was purged
-/// is not to stay there.
-pub(super) fn index_forgotten(connection: &Connection, session: i64) -> Result<()> {
+/// Indexes anew the forgotten messages of the session, with all that is left around them as context: what `operation`
+/// forgot is to be purged, and not to stay there.
+pub(super) fn index_forgotten(connection: &Connection, session: i64, operation: &str) -> Result<()> {
     let mut statement = connection.prepare_cached(
-        "SELECT ordinal FROM memories WHERE session = ?1 AND ordinal IS NOT NULL AND tombstoned_at IS NOT NULL",
+        "SELECT ordinal FROM memories WHERE session = ?1 AND ordinal IS NOT NULL AND tombstoned_at IS NOT NULL
+             AND seq NOT IN (SELECT memory FROM operation_memories WHERE operation = ?2)",
     )?;
     let forgotten: HashSet<i64> =
-        statement.query_map([session], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        statement.query_map((session, operation), |row| row.get(0))?.collect::<Result<_, _>>()?;
     if forgotten.is_empty() {
         return Ok(());
     }
     let mut statement = connection.prepare_cached(
         "SELECT seq, ordinal, role, speaker, topic, path, time, text FROM memories
-         WHERE session = ?1 AND ordinal IS NOT NULL ORDER BY ordinal",
+         WHERE session = ?1 AND ordinal IS NOT NULL
+             AND seq NOT IN (SELECT memory FROM operation_memories WHERE operation = ?2) ORDER BY ordinal",
     )?;
-    let turns: Vec<Turn> = statement.query_map([session], turn)?.collect::<Result<_, _>>()?;
+    let turns: Vec<Turn> = statement.query_map((session, operation), turn)?.collect::<Result<_, _>>()?;
     index_among(connection, &turns, |turn| forgotten.contains(&turn.ordinal))
 }
 

@@ -51,9 +51,31 @@ pub fn session(redactor: &Redactor, argument: &str, name: &str) -> Result<Sessio
 pub fn memory_id(argument: &str, text: &str) -> Result<MemoryId> {
     MemoryId::parse(text).ok_or_else(|| {
         let shown: String = text.chars().take(40).collect();
-        Error::bad_input(format!("`{argument}` is not the id of a memory: `{shown}`"))
-            .hint("ids come with search results and look like `m` and 13 letters and digits")
+        Error::bad_input(format!("`{argument}` is not the id of a memory: `{shown}`")).hint(
+            "ids come with search results: `m` and 13 letters and digits, or SESSION#NUMBER of a message",
+        )
     })
+}
+
+/// Reads the budget of an answer in tokens, `usual` where none is given; the second says where it was made another.
+///
+/// Less than `least` holds nothing and is an error; `most` is what clients don't cut.
+pub fn max_tokens(
+    asked: Option<usize>,
+    usual: usize,
+    least: usize,
+    most: usize,
+) -> Result<(usize, Option<String>)> {
+    match asked.unwrap_or(usual.clamp(least, most)) {
+        less if less < least => {
+            Err(Error::bad_input(format!("argument `max_tokens` is {less}, out of range"))
+                .hint(format!("give {least} or more")))
+        }
+        more if more > most => {
+            Ok((most, Some(format!("max_tokens is {most} at most, since clients cut longer answers"))))
+        }
+        budget => Ok((budget, None)),
+    }
 }
 
 /// Reads the name of a kind.

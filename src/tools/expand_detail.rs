@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::levels::{self, Depth, Walk};
-use super::{common, times};
+use super::{Answer, common, times};
 use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Error, Result};
@@ -56,6 +56,7 @@ pub struct Args {
     #[schemars(description = "")]
     pub after: Option<usize>,
     /// 4000 if left out.
+    #[schemars(range(min = LEAST_TOKENS))]
     pub max_tokens: Option<usize>,
     /// `next_cursor` of the answer before.
     #[schemars(description = "")]
@@ -95,6 +96,9 @@ pub struct Output {
     pub dropped: usize,
     /// Where the text goes on.
     pub next_cursor: Option<String>,
+    /// What else there is to know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
     #[serde(skip)]
     rendered: String,
 }
@@ -112,12 +116,7 @@ pub struct Neighbour {
 
 /// Reads the memory and what fits of its surroundings.
 pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
-    let budget = args.max_tokens.unwrap_or(MAX_TOKENS);
-    if !(LEAST_TOKENS..=MOST_TOKENS).contains(&budget) {
-        return Err(Error::bad_input(format!(
-            "`max_tokens` is not between {LEAST_TOKENS} and {MOST_TOKENS}"
-        )));
-    }
+    let (budget, clamped) = common::max_tokens(args.max_tokens, MAX_TOKENS, LEAST_TOKENS, MOST_TOKENS)?;
     let (before, after) = (args.before.unwrap_or(2), args.after.unwrap_or(2));
     if before > MOST_NEIGHBOURS || after > MOST_NEIGHBOURS {
         return Err(Error::bad_input(format!("`before` and `after` are at most {MOST_NEIGHBOURS}")));
@@ -146,7 +145,8 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let linked = store.memories(scope, linked.into_iter().take(MOST_NEIGHBOURS).collect()).await?;
     let references = linked.iter().map(|memory| memory.id.to_string()).collect();
     let secret = engine.installation().await?.secret;
-    let page = Page { secret, memory, start, around, references, budget };
+    let notices = clamped.into_iter().collect();
+    let page = Page { secret, memory, start, around, references, notices, budget };
     // Counting loads the tokenizer's dictionary the first time, which blocks.
     Ok(tokio::task::spawn_blocking(move || fit(page)).await.expect("fitting does not panic"))
 }
@@ -158,15 +158,19 @@ async fn named<'e>(engine: &'e Engine, text: &str, walk: &Walk) -> Result<(&'e S
     }
     let redactor = &engine.installation().await?.redactor;
     let project = engine.project().await?;
-    if let Some((session, ordinal)) = levels::place(redactor, text)? {
-        let found = project.store.surroundings(&project.scope, &session, ordinal, 0, 0).await?;
-        return match found.into_iter().find(|memory| memory.ordinal == Some(ordinal)) {
+    if let Some((session, ordinal)) = levels::place(redactor, "id", text)? {
+        return match levels::message(project, &session, ordinal).await? {
             Some(memory) => Ok((&project.store, &project.scope, memory)),
             None => Err(Error::not_found(format!("no message {ordinal} in session `{session}`"))
                 .hint("list_sessions names the sessions; what was forgotten can't be opened")),
         };
     }
-    let id = common::memory_id("id", text)?;
+    let id = common::memory_id("id", text).map_err(|error| {
+        error.hint(
+            "ids come with search results: `m` and 13 letters and digits, SESSION#NUMBER of a message, or seven \
+             digits or more of a commit's id",
+        )
+    })?;
     match levels::summary(engine, &id, walk).await? {
         Some(memory) => Ok((&project.store, &project.scope, memory)),
         None => find(engine, &id).await,
@@ -223,6 +227,7 @@ struct Page {
     start: usize,
     around: Vec<Memory>,
     references: Vec<String>,
+    notices: Vec<String>,
     budget: usize,
 }
 
@@ -230,46 +235,44 @@ struct Page {
 /// character takes, so that every page goes on.
 const LEAST_TEXT: usize = 20;
 
-/// Returns the answer with as much of the text as fits, then the nearest neighbours that still do.
+/// Returns the answer with as much of the text as fits, then the nearest neighbours that still do, as text and as JSON.
 fn fit(page: Page) -> Output {
-    let Page { secret, memory, start, mut around, mut references, budget } = page;
+    let Page { memory, start, budget, .. } = &page;
+    let (start, budget) = (*start, *budget);
     let count = |text: &str| Tokenizer::O200k.count(text).high;
     let own = memory.ordinal.unwrap_or(0);
-    let mut dropped = 0;
-    let session = memory.session.as_ref().map(|id| id.to_string());
-    let mut names: Vec<String> =
-        [session, memory.branch.clone(), memory.source_id.clone()].into_iter().flatten().collect();
-    // Under a short budget what names the memory gives way to what it says; the fields hold it all.
+    let escaped = envelope::escape(&memory.text[start..]).into_owned();
+    // More than the budget doesn't fit, and what doesn't fit needn't be counted again and again.
+    let mut shown = Tokenizer::O200k.truncate(&escaped, budget);
+    let mut shape = Shape {
+        around: page.around.clone(),
+        references: page.references.clone(),
+        is_named: true,
+        dropped: 0,
+    };
+    // A neighbour that is too long by itself is not weighed against the others.
+    let most = i64::try_from(budget).unwrap_or(i64::MAX);
+    shape.around.retain(|other| other.id == memory.id || other.tokens <= most);
+    shape.dropped += page.around.len() - shape.around.len();
+    // Under a short budget what names the memory gives way to what it says.
     loop {
-        let alone: Vec<Memory> = around.iter().filter(|other| other.id == memory.id).cloned().collect();
-        let head = Head { memory: &memory, names: &names, references: &references };
-        if count(&render(&secret, head, "", &alone, Some(memory.text.len()))) + LEAST_TEXT <= budget {
-            break;
-        }
-        if references.pop().is_some() {
-            dropped += 1;
-        } else if names.pop().is_none() {
-            dropped += around.len().saturating_sub(alone.len());
-            around.clear();
+        let alone = shape.around.iter().filter(|other| other.id == memory.id).cloned().collect();
+        let bare = answer(&page, &Shape { around: alone, ..shape.clone() }, "", start);
+        if bare.tokens_used + LEAST_TEXT <= budget || !shape.give_way(&memory.id) {
             break;
         }
     }
-    let mut neighbours: Vec<Memory> = around;
-    let full = envelope::escape(&memory.text[start..]).into_owned();
-    let mut shown = full.as_str();
-    let (rendered, used, end) = loop {
+    loop {
         // A page ends between characters, also where one is written out.
         let end = start + raw_length(&memory.text[start..], shown.len());
-        shown = &full[..envelope::escape(&memory.text[start..end]).len()];
-        let goes_on = (end < memory.text.len()).then_some(end);
-        let head = Head { memory: &memory, names: &names, references: &references };
-        let rendered = render(&secret, head, shown, &neighbours, goes_on);
-        let used = count(&rendered);
-        if used <= budget || shown.is_empty() {
-            break (rendered, used, end);
+        shown = &escaped[..envelope::escape(&memory.text[start..end]).len()];
+        let output = answer(&page, &shape, shown, end);
+        if output.tokens_used <= budget || shown.is_empty() {
+            return output;
         }
         // What is farthest away goes first, then the end of the text.
-        let farthest = neighbours
+        let farthest = shape
+            .around
             .iter()
             .enumerate()
             .filter(|(_, neighbour)| neighbour.id != memory.id)
@@ -277,40 +280,91 @@ fn fit(page: Page) -> Output {
             .map(|(place, _)| place);
         match farthest {
             Some(place) => {
-                neighbours.remove(place);
-                dropped += 1;
+                shape.around.remove(place);
+                shape.dropped += 1;
             }
-            None => shown = Tokenizer::O200k.truncate(shown, count(shown).saturating_sub(used - budget)),
+            None => {
+                // As JSON a text may cost more than as it is: it is cut by its share of what is too much.
+                let (tokens, bare) = (count(shown), answer(&page, &shape, "", start).tokens_used);
+                let cost = output.tokens_used.saturating_sub(bare).max(1);
+                let kept = tokens * budget.saturating_sub(bare) / cost;
+                shown = Tokenizer::O200k.truncate(shown, kept.min(tokens.saturating_sub(1)));
+            }
         }
+    }
+}
+
+/// What is shown beside the text.
+#[derive(Clone)]
+struct Shape {
+    /// The messages around it, itself among them where it is one.
+    around: Vec<Memory>,
+    references: Vec<String>,
+    /// Whether its session, branch and origin are named.
+    is_named: bool,
+    dropped: usize,
+}
+
+impl Shape {
+    /// Gives up what matters least beside the memory's own text; `false` where nothing is left.
+    fn give_way(&mut self, own: &MemoryId) -> bool {
+        if self.references.pop().is_some() {
+            self.dropped += 1;
+            return true;
+        }
+        if std::mem::take(&mut self.is_named) {
+            return true;
+        }
+        let around = std::mem::take(&mut self.around);
+        self.dropped += around.iter().filter(|other| other.id != *own).count();
+        !around.is_empty()
+    }
+}
+
+/// Returns the answer that shows the text up to `end` as `shown`, with its tokens as text or as JSON, whichever is more.
+fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
+    let Page { secret, memory, .. } = page;
+    let goes_on = (end < memory.text.len()).then_some(end);
+    let named = |name: &Option<String>| {
+        let name = name.as_deref().filter(|_| shape.is_named);
+        name.map(|name| envelope::escape(name).into_owned())
     };
-    let next_cursor = (end < memory.text.len()).then(|| end.to_string());
-    let own_id = memory.id.clone();
-    Output {
+    let session = memory.session.as_ref().map(ToString::to_string);
+    let names = [named(&session), named(&memory.branch), named(&memory.source_id)];
+    let names: Vec<String> = names.into_iter().flatten().collect();
+    let head = Head { memory, names: &names, references: &shape.references };
+    let mut rendered = render(secret, head, shown, &shape.around, goes_on);
+    rendered += &common::footnotes(&[], 0, &page.notices);
+    let neighbours = shape.around.iter().filter(|other| other.id != memory.id);
+    let neighbours = neighbours.map(|other| Neighbour {
+        id: other.id.to_string(),
+        speaker: speaker(other),
+        text: envelope::escape(&other.text).into_owned(),
+    });
+    let mut output = Output {
         caution: envelope::CAUTION,
         id: memory.id.to_string(),
-        source_id: memory.source_id.map(|id| envelope::escape(&id).into_owned()),
+        source_id: named(&memory.source_id),
         kind: memory.kind.to_string(),
         provenance: memory.provenance.to_string(),
-        session_id: memory.session.map(|session| envelope::escape(session.as_str()).into_owned()),
+        session_id: named(&session),
         time: times::show_time(memory.time),
         text: shown.to_owned(),
-        neighbours: neighbours
-            .into_iter()
-            .filter(|neighbour| neighbour.id != own_id)
-            .map(|neighbour| Neighbour {
-                id: neighbour.id.to_string(),
-                speaker: speaker(&neighbour),
-                text: envelope::escape(&neighbour.text).into_owned(),
-            })
-            .collect(),
-        references,
+        neighbours: neighbours.collect(),
+        references: shape.references.clone(),
         tokens: memory.tokens,
-        tokens_used: used,
-        truncated: dropped > 0 || next_cursor.is_some(),
-        dropped,
-        next_cursor,
+        // The number is part of what is counted: with the budget in its place it is at least as long.
+        tokens_used: page.budget,
+        truncated: shape.dropped > 0 || goes_on.is_some(),
+        dropped: shape.dropped,
+        next_cursor: goes_on.map(|end| end.to_string()),
+        notices: page.notices.clone(),
         rendered,
-    }
+    };
+    let json = serde_json::to_string(&Answer::new(String::new(), &output).fields).expect("an answer is JSON");
+    let count = |text: &str| Tokenizer::O200k.count(text).high;
+    output.tokens_used = count(&output.rendered).max(count(&json));
+    output
 }
 
 /// What is said of a memory before its text.
@@ -330,7 +384,7 @@ fn render(
     let Head { memory, names, references } = head;
     let mut body = format!("{} {} {}", memory.kind, memory.id, times::show_time(memory.time));
     for name in names {
-        body += &format!(" {}", envelope::escape(name));
+        body += &format!(" {name}");
     }
     body.push('\n');
     if !references.is_empty() {

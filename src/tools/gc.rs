@@ -79,6 +79,11 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         all.given_up += expired.given_up;
         all.superseded += expired.superseded;
     }
+    if !args.dry_run {
+        for (store, scope) in [(&project.store, &project.scope), (owners.memories(), owners.scope())] {
+            store.finish_purges(scope, Millis::MAX).await?;
+        }
+    }
     let mut sessions = Vec::new();
     if let Some(days) = args.sessions_after_days {
         let before = now - Millis::from(days) * DAY;

@@ -3,14 +3,18 @@
 //! Conversations are weighed against the question as for a context, and each gets its part of the budget by its weight.
 //! What one leaves, the next may use. Each summary says how it is opened.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::across_sessions::{read, weigh};
+use super::levels::Depth;
 use super::retrieve_context::TimeRange;
+use super::search_project_memory::missing_sessions;
 use super::summarize_conversation::Detail;
 use super::summary::{self, Wanted};
-use super::{catch_up, common, messages, times};
+use super::{catch_up, common, messages};
 use crate::engine::{Embedding, Engine};
 use crate::envelope;
 use crate::error::{Error, Result};
@@ -35,7 +39,11 @@ const MOST_TOKENS: usize = 20_000;
 
 /// Tokens that the frame of an answer, and the frame of each summary in it, take. From above.
 const FRAME: usize = 90;
-const FRAME_OF_ONE: usize = 48;
+const FRAME_OF_ONE: usize = 54;
+
+/// How well the best message of a conversation answers, beside the best of all, so that the conversation is summarised
+/// too. Arbitrary: half as well. Those that are named are summarised whatever they have to do with the question.
+const RELATED: f64 = 0.5;
 
 /// Tokens of a summary below which another isn't begun. Arbitrary.
 const LEAST_SUMMARY: usize = 40;
@@ -57,6 +65,7 @@ pub struct Args {
     #[schemars(description = "")]
     pub time_range: Option<TimeRange>,
     /// 2000 if left out.
+    #[schemars(range(min = LEAST_TOKENS))]
     pub max_tokens: Option<usize>,
     /// standard if left out.
     pub level: Option<Detail>,
@@ -75,6 +84,8 @@ pub struct Output {
     pub source_tokens: usize,
     /// Conversations found that there was no room for.
     pub dropped: usize,
+    /// Pieces of text that are found by words only so far.
+    pub pending: usize,
     /// What else there is to know.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
@@ -93,8 +104,10 @@ pub struct OfSession {
     pub range: (i64, i64),
     /// What it says.
     pub summary: String,
-    /// What expand_detail opens first.
+    /// What expand_detail opens first, at the level below.
     pub open: String,
+    /// The next level.
+    pub level: Depth,
 }
 
 /// Weighs the conversations against the question and summarises the best.
@@ -103,16 +116,10 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     if query.is_empty() {
         return Err(Error::bad_input("`query` is empty").hint("ask a question or give key words"));
     }
-    let budget = args.max_tokens.unwrap_or(MAX_TOKENS);
-    if budget < LEAST_TOKENS {
-        return Err(Error::bad_input(format!("`max_tokens` is {budget}"))
-            .hint(format!("give {LEAST_TOKENS} or more")));
-    }
+    let (budget, clamped) = common::max_tokens(args.max_tokens, MAX_TOKENS, LEAST_TOKENS, MOST_TOKENS)?;
+    let (since, until) = args.time_range.unwrap_or_default().read()?;
     let mut notices = catch_up::before_a_call(engine).await;
-    if budget > MOST_TOKENS {
-        notices.push(format!("`max_tokens` is taken as {MOST_TOKENS}: clients cut longer answers"));
-    }
-    let budget = budget.min(MOST_TOKENS);
+    notices.extend(clamped);
     let project = engine.project().await?;
     let installation = engine.installation().await?;
     let sessions = match args.conversation_ids.as_deref() {
@@ -123,12 +130,8 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
             Sessions::Only(named.collect::<Result<Vec<SessionId>>>()?)
         }
     };
-    let range = args.time_range.unwrap_or_default();
-    let time = |name: &str, text: &Option<String>| {
-        text.as_deref().map(|text| times::parse_time(name, text)).transpose()
-    };
-    let (since, until) = (time("time_range.start", &range.start)?, time("time_range.end", &range.end)?);
     let scope = Scope { sessions, ..project.scope.clone() };
+    notices.extend(missing_sessions(project, &scope).await?);
     let embedder = match engine.embedding().await {
         Embedding::Ready(embedder) => Some(embedder),
         Embedding::Missing(notice) => {
@@ -144,10 +147,16 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     if found.ranked.is_empty() && project.store.is_empty(&project.scope).await? {
         notices.insert(0, common::nothing_yet(engine, project).await?);
     }
-    let weighed = weigh(&read(&places, found.ranked).await?);
+    let hits = read(&places, found.ranked).await?;
+    let best = hits.iter().map(|hit| hit.ranked.score).fold(0.0, f64::max);
     let mut order: Vec<(SessionId, f64)> =
-        weighed.into_iter().map(|(id, weighed)| (id, weighed.weight)).collect();
+        weigh(&hits).into_iter().map(|(id, weighed)| (id, weighed.weight)).collect();
     order.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    if scope.sessions == Sessions::All {
+        let answers = hits.iter().filter(|hit| hit.ranked.score >= RELATED * best);
+        let related: BTreeSet<&SessionId> = answers.filter_map(|hit| hit.memory.session.as_ref()).collect();
+        order.retain(|(session, _)| related.contains(session));
+    }
     let all = order.len();
     order.truncate(MOST_SESSIONS);
 
@@ -194,6 +203,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
             range: (first, last),
             summary: text,
             open,
+            level: Depth::of(level).deeper(),
         };
         left = left.saturating_sub(messages::count(&line(&one)).max(made.tokens) + 1);
         summaries.push(one);
@@ -204,6 +214,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         summaries,
         tokens_used: 0,
         source_tokens,
+        pending: project.store.pending(&scope).await?,
         notices,
         rendered: String::new(),
     };
@@ -236,24 +247,26 @@ fn round(weight: f64) -> f64 {
 }
 
 fn line(of: &OfSession) -> String {
-    let OfSession { session_id, range: (first, last), summary, open, .. } = of;
-    format!("[{session_id} #{first} to #{last}, open {open}]\n{summary}\n")
+    let OfSession { session_id, range: (first, last), summary, open, level, .. } = of;
+    format!("[{session_id} #{first} to #{last}, open {open} level {level}]\n{summary}\n")
 }
 
 fn render(output: &Output, secret: &[u8; 32]) -> String {
     if output.summaries.is_empty() {
         let nothing = "No conversation has to do with that.".to_owned();
-        return nothing + &common::footnotes(&[], 0, &output.notices);
+        return nothing + &common::footnotes(&[], output.pending, &output.notices);
     }
     let body: String = output.summaries.iter().map(line).collect();
     let mut text = envelope::wrap(secret, &body);
     let tokens = output.source_tokens;
-    text += &format!("\nFrom {tokens} tokens; expand_detail opens each by what stands behind `open`.");
+    text += &format!(
+        "\nFrom {tokens} tokens; expand_detail opens each further, by what stands behind `open` and its level."
+    );
     if output.dropped > 0 {
         let (one, several) = ("conversation more has", "conversations more have");
         text += &format!(" {} to do with it.", common::counted(output.dropped, one, several));
     }
-    text + &common::footnotes(&[], 0, &output.notices)
+    text + &common::footnotes(&[], output.pending, &output.notices)
 }
 
 impl Output {

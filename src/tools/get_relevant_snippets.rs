@@ -45,6 +45,7 @@ pub struct Args {
     /// A question or key words.
     pub query: String,
     /// 1000 if left out.
+    #[schemars(range(min = passages::LEAST))]
     pub max_tokens: Option<usize>,
     /// mixed if left out.
     pub strategy: Option<Strategy>,

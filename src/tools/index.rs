@@ -20,6 +20,9 @@ const BATCH: usize = 32;
 /// How long a lease on the work lasts, in milliseconds.
 const LEASE: i64 = 10_000;
 
+/// How long ago a purge began that its process is taken to have left, in milliseconds.
+const ABANDONED: i64 = 60_000;
+
 /// How often to see whether another process has finished the work.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
@@ -119,6 +122,9 @@ async fn work_off(engine: &Engine) {
         }
         let Ok(places) = places(engine).await else { continue };
         for (store, scope) in places {
+            if let Err(error) = store.finish_purges(scope, engine.now() - ABANDONED).await {
+                tracing::debug!(%error, "a purge is still to be finished");
+            }
             while matches!(step(engine, store, scope, 1).await, Ok(done) if done > 0) {}
         }
     }

@@ -4,12 +4,15 @@
 //! one level down, collapsing one up; both make the summary that is wanted where there is none yet. A message collapses
 //! into its segment.
 
+use std::fmt;
+
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::summary::{self, Wanted};
 use super::{common, leaves, messages};
 use crate::engine::{Engine, OpenProject};
+use crate::envelope;
 use crate::error::{Error, Result};
 use crate::import;
 use crate::memory::{Kind, Level, Memory, MemoryId, Provenance, Role};
@@ -26,13 +29,19 @@ const MOST_MESSAGES: usize = 3000;
 const BESIDE: i64 = 10;
 
 /// How much of a range is shown.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Depth {
     Brief,
     Standard,
     Detailed,
     Messages,
+}
+
+impl fmt::Display for Depth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.level().map_or("messages", Level::as_str))
+    }
 }
 
 impl Depth {
@@ -45,7 +54,8 @@ impl Depth {
         }
     }
 
-    fn of(level: Level) -> Depth {
+    /// Returns the depth of a summary of the level.
+    pub(super) fn of(level: Level) -> Depth {
         match level {
             Level::Brief => Depth::Brief,
             Level::Standard => Depth::Standard,
@@ -53,7 +63,8 @@ impl Depth {
         }
     }
 
-    fn deeper(self) -> Depth {
+    /// Returns the next depth on the way down to the messages.
+    pub(super) fn deeper(self) -> Depth {
         match self {
             Depth::Brief => Depth::Standard,
             Depth::Standard => Depth::Detailed,
@@ -89,10 +100,44 @@ impl Walk {
 }
 
 /// Returns the session and the ordinal that `text` names as `SESSION#ORDINAL`; `None` where it doesn't.
-pub(super) fn place(redactor: &Redactor, text: &str) -> Result<Option<(SessionId, i64)>> {
+pub(super) fn place(redactor: &Redactor, argument: &str, text: &str) -> Result<Option<(SessionId, i64)>> {
     let Some((name, ordinal)) = text.trim().rsplit_once('#') else { return Ok(None) };
     let Ok(ordinal) = ordinal.parse::<i64>() else { return Ok(None) };
-    Ok(Some((common::session(redactor, "id", name)?, ordinal)))
+    if name.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some((common::session(redactor, argument, name)?, ordinal)))
+}
+
+/// Returns the message at the place in the session; `None` where there is none.
+pub(super) async fn message(
+    project: &OpenProject,
+    session: &SessionId,
+    ordinal: i64,
+) -> Result<Option<Memory>> {
+    let found = project.store.surroundings(&project.scope, session, ordinal, 0, 0).await?;
+    Ok(found.into_iter().find(|memory| memory.ordinal == Some(ordinal)))
+}
+
+/// Returns the ids of the memories that `texts` name, by their ids or as messages, and those places that hold none.
+pub(super) async fn ids(
+    engine: &Engine,
+    argument: &str,
+    texts: &[String],
+) -> Result<(Vec<MemoryId>, Vec<String>)> {
+    let redactor = &engine.installation().await?.redactor;
+    let (mut ids, mut unknown) = (Vec::with_capacity(texts.len()), Vec::new());
+    for text in texts {
+        let Some((session, ordinal)) = place(redactor, argument, text)? else {
+            ids.push(common::memory_id(argument, text)?);
+            continue;
+        };
+        match message(engine.project().await?, &session, ordinal).await? {
+            Some(memory) => ids.push(memory.id),
+            None => unknown.push(envelope::escape(&format!("{session}#{ordinal}")).into_owned()),
+        }
+    }
+    Ok((ids, unknown))
 }
 
 /// Returns what the summary called `id` stands for, at the level that `walk` leads to; `None` where none is called so.
@@ -138,6 +183,9 @@ pub(super) async fn around(engine: &Engine, memory: Memory, walk: &Walk) -> Resu
 /// Returns a commit, a fact or whatever else is no message at `depth`: what a model wrote of a commit, where it did.
 async fn in_short(project: &OpenProject, memory: Memory, depth: Depth, focus: &str) -> Result<Memory> {
     let Some(level) = depth.level() else { return Ok(memory) };
+    if !speaks_of(focus, &memory.text) {
+        return Err(nothing_of(focus));
+    }
     if memory.kind == Kind::Commit && level != Level::Detailed && focus.is_empty() {
         let (store, scope) = (&project.store, &project.scope);
         if let Some(id) = store.summary_of_commit(scope, &memory.id).await?
@@ -170,6 +218,13 @@ async fn at_depth(
     depth: Depth,
     focus: &str,
 ) -> Result<Memory> {
+    let texts = match depth == Depth::Messages || !focus.is_empty() {
+        true => messages::texts(project, &rows[..rows.len().min(MOST_MESSAGES)]).await?,
+        false => Vec::new(),
+    };
+    if !focus.is_empty() && !texts.iter().any(|(_, text)| speaks_of(focus, text)) {
+        return Err(nothing_of(focus));
+    }
     if let Some(level) = depth.level() {
         let wanted = Wanted {
             session: session.clone(),
@@ -183,19 +238,9 @@ async fn at_depth(
         let id = made.id.as_deref().and_then(MemoryId::parse).unwrap_or(id);
         return Ok(shown(id, &session, &rows, depth, &made.text));
     }
-    let texts = messages::texts(project, &rows[..rows.len().min(MOST_MESSAGES)]).await?;
-    let words: Vec<String> = query::terms(focus);
-    let is_about = |text: &str| {
-        let text = text.to_lowercase();
-        focus.is_empty() || words.iter().any(|word| text.contains(word.as_str()))
-    };
     let mut body = String::new();
-    for source in messages::sources(&texts).iter().filter(|source| is_about(source.text)) {
+    for source in messages::sources(&texts).iter().filter(|source| speaks_of(focus, source.text)) {
         body += &format!("#{} {}: {}\n", source.ordinal, source.speaker, source.text.trim());
-    }
-    if body.is_empty() {
-        return Err(Error::not_found(format!("no message of the range has a word of `{focus}`"))
-            .hint("leave `focus` out"));
     }
     if rows.len() > MOST_MESSAGES {
         body += "(The range goes on; summarize_conversation takes a part of it.)\n";
@@ -203,11 +248,20 @@ async fn at_depth(
     Ok(shown(id, &session, &rows, depth, &body))
 }
 
+/// Tells whether a text has a word of `focus`; every text has, where there is none.
+fn speaks_of(focus: &str, text: &str) -> bool {
+    let text = text.to_lowercase();
+    focus.is_empty() || query::terms(focus).iter().any(|word| text.contains(word.as_str()))
+}
+
+fn nothing_of(focus: &str) -> Error {
+    Error::not_found(format!("nothing of it has a word of `{focus}`")).hint("leave `focus` out")
+}
+
 /// Returns a range at a level as a memory, to be shown as one.
 fn shown(id: MemoryId, session: &SessionId, rows: &[MessageRow], depth: Depth, text: &str) -> Memory {
     let (first, last) = (&rows[0], &rows[rows.len() - 1]);
-    let name = depth.level().map_or("messages", Level::as_str);
-    let text = format!("{name} of #{} to #{}\n{}", first.ordinal, last.ordinal, text.trim_end());
+    let text = format!("{depth} of #{} to #{}\n{}", first.ordinal, last.ordinal, text.trim_end());
     Memory {
         id,
         seq: -1,

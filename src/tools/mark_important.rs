@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common;
+use super::{common, levels};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::memory::MemoryId;
@@ -19,7 +19,7 @@ pub const DESCRIPTION: &str = "To store something new use store_memory. Marks me
 /// What the call takes.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Args {
-    /// Ids from search results.
+    /// Ids from search results, or SESSION#NUMBER.
     pub ids: Vec<String>,
     /// true if left out.
     pub important: Option<bool>,
@@ -40,8 +40,8 @@ pub struct Output {
 
 /// Sets the mark; durable when it returns.
 pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
-    let ids: Vec<MemoryId> = args.ids.iter().map(|id| common::memory_id("ids", id)).collect::<Result<_>>()?;
-    if ids.is_empty() {
+    let (ids, nowhere) = levels::ids(engine, "ids", &args.ids).await?;
+    if args.ids.is_empty() {
         return Err(Error::bad_input("`ids` is empty").hint("give ids from search results"));
     }
     if args.importance.is_some_and(|importance| !(0.0..=1.0).contains(&importance)) {
@@ -54,8 +54,8 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     if marked.len() < ids.len() {
         marked.extend(owners.memories().mark(owners.scope(), &ids, important, args.importance).await?);
     }
-    let unknown: Vec<String> =
-        ids.iter().filter(|id| !marked.contains(id)).map(MemoryId::to_string).collect();
+    let missing = ids.iter().filter(|id| !marked.contains(id)).map(MemoryId::to_string);
+    let unknown: Vec<String> = missing.chain(nowhere).collect();
     if marked.is_empty() {
         return Err(Error::not_found(format!("no memory is called {}", common::some(&unknown)))
             .hint("ids come with search results"));

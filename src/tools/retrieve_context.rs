@@ -9,6 +9,7 @@ use crate::engine::{Embedding, Engine, OpenProject};
 use crate::envelope;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
+use crate::memory::Millis;
 use crate::scope::{Scope, SessionId, Sessions};
 
 /// The name agents call it by.
@@ -34,6 +35,7 @@ pub struct Args {
     /// mixed if left out.
     pub include_level: Option<IncludeLevel>,
     /// 8000 of one session, else 4000.
+    #[schemars(range(min = LEAST))]
     pub max_tokens: Option<usize>,
 }
 
@@ -45,6 +47,13 @@ pub struct TimeRange {
     /// Before this time.
     #[schemars(description = "")]
     pub end: Option<String>,
+}
+
+impl TimeRange {
+    /// Returns the times.
+    pub(super) fn read(&self) -> Result<(Option<Millis>, Option<Millis>)> {
+        times::range(("time_range.start", self.start.as_deref()), ("time_range.end", self.end.as_deref()))
+    }
 }
 
 /// What a context is made of.
@@ -198,13 +207,7 @@ async fn read(engine: &Engine, project: &OpenProject, args: &Args) -> Result<(As
         (None, None) => Sessions::All,
     };
     let range = args.time_range.clone().unwrap_or_default();
-    let time =
-        |name, text: &Option<String>| text.as_deref().map(|text| times::parse_time(name, text)).transpose();
-    let (since, until) = (time("time_range.start", &range.start)?, time("time_range.end", &range.end)?);
-    if since.zip(until).is_some_and(|(since, until)| since >= until) {
-        return Err(Error::bad_input("`time_range.end` is not after `time_range.start`")
-            .hint("nothing lies between them"));
-    }
+    let (since, until) = range.read()?;
     let options = &engine.config().options;
     let usual = if session.is_some() { options.session_max_tokens } else { options.context_max_tokens };
     let (budget, notice) = budget(args.max_tokens, usual)?;
@@ -221,14 +224,7 @@ async fn read(engine: &Engine, project: &OpenProject, args: &Args) -> Result<(As
 
 /// Returns the budget that was asked for, bounded, and what to say where that made it another.
 pub(super) fn budget(asked: Option<usize>, usual: usize) -> Result<(usize, Option<String>)> {
-    match asked.unwrap_or(usual.clamp(LEAST, MOST)) {
-        less if less < LEAST => Err(Error::bad_input(format!("`max_tokens` is less than {LEAST}: {less}"))
-            .hint(format!("give {LEAST} to {MOST}, or leave it out"))),
-        more if more > MOST => {
-            Ok((MOST, Some(format!("max_tokens is {MOST} at most, since clients cut longer answers"))))
-        }
-        budget => Ok((budget, None)),
-    }
+    common::max_tokens(asked, usual, LEAST, MOST)
 }
 
 /// Errors where the session holds nothing.

@@ -62,6 +62,7 @@ pub struct Args {
     #[schemars(description = "")]
     pub until: Option<String>,
     /// 2000 if left out.
+    #[schemars(range(min = LEAST_TOKENS))]
     pub max_tokens: Option<usize>,
     /// `next_cursor` of the answer before.
     #[schemars(description = "")]
@@ -169,7 +170,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         return Err(Error::bad_input("`query` is empty").hint("ask a question or give key words"));
     }
     let k = within("k", args.k.unwrap_or(10), 1, MOST_HITS)?;
-    let max_tokens = within("max_tokens", args.max_tokens.unwrap_or(2000), LEAST_TOKENS, MOST_TOKENS)?;
+    let (max_tokens, clamped) = common::max_tokens(args.max_tokens, 2000, LEAST_TOKENS, MOST_TOKENS)?;
     let filter = filter(&args)?;
     let offset = offset(args.cursor.as_deref())?;
     let project = engine.project().await?;
@@ -184,6 +185,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     }
     // A later page is of the same memory as the first.
     let mut notices = if offset == 0 { catch_up::before_a_call(engine).await } else { Vec::new() };
+    notices.extend(clamped);
     let embedder = match engine.embedding().await {
         Embedding::Ready(embedder) => Some(embedder),
         Embedding::Missing(notice) => {
@@ -191,9 +193,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
             None
         }
     };
-    for session in missing_sessions(project, &scope).await? {
-        notices.push(format!("no session is called `{session}`; list_sessions shows them"));
-    }
+    notices.extend(missing_sessions(project, &scope).await?);
     let found = retrieve::search(&places, embedder, query, &filter, &Weights::default()).await?;
     notices.extend(found.notices);
     if found.ranked.is_empty() && project.store.is_empty(&project.scope).await? {
@@ -267,14 +267,9 @@ fn filter(args: &Args) -> Result<Filter> {
     let kinds = args.kinds.as_ref().filter(|kinds| !kinds.is_empty());
     let kinds = kinds
         .map(|kinds| kinds.iter().map(|word| common::kind("kinds", word)).collect::<Result<Vec<Kind>>>());
-    let time =
-        |name, text: &Option<String>| text.as_deref().map(|text| times::parse_time(name, text)).transpose();
     let short =
         |name, text: &Option<String>| text.as_deref().map(|text| common::short(name, text)).transpose();
-    let (since, until) = (time("since", &args.since)?, time("until", &args.until)?);
-    if since.zip(until).is_some_and(|(since, until)| since >= until) {
-        return Err(Error::bad_input("`until` is not after `since`").hint("nothing lies between them"));
-    }
+    let (since, until) = times::range(("since", args.since.as_deref()), ("until", args.until.as_deref()))?;
     Ok(Filter {
         kinds: kinds.transpose()?,
         branch: short("branch", &args.branch)?,
@@ -306,12 +301,16 @@ fn narrowed(scope: &Scope, redactor: &Redactor, sessions: Option<&[String]>) -> 
     Ok((Scope { sessions: Sessions::Only(ids), ..scope.clone() }, covered))
 }
 
-/// Returns the sessions of the scope that hold nothing.
-async fn missing_sessions(project: &OpenProject, scope: &Scope) -> Result<Vec<String>> {
+/// Returns what to say of the sessions of the scope that hold nothing.
+pub(super) async fn missing_sessions(project: &OpenProject, scope: &Scope) -> Result<Vec<String>> {
     let Sessions::Only(ids) = &scope.sessions else { return Ok(Vec::new()) };
     let known = project.store.sessions(scope, 0, ids.len()).await?;
     let missing = ids.iter().filter(|id| !known.iter().any(|row| row.id == **id));
-    Ok(missing.map(|id| envelope::escape(id.as_str()).into_owned()).collect())
+    Ok(missing
+        .map(|id| {
+            format!("no session is called `{}`; list_sessions shows them", envelope::escape(id.as_str()))
+        })
+        .collect())
 }
 
 /// Returns the hit that `ranked` is.

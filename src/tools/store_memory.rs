@@ -5,7 +5,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::common;
+use super::{common, levels};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::memory::{Draft, Identity, Kind, Provenance};
@@ -37,7 +37,7 @@ pub struct Args {
     /// Conversation it belongs to.
     #[schemars(description = "")]
     pub session_id: Option<String>,
-    /// Ids it refers to.
+    /// Ids, or SESSION#NUMBER.
     pub references: Option<Vec<String>>,
     /// Tag to filter by.
     pub topic: Option<String>,
@@ -71,6 +71,9 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let now = engine.now();
     let installation = engine.installation().await?;
     let mut draft = draft(&args, now, &installation.redactor)?;
+    let given = args.references.as_deref().unwrap_or_default();
+    let (references, nowhere) = levels::ids(engine, "references", given).await?;
+    draft.references = references;
     let is_owners = match args.scope.as_deref().map(str::trim) {
         None | Some("project") => false,
         Some("owner") => true,
@@ -93,7 +96,8 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
             (&project.store, &project.scope, Some(project.root.as_path()))
         }
     };
-    let unknown_references = unknown(store, scope, &draft).await?;
+    let mut unknown_references = unknown(store, scope, &draft).await?;
+    unknown_references.extend(nowhere);
     if let Some(option) = ignored(engine, &draft, root) {
         return Err(Error::bad_input(format!(
             "nothing was stored: the configuration's `{option}` keeps this out"
@@ -145,11 +149,9 @@ fn draft(args: &Args, now: i64, redactor: &Redactor) -> Result<Draft> {
     if args.importance.is_some_and(|importance| !(0.0..=1.0).contains(&importance)) {
         return Err(Error::bad_input("`importance` is not between 0 and 1"));
     }
-    let references = args.references.iter().flatten().map(|id| common::memory_id("references", id));
     let session: Option<SessionId> =
         args.session_id.as_deref().map(|name| common::session(redactor, "session_id", name)).transpose()?;
     let mut draft = Draft::new(kind, Provenance::ModelSaid, args.text.clone(), now);
-    draft.references = references.collect::<Result<_>>()?;
     draft.topic = args.topic.as_deref().map(|topic| common::short("topic", topic)).transpose()?;
     draft.path = args.source.as_deref().map(|path| common::short("source", path)).transpose()?;
     draft.importance = args.importance;

@@ -7,7 +7,7 @@ use super::summary::{self, Estimate, Made, Wanted};
 use super::{common, messages, times};
 use crate::engine::Engine;
 use crate::envelope;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::memory::Level;
 use crate::summarize;
 
@@ -68,7 +68,7 @@ pub struct Args {
     /// Topics that matter.
     pub focus: Option<String>,
     /// Of the summary.
-    #[schemars(description = "")]
+    #[schemars(description = "", range(min = LEAST))]
     pub max_tokens: Option<usize>,
     /// false: never ask a model.
     pub use_provider: Option<bool>,
@@ -124,16 +124,12 @@ pub struct Output {
 
 /// Summarises, or says what that would take.
 pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
-    if args.max_tokens.is_some_and(|most| !(LEAST..=MOST).contains(&most)) {
-        return Err(Error::bad_input(format!("`max_tokens` is not between {LEAST} and {MOST}")));
-    }
+    let (max_tokens, clamped) = common::max_tokens(args.max_tokens, MOST, LEAST, MOST)?;
+    let max_tokens = args.max_tokens.and(Some(max_tokens));
     let project = engine.project().await?;
     let installation = engine.installation().await?;
     let session = common::session(&installation.redactor, "session_id", &args.session_id)?;
-    let time = |name: &str, text: &Option<String>| {
-        text.as_deref().map(|text| times::parse_time(name, text)).transpose()
-    };
-    let span = (time("since", &args.since)?, time("until", &args.until)?);
+    let span = times::range(("since", args.since.as_deref()), ("until", args.until.as_deref()))?;
     let rows = summary::range(project, &session, (args.from, args.to), span).await?;
     let focus = match args.focus.as_deref().map(str::trim).filter(|focus| !focus.is_empty()) {
         Some(focus) => common::short("focus", focus)?,
@@ -141,7 +137,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     };
     let level = Level::from(args.level.unwrap_or_default());
     let by_model = args.use_provider != Some(false);
-    let wanted = Wanted { session, rows, level, max_tokens: args.max_tokens, focus, by_model };
+    let wanted = Wanted { session, rows, level, max_tokens, focus, by_model };
     let ends = |row: Option<&crate::store::MessageRow>| row.map_or(0, |row| row.ordinal);
     let range = (ends(wanted.rows.first()), ends(wanted.rows.last()));
     let (messages, tokens) = (wanted.rows.len(), wanted.tokens());
@@ -163,7 +159,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         cost_usd: Some(0.0),
         cached: false,
         estimate: None,
-        notices: Vec::new(),
+        notices: clamped.into_iter().collect(),
         secret: installation.secret,
     };
     if args.dry_run {
@@ -190,6 +186,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     .await?;
     let Made { id, text, tokens, provider, model, quality, cited, cost_usd, is_kept, notices, .. } = made;
     output.summary = envelope::escape(&text).into_owned();
+    output.notices.extend(notices);
     Ok(Output {
         id,
         summary_tokens: tokens,
@@ -199,7 +196,6 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         quality: (quality * 100.0).round() / 100.0,
         cost_usd: Some(cost_usd),
         cached: is_kept,
-        notices,
         ..output
     })
 }

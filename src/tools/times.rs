@@ -7,16 +7,36 @@ use jiff::{Timestamp, Unit};
 use crate::error::{Error, Result};
 use crate::memory::Millis;
 
+/// Returns the times that the arguments give, each with its name: from when, and before when.
+///
+/// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput), naming the argument, also where nothing lies between them.
+pub fn range(
+    (name_since, since): (&str, Option<&str>),
+    (name_until, until): (&str, Option<&str>),
+) -> Result<(Option<Millis>, Option<Millis>)> {
+    let since = since.map(|text| parse_time(name_since, text)).transpose()?;
+    let until = until.map(|text| parse_time(name_until, text)).transpose()?;
+    if since.zip(until).is_some_and(|(since, until)| since >= until) {
+        return Err(Error::bad_input(format!("`{name_until}` is not after `{name_since}`"))
+            .hint("nothing lies between them"));
+    }
+    Ok((since, until))
+}
+
 /// Returns the time that the argument `name` gives: RFC 3339, a date and time without offset (taken as UTC), or a date.
 ///
 /// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput), naming the argument.
 pub fn parse_time(name: &str, text: &str) -> Result<Millis> {
     let text = text.trim();
-    let utc = |civil: DateTime| Some(civil.to_zoned(TimeZone::UTC).ok()?.timestamp());
+    // Up to two days of the year 9999 are beyond what can be told in every zone: they are its end.
+    let utc = |civil: DateTime| match civil.to_zoned(TimeZone::UTC) {
+        Ok(zoned) => Some(zoned.timestamp()),
+        Err(_) => (civil.year() == 9999).then_some(Timestamp::MAX),
+    };
     let parsed = text
         .parse::<Timestamp>()
         .ok()
-        .or_else(|| utc(text.parse::<DateTime>().ok()?))
+        .or_else(|| utc(text.strip_suffix(['Z', 'z']).unwrap_or(text).parse::<DateTime>().ok()?))
         .or_else(|| utc(text.parse::<Date>().ok()?.at(0, 0, 0, 0)));
     // Years before 1 or after 9999 are mistakes, and would not print.
     let parsed = parsed.filter(|time| (1..=9999).contains(&time.to_zoned(TimeZone::UTC).year()));
@@ -49,5 +69,29 @@ mod tests {
             let error = parse_time("since", nonsense).unwrap_err();
             assert!(error.to_string().contains("`since`"), "{nonsense}");
         }
+    }
+
+    /// The last day there is was no time, and the first was.
+    #[test]
+    fn the_ends_of_time_are_times() {
+        let last = parse_time("until", "9999-12-29").unwrap();
+        for end in ["9999-12-31", "9999-12-31T23:59:59Z", "9999-12-31T23:59:59"] {
+            let time = parse_time("until", end).unwrap();
+            assert!(time > last && show_time(time).starts_with("9999-12-30"), "{end}: {}", show_time(time));
+        }
+        assert!(show_time(parse_time("since", "0001-01-01").unwrap()).starts_with("0001-01-01"));
+    }
+
+    #[test]
+    fn a_range_of_times_holds_something() {
+        let between = |since, until| range(("since", since), ("until", until));
+        assert_eq!(between(None, None).unwrap(), (None, None));
+        let (since, until) = between(Some("2026-03-01"), Some("2026-03-02")).unwrap();
+        assert_eq!(until.unwrap() - since.unwrap(), 24 * 3600 * 1000);
+        for (since, until) in [("2026-03-02", "2026-03-01"), ("2026-03-01", "2026-03-01")] {
+            let error = between(Some(since), Some(until)).unwrap_err();
+            assert_eq!(error.to_string(), "`until` is not after `since`");
+        }
+        assert!(between(None, Some("soon")).unwrap_err().to_string().starts_with("`until` is not a time"));
     }
 }

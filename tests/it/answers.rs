@@ -306,7 +306,17 @@ fn the_command_line_answers_alike() {
     assert!(ran.stderr.contains("'benc'") && !ran.stderr.contains("bench"), "{ran:?}");
     let ran = home.run(&project, &["forget", "0123456789abcdef0123456789abcdef01234567"]);
     assert!(ran.stderr.contains("--source"), "{ran:?}");
-    assert_snapshot!(home.run(&project, &["search", "x", "--k", "99"]).stderr, @"error: `k` is not between 1 and 50: 99");
+    assert_snapshot!(home.run(&project, &["search", "x", "--k", "99"]).stderr, @"error: `--k` is not between 1 and 50: 99");
+    for (command, told) in [
+        (["context", "x", "--max-tokens=1"], ["`--max-tokens` is 1", "300 or more"]),
+        (["context", "x", "--until=soon"], ["`--until` is not a time", "2026-03-01"]),
+        (["context", "x", "--session=nobody"], ["leave `--session` out", "`tiro sessions`"]),
+        (["summarize", "nobody", "--max-tokens=0"], ["`--max-tokens` is 0", "20 or more"]),
+        (["summarize", "nobody", "--level=brief"], ["no messages in session", "`tiro sessions`"]),
+    ] {
+        let ran = home.run(&project, &command);
+        assert!(!ran.is_ok && told.iter().all(|told| ran.stderr.contains(told)), "{command:?}: {ran:?}");
+    }
 }
 
 #[test]

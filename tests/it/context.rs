@@ -271,7 +271,7 @@ fn what_can_not_be_answered_says_why_and_what_to_do() {
     let mut error = |arguments: Value| server.error("retrieve_context", arguments);
     for tokens in [0, 1, 299] {
         let said = error(json!({"query": "only", "session_id": "s", "max_tokens": tokens}));
-        assert!(said.contains("less than 300"), "{said}");
+        assert!(said.contains("300 or more"), "{said}");
     }
     assert!(error(json!({"query": " "})).contains("`query` is empty"));
     assert!(error(json!({"query": "x", "session_id": "t"})).contains("list_sessions"));

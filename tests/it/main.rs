@@ -10,6 +10,7 @@ mod bad_input;
 mod commits_in_short;
 mod context;
 mod follows;
+mod forgets;
 mod harness;
 mod keeps_out;
 mod large;

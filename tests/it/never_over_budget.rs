@@ -57,6 +57,10 @@ fn check(
     let (count, told) = (exact(&text), data["tokens_used"].as_u64().unwrap() as usize);
     prop_assert!(count <= max_tokens, "{tool} {arguments}: {count} tokens, {max_tokens} allowed: {text}");
     prop_assert!(told >= count && told <= max_tokens, "{tool} {arguments}: told {told}, are {count}: {text}");
+    if tool == "expand_detail" {
+        let count = exact(&data.to_string());
+        prop_assert!(count <= told, "{tool} {arguments}: told {told}, are {count} as JSON: {data}");
+    }
     Ok(data)
 }
 
@@ -70,8 +74,13 @@ fn an_answer_is_never_over_its_budget() {
     let checked = TestRunner::new(config).run(&cases, |(texts, questions)| {
         let server = &mut *server.borrow_mut();
         *session.borrow_mut() += 1;
-        let name = format!("s{}", session.borrow());
-        let messages: Vec<Value> = texts.iter().map(|text| json!({"role": "user", "text": text})).collect();
+        // Names count too.
+        let name = format!("s{} {}", session.borrow(), "語 name".repeat(*session.borrow() % 20));
+        let message = |(n, text): (usize, &String)| {
+            let id = format!("{name}/{n}/{}", "a-b_c".repeat(*session.borrow() % 40));
+            json!({"id": id, "role": "user", "speaker": "Ada \"Countess\"", "text": text})
+        };
+        let messages: Vec<Value> = texts.iter().enumerate().map(message).collect();
         server.data("save_messages", json!({"session_id": name, "messages": messages}));
         for Question { query, k, max_tokens } in questions {
             let arguments = json!({"query": query, "k": k, "max_tokens": max_tokens});
@@ -86,14 +95,38 @@ fn an_answer_is_never_over_its_budget() {
                 let page = check(server, "expand_detail", arguments, max_tokens)?;
                 if let Some(cursor) = page["next_cursor"].as_str() {
                     let arguments = json!({"id": hit["id"], "max_tokens": max_tokens, "cursor": cursor});
-                    check(server, "expand_detail", arguments, max_tokens)?;
+                    let next = check(server, "expand_detail", arguments, max_tokens)?;
+                    prop_assert!(!next["text"].as_str().unwrap().is_empty(), "every page goes on: {next}");
                 }
+                let whole = json!({"id": hit["id"], "level": "messages", "max_tokens": max_tokens});
+                check(server, "expand_detail", whole, max_tokens)?;
             }
         }
         Ok(())
     });
     if let Err(failure) = checked {
         panic!("{failure}");
+    }
+}
+
+/// A budget beyond what clients take was an error of one tool and a notice of another.
+#[test]
+fn a_budget_that_is_too_large_is_made_smaller_and_that_is_said() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    let id = server.save("s", "1", "a pear and another pear");
+    for (tool, mut arguments) in [
+        ("search_project_memory", json!({"query": "pear"})),
+        ("expand_detail", json!({"id": id})),
+        ("retrieve_context", json!({"query": "pear"})),
+        ("get_relevant_snippets", json!({"query": "pear"})),
+        ("get_context_summary", json!({"query": "pear"})),
+        ("summarize_conversation", json!({"session_id": "s"})),
+    ] {
+        arguments["max_tokens"] = json!(1_000_000_000);
+        let (text, data) = server.both(tool, arguments);
+        assert!(text.contains("at most, since clients cut longer answers"), "{tool}: {text}");
+        assert!(data["notices"].to_string().contains("max_tokens is"), "{tool}: {data}");
     }
 }
 

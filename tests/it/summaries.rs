@@ -89,6 +89,61 @@ fn a_summary_of_what_has_to_do_with_a_question_keeps_its_budget() {
     }
 }
 
+/// What `open` named was a single message, and conversations that share a word with the question took of the budget.
+#[test]
+fn a_summary_of_what_has_to_do_with_a_question_opens_to_the_next_level() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    talk(&mut server);
+    let other =
+        json!([{"role": "user", "text": "On Fridays somebody cleans the windows of the harbour office."}]);
+    server.data("save_messages", json!({"session_id": "other", "messages": other}));
+    for (level, next) in [("brief", "standard"), ("standard", "detailed"), ("detailed", "messages")] {
+        let arguments = json!({"query": "Parquet on Windows", "level": level});
+        let (text, data) = server.both("get_context_summary", arguments);
+        assert_eq!(data["summaries"].as_array().unwrap().len(), 1, "{data}");
+        assert_eq!(data["dropped"], json!(0), "{text}");
+        let first = &data["summaries"][0];
+        assert_eq!((&first["session_id"], &first["level"]), (&json!("s"), &json!(next)), "{data}");
+        let open = first["open"].as_str().unwrap();
+        assert!(text.contains(&format!("open {open} level {next}]")), "{text}");
+        let opened = server.data("expand_detail", json!({"id": open, "level": next}));
+        let opened = opened["text"].as_str().unwrap();
+        assert!(opened.starts_with(next) && opened.contains("Parquet"), "{opened}");
+    }
+    // Whoever names a conversation gets it.
+    let named = json!({"query": "Parquet on Windows", "conversation_ids": ["other", "nobody"]});
+    let (text, data) = server.both("get_context_summary", named);
+    assert_eq!(data["summaries"][0]["session_id"], json!("other"), "{text}");
+    assert!(text.contains("no session is called `nobody`"), "{text}");
+}
+
+/// A conversation in a language without spaces is found by its meaning; until that is there, the answer says so.
+#[test]
+fn a_summary_says_what_is_still_to_be_embedded() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    let said = json!([{"role": "user", "text": "我们决定把会话保存在本地数据库里"}]);
+    server.data("save_messages", json!({"session_id": "zh", "messages": said}));
+    let (text, data) =
+        server.both("get_context_summary", json!({"query": "存储", "conversation_ids": ["zh"]}));
+    assert!(data["pending"].as_u64().unwrap() > 0, "{data}");
+    assert!(text.contains("once it is embedded"), "{text}");
+}
+
+#[test]
+fn a_focus_that_nothing_speaks_of_is_said() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    talk(&mut server);
+    let id = summarise(&mut server, "standard")["id"].clone();
+    for level in ["messages", "detailed", "brief"] {
+        let told = server.error("expand_detail", json!({"id": id, "level": level, "focus": "zeppelin"}));
+        assert!(told.contains("has a word of `zeppelin`") && told.contains("`focus`"), "{level}: {told}");
+        server.data("expand_detail", json!({"id": id, "level": level, "focus": "Parquet"}));
+    }
+}
+
 #[test]
 fn a_dry_run_and_bad_arguments() {
     let home = Home::new();

@@ -1,0 +1,68 @@
+//! What tools say of their arguments, said of the flags of a subcommand.
+
+/// Arguments that go by another name on the command line.
+const RENAMED: [(&str, &str); 5] = [
+    ("session_id", "session"),
+    ("conversation_ids", "sessions"),
+    ("time_range.start", "since"),
+    ("time_range.end", "until"),
+    ("include_level", "level"),
+];
+
+/// Tools that are spoken of, and the subcommands that do the same.
+const TOOLS: [(&str, &str); 3] = [
+    ("list_sessions", "tiro sessions"),
+    ("forget_context", "tiro forget"),
+    ("retrieve_context", "tiro context"),
+];
+
+/// Returns `text`, a message or a hint, with the arguments and tools it names called as `command` knows them.
+///
+/// A name of one plain word may be quoted from what the user wrote: it is an argument only where the text begins with it.
+pub fn named(command: &clap::Command, text: &str) -> String {
+    let mut text = text.to_owned();
+    let flags: Vec<&str> = command.get_arguments().filter_map(clap::Arg::get_long).collect();
+    let own = flags.iter().map(|flag| (flag.replace('-', "_"), *flag));
+    let renamed = RENAMED.iter().filter(|(_, flag)| flags.contains(flag));
+    for (argument, flag) in own.chain(renamed.map(|(argument, flag)| ((*argument).to_owned(), *flag))) {
+        let (quoted, flag) = (format!("`{argument}`"), format!("`--{flag}`"));
+        if argument.contains(['_', '.']) {
+            text = text.replace(&quoted, &flag);
+        } else if let Some(rest) = text.strip_prefix(&quoted) {
+            text = format!("{flag}{rest}");
+        }
+    }
+    for (tool, subcommand) in TOOLS {
+        let subcommand = format!("`{subcommand}`");
+        text = text.replace(&format!("`{tool}`"), &subcommand).replace(tool, &subcommand);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{Arg, Command};
+
+    use super::named;
+
+    #[test]
+    fn arguments_are_called_as_the_flags_they_are() {
+        let long = |name: &'static str| Arg::new(name).long(name);
+        let command =
+            Command::new("context").args(["session", "since", "until", "max-tokens", "k"].map(long));
+        for (said, told) in [
+            ("argument `max_tokens` is 1, out of range", "argument `--max-tokens` is 1, out of range"),
+            ("`time_range.end` is not after `time_range.start`", "`--until` is not after `--since`"),
+            ("`since` is not a time: `until`", "`--since` is not a time: `until`"),
+            ("`k` is not between 1 and 50: 99", "`--k` is not between 1 and 50: 99"),
+            (
+                "list_sessions shows them; leave `session_id` out to look across all",
+                "`tiro sessions` shows them; leave `--session` out to look across all",
+            ),
+            ("`list_sessions` names those there are", "`tiro sessions` names those there are"),
+            ("`conversation_ids` is empty", "`conversation_ids` is empty"),
+        ] {
+            assert_eq!(named(&command, said), told);
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Forgetting can be tried first, takes messages by the names they are shown under, and holds nobody up.
+
+use std::time::{Duration, Instant};
+
+use rusqlite::OpenFlags;
+#[cfg(unix)]
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::{Value, json};
+
+use crate::harness::{Home, Server, strings};
+
+/// Messages of a conversation that takes a purge several transactions.
+const MANY: usize = 2500;
+
+/// How long a purge may take to get where a test waits for it. Arbitrary: far more than it does on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn talk(server: &mut Server) {
+    let message =
+        |n: usize| json!({"id": n.to_string(), "role": "user", "text": format!("zeppelin number {n}")});
+    let messages: Vec<Value> = (0..MANY).map(message).collect();
+    server.data("save_messages", json!({"session_id": "long", "messages": messages}));
+}
+
+/// Asks for a purge of the conversation and waits until a part of it is gone.
+fn half_purged(home: &Home, server: &mut Server) -> rusqlite::Connection {
+    let store =
+        rusqlite::Connection::open_with_flags(home.store(), OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
+    store.busy_timeout(PATIENCE).unwrap();
+    let arguments = json!({"session_id": "long", "purge": true});
+    server.ask("tools/call", json!({"name": "forget_context", "arguments": arguments}));
+    let began = Instant::now();
+    while left(&store) == MANY {
+        assert!(began.elapsed() < PATIENCE, "nothing is removed");
+    }
+    assert!(left(&store) > 0, "all was removed by one transaction");
+    store
+}
+
+/// Returns how many messages of the conversation the store holds, forgotten or not.
+fn left(store: &rusqlite::Connection) -> usize {
+    let count = "SELECT count(*) FROM memories WHERE text LIKE 'zeppelin%'";
+    store.query_row(count, [], |row| row.get::<_, i64>(0)).unwrap() as usize
+}
+
+/// Trying an undo performed it.
+#[test]
+fn an_undo_that_is_tried_changes_nothing() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut server = home.serve(&project);
+    server.save("s", "1", "a zeppelin");
+    server.save("s", "2", "another zeppelin");
+    let forgotten = server.data("forget_context", json!({"session_id": "s"}));
+    for undo in [&forgotten["operation"], &json!("last")] {
+        let (text, would) = server.both("forget_context", json!({"undo": undo, "dry_run": true}));
+        assert_eq!((&would["done"], &would["ids"]), (&json!("would_undo"), &forgotten["ids"]));
+        assert!(
+            text.starts_with("Would bring back 2 memories") && text.contains("Nothing was changed"),
+            "{text}"
+        );
+    }
+    let ran = home.json(&project, &["undo", "--dry-run"]);
+    assert_eq!((&ran["done"], &ran["count"]), (&json!("would_undo"), &json!(2)));
+    assert_eq!(server.search("zeppelin").len(), 0);
+    assert_eq!(server.data("forget_context", json!({"undo": "last"}))["done"], json!("undone"));
+    assert_eq!(server.search("zeppelin").len(), 2);
+    assert!(
+        server.error("forget_context", json!({"undo": "last", "dry_run": true})).contains("nothing to undo")
+    );
+}
+
+/// A purge of a long conversation held the store for half a minute, and what others saved meanwhile was lost.
+#[test]
+fn others_write_while_a_long_conversation_is_purged() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let (mut server, mut other) = (home.serve(&project), home.serve(&project));
+    talk(&mut server);
+    let store = half_purged(&home, &mut server);
+    let began = Instant::now();
+    other.save("live", "1", "said while others purge");
+    let waited = began.elapsed();
+    let were_left = left(&store);
+    assert!(waited < Duration::from_secs(5), "{waited:?}");
+    let purged = server.receive()["result"]["structuredContent"].take();
+    assert_eq!(
+        (&purged["done"], &purged["count"]),
+        (&json!("purged"), &json!(MANY)),
+        "{were_left} were left"
+    );
+    assert_eq!(home.files_with("zeppelin"), Vec::<std::path::PathBuf>::new());
+    assert_eq!(strings(&other.search("said while"), "text"), ["said while others purge"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_purge_that_is_killed_leaves_nothing_to_see_and_goes_on_when_asked_again() {
+    for again in ["call", "gc"] {
+        let home = Home::new();
+        let project = home.dir("project");
+        let mut server = home.serve(&project);
+        server.save("s", "1", "something else");
+        talk(&mut server);
+        let store = half_purged(&home, &mut server);
+        kill_process(Pid::from_raw(server.pid()).unwrap(), Signal::KILL).unwrap();
+        server.wait();
+        let remain = left(&store);
+        drop(store);
+        assert!(remain > 0, "it was done before it was killed");
+        let mut server = home.serve(&project);
+        assert_eq!(server.search("zeppelin").len(), 0);
+        assert_eq!(
+            strings(server.data("list_sessions", json!({}))["sessions"].as_array().unwrap(), "session_id"),
+            ["s"]
+        );
+        let undone = server.error("forget_context", json!({"undo": "last"}));
+        assert!(undone.contains("nothing to undo"), "{undone}");
+        if again == "call" {
+            let purged = server.data("forget_context", json!({"session_id": "long", "purge": true}));
+            assert_eq!((&purged["done"], &purged["count"]), (&json!("purged"), &json!(remain)));
+        } else {
+            home.json(&project, &["gc"]);
+        }
+        assert_eq!(home.files_with("zeppelin"), Vec::<std::path::PathBuf>::new(), "{again}");
+        assert_eq!(server.search("something else").len(), 1);
+    }
+}
+
+/// Contexts show messages as SESSION#NUMBER, which could be opened, and neither marked nor forgotten.
+#[test]
+fn messages_are_named_as_contexts_show_them() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    let ids = [server.save("a#b", "1", "a zeppelin"), server.save("a#b", "2", "an airship")];
+    let marked = server.data("mark_important", json!({"ids": ["a#b#1", "a#b#7"]}));
+    assert_eq!((&marked["ids"], &marked["unknown"]), (&json!([ids[1]]), &json!(["a#b#7"])));
+    let fact = json!({"text": "both fly", "references": ["a#b#0", ids[1], "a#b#9"]});
+    assert_eq!(server.data("store_memory", fact)["unknown_references"], json!(["a#b#9"]));
+    let opened = server.data("expand_detail", json!({"id": "a#b#0"}));
+    assert_eq!(
+        opened["references"].as_array().unwrap().len(),
+        2,
+        "the fact, and what it refers to: {opened}"
+    );
+    let would = server.data("forget_context", json!({"ids": ["a#b#0", "a#b#5"], "dry_run": true}));
+    assert_eq!((&would["ids"], &would["unknown"]), (&json!([ids[0]]), &json!(["a#b#5"])));
+    assert_eq!(server.data("forget_context", json!({"ids": ["a#b#0"]}))["ids"], json!([ids[0]]));
+    assert_eq!(
+        server.search("zeppelin").len(),
+        1,
+        "its neighbour is found by its words no more, the fact is left"
+    );
+}
+
+/// A dry run named ids that said nothing, and twenty of them whatever matched.
+#[test]
+fn what_a_query_would_forget_is_shown_and_matches() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    let long = format!("the zeppelin import fails on Fridays because {}", "of this and that and ".repeat(40));
+    let id = server.save("s", "1", &long);
+    server.save("t", "1", "we water the roses on Fridays");
+    server.save("u", "1", "the harbour office is closed on Fridays");
+    let query = json!({"query": "zeppelin import Fridays", "dry_run": true});
+    let (text, would) = server.both("forget_context", query);
+    assert_eq!((&would["ids"], &would["left_out"]), (&json!([id]), &json!(2)), "{text}");
+    let shown = would["matches"][0]["text"].as_str().unwrap();
+    assert!(
+        shown.starts_with("the zeppelin import fails") && shown.ends_with('…') && shown.len() < 300,
+        "{shown}"
+    );
+    let quoted = text.split_once("[data ").unwrap().1.split_once("[/data ").unwrap().0;
+    assert!(quoted.contains(&format!("{id}: {shown}")), "{text}");
+    assert!(text.contains("2 matches of less weight left alone"), "{text}");
+    assert_eq!(
+        server.data("forget_context", json!({"query": "zeppelin import Fridays"}))["ids"],
+        json!([id])
+    );
+    assert_eq!(server.search("Fridays").len(), 2);
+}
+
+/// Segments of what was forgotten were counted as saving everything, and its session as one.
+#[test]
+fn what_is_forgotten_is_not_counted() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut server = home.serve(&project);
+    let message =
+        |n: usize| json!({"id": n.to_string(), "role": "user", "text": format!("turn {n} of many words")});
+    let messages: Vec<Value> = (0..120).map(message).collect();
+    server.data("save_messages", json!({"session_id": "long", "messages": messages}));
+    server.data("retrieve_context", json!({"query": "turn", "session_id": "long"}));
+    let before = home.json(&project, &["stats"]);
+    assert!(before["sessions"] == json!(1) && !before["tiers"].as_array().unwrap().is_empty(), "{before}");
+    server.data("forget_context", json!({"session_id": "long"}));
+    let after = home.json(&project, &["stats"]);
+    assert_eq!((&after["sessions"], &after["tiers"]), (&json!(0), &json!([])));
+}
