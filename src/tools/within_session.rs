@@ -26,6 +26,7 @@ use crate::retrieve;
 use crate::retrieve::rank::Weights;
 use crate::scope::SessionId;
 use crate::store::{MessageRow, SegmentRow, Summary};
+use crate::tokens::Tokenizer;
 
 /// Summaries that a call makes where they are missing, the last first: about a tenth of a second.
 const SUMMARIES_AT_ONCE: usize = 24;
@@ -51,6 +52,9 @@ const LEAST_LINE: usize = 8;
 
 /// What a line of a message takes beside its text, in tokens, about.
 const LINE: i64 = 6;
+
+/// What may answer a question: what was said, and what was stored with the conversation.
+const KINDS: &[Kind] = &[Kind::Message, Kind::Fact, Kind::Decision, Kind::Research, Kind::TaskState];
 
 /// Messages whose neighbours fill what is left of a budget.
 const WITH_NEIGHBOURS: usize = 60;
@@ -108,8 +112,8 @@ pub async fn choose(
         budget: Budget::new(asked.budget - FRAME),
         chosen: Chosen { pending, ..Chosen::default() },
         begins,
-        is_whole: !asked.filter.has_range() && prepared.closed.is_empty(),
-        facts: 0,
+        is_whole: false,
+        facts: BTreeSet::new(),
         told: BTreeSet::new(),
         recent: BTreeSet::new(),
         found: BTreeSet::new(),
@@ -138,8 +142,8 @@ struct Choice<'a> {
     begins: i64,
     /// Whether every message of the conversation is recent.
     is_whole: bool,
-    /// How much there is that is known.
-    facts: usize,
+    /// The lines of what is known, shown or not.
+    facts: BTreeSet<String>,
     /// Messages that are shown among what is known.
     told: BTreeSet<i64>,
     /// Messages that are recent, shown or not.
@@ -165,32 +169,28 @@ impl Choice<'_> {
     /// Does so, and returns what it costs.
     async fn choose_stable(&mut self, prepared: Prepared) -> Result<usize> {
         let Prepared { closed, leaves: Leaves { made, .. }, .. } = prepared;
-        let (Some(first), Some(last)) = (closed.first(), closed.last()) else { return Ok(0) };
         let (store, scope) = (&self.project.store, &self.project.scope);
         let options = &self.engine.config().options;
         let (limit, facts_limit, summaries_limit) = limits(self.asked, options.summary_ratio);
         let is_whole = self.asked.level != IncludeLevel::Summary && fits_whole(&closed, self.budget.left());
         let limit = if is_whole { self.budget.left() } else { limit };
         self.is_whole = is_whole && !self.asked.filter.has_range();
-        self.begins = match is_whole {
-            true => first.first,
-            false => {
-                let segments: Vec<_> = closed.iter().map(leaves::segment).collect();
-                let tiers = leaves::tiers(self.engine).of(&segments);
-                let recent = closed.iter().zip(&tiers).find(|(_, tier)| **tier == Tier::Recent);
-                recent.map_or(last.last + 1, |(row, _)| row.first)
+        let segments: Vec<_> = closed.iter().map(leaves::segment).collect();
+        let tiers = leaves::tiers(self.engine).of(&segments);
+        let mut recent = closed.iter().zip(&tiers).filter(|(_, tier)| is_whole || **tier == Tier::Recent);
+        let rows = match (recent.next(), closed.last()) {
+            (Some((first, _)), Some(last)) => {
+                self.begins = first.first;
+                let rows = store.session_messages(scope, self.session, first.first).await?;
+                rows.into_iter().take_while(|row| row.ordinal <= last.last).collect()
             }
+            _ => Vec::new(),
         };
-        let rows = store.session_messages(scope, self.session, self.begins).await?;
-        let mut recent: Vec<Passage> = self
-            .said(rows.into_iter().take_while(|row| row.ordinal <= last.last).collect())
-            .await?
-            .into_iter()
-            .map(|(_, passage)| passage)
-            .collect();
+        let mut recent: Vec<Passage> =
+            self.said(rows).await?.into_iter().map(|(_, passage)| passage).collect();
         recent.reverse();
         let facts = self.known(is_whole).await?;
-        self.facts = facts.len();
+        self.facts = facts.iter().map(|(_, passage)| passage.line.clone()).collect();
         let shows_summaries = !is_whole && self.asked.level != IncludeLevel::Full;
         let all = closed.iter().rev().filter_map(|row| made.get(&row.first));
         let all: Vec<&Summary> = all.filter(|each| shows_summaries && !each.text.is_empty()).collect();
@@ -244,8 +244,7 @@ impl Choice<'_> {
         }
         for fact in store.facts(scope, self.session, MOST_FACTS).await? {
             if is_within(&fact) && !(is_whole && fact.provenance == Provenance::Derived) {
-                let line = render::fact(fact.kind.as_str(), fact.id.as_str(), &fact.text);
-                known.push((None, known_as(self.session, line)));
+                known.push((None, self::fact(self.session, &fact, self.most)));
             }
         }
         Ok(known)
@@ -309,14 +308,14 @@ impl Choice<'_> {
         let Asked { scope, query, .. } = self.asked;
         let store = &self.project.store;
         let mut shown = self.shown();
-        let filter = Filter { kinds: Some(vec![Kind::Message]), ..self.asked.filter.clone() };
+        let filter = Filter { kinds: Some(KINDS.to_vec()), ..self.asked.filter.clone() };
         let found =
             retrieve::search(&[(store, scope)], embedder, query, &filter, &Weights::default()).await?;
         self.chosen.notices.extend(found.notices);
         let hits: Vec<_> = found
             .ranked
             .into_iter()
-            .filter(|hit| hit.place.ordinal.is_some_and(|ordinal| !shown.contains(&ordinal)))
+            .filter(|hit| hit.place.ordinal.is_none_or(|ordinal| !shown.contains(&ordinal)))
             .take(self.engine.config().options.vector_search_limit)
             .collect();
         let wanted = hits.iter().map(|hit| (hit.place.seq, hit.chunk)).collect();
@@ -327,6 +326,8 @@ impl Choice<'_> {
         let most = self.most;
         let mut found: Vec<(f64, Memory, Passage)> = read
             .into_iter()
+            // What was derived stands in the messages it was derived from.
+            .filter(|each| each.memory.ordinal.is_some() || each.memory.provenance != Provenance::Derived)
             .map(|each| {
                 let hit = &hits[each.place];
                 let signals = Signals {
@@ -336,6 +337,7 @@ impl Choice<'_> {
                     user: if each.memory.marked { 1.0 } else { each.memory.importance.unwrap_or(0.0) },
                 };
                 let passage = match usize::try_from(each.memory.tokens).unwrap_or(0) > most {
+                    _ if each.memory.ordinal.is_none() => fact(self.session, &each.memory, most),
                     true => {
                         let piece =
                             each.memory.text.get(each.chunk.start..each.chunk.end).unwrap_or_default();
@@ -350,7 +352,8 @@ impl Choice<'_> {
         let seqs: Vec<i64> = found.iter().take(WITH_NEIGHBOURS).map(|(_, memory, _)| memory.seq).collect();
         self.found.extend(found.iter().filter_map(|(_, memory, _)| memory.ordinal));
         shown.extend(&self.found);
-        let passages = found.into_iter().map(|(.., passage)| passage).collect();
+        let is_new = |passage: &Passage| !self.chosen.stable.iter().any(|known| known.line == passage.line);
+        let passages = found.into_iter().map(|(.., passage)| passage).filter(is_new).collect();
         fill(passages, &mut self.budget, &mut self.chosen, false);
         if self.budget.left() > most.min(200) {
             let beside = store.beside(scope, seqs).await?;
@@ -367,7 +370,10 @@ impl Choice<'_> {
     async fn rest(&mut self) -> Result<()> {
         let shown = self.shown();
         let mut left_out = std::mem::take(&mut self.left_out);
-        left_out.retain(|passage| !shown.contains(&passage.place.2));
+        let live = &self.chosen.live;
+        left_out.retain(|passage| {
+            !shown.contains(&passage.place.2) && !live.iter().any(|each| each.line == passage.line)
+        });
         fill(left_out, &mut self.budget, &mut self.chosen, false);
         let most = (self.budget.left() / LEAST_LINE).min(MOST_BEFORE);
         if most > 0 && self.begins > 0 {
@@ -383,12 +389,13 @@ impl Choice<'_> {
     /// Notes what was left out and returns what was chosen.
     fn done(mut self) -> Chosen {
         let shown = self.shown();
-        let all = self.chosen.stable.iter().chain(&self.chosen.live);
-        let facts = all.filter(|passage| passage.part == Part::Facts).count();
+        for passage in self.chosen.stable.iter().chain(&self.chosen.live) {
+            self.facts.remove(&passage.line);
+        }
         let recent = self.recent.difference(&shown).count();
         let relevant = self.found.difference(&shown).filter(|ordinal| !self.recent.contains(ordinal)).count();
         self.chosen.dropped.extend([
-            (Part::Facts.as_str(), self.facts - facts),
+            (Part::Facts.as_str(), self.facts.len()),
             (Part::Recent.as_str(), recent),
             (Part::Relevant.as_str(), relevant),
         ]);
@@ -447,6 +454,12 @@ fn said(session: &SessionId, row: &MessageRow, text: &str, most: usize) -> Passa
     let place = (0, session.as_str().to_owned(), row.ordinal);
     let head = render::head(session.as_str(), &day(row.time));
     Passage { part: Part::Recent, head, place, cost: cost(&line), line }
+}
+
+/// Returns the passage of something that was stored or derived.
+fn fact(session: &SessionId, memory: &Memory, most: usize) -> Passage {
+    let text = Tokenizer::O200k.truncate(&memory.text, most);
+    known_as(session, render::fact(memory.kind.as_str(), memory.id.as_str(), text))
 }
 
 fn known_as(session: &SessionId, line: String) -> Passage {

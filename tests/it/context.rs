@@ -93,6 +93,28 @@ fn what_was_marked_is_shown_whatever_its_age() {
     assert!(first_envelope(&context(&mut server, "s", question)).contains("harbour gate"));
 }
 
+/// What was marked took the room of key facts, and a search within a conversation looked for messages only.
+#[test]
+fn a_decision_that_answers_is_shown_whatever_else_is_known() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    for n in 0..2 {
+        let text =
+            format!("Vow {n}: the harbour gate stays open on Sundays and holidays until the tide turns");
+        let id = server.save("s", &format!("vow{n}"), &text);
+        server.data("mark_important", json!({"ids": [id]}));
+    }
+    talk(&mut server, "s", 0, 150);
+    let text = "Do have the lanterns and the ropes in order before the threshold: settled anew";
+    let store = json!({"text": text, "type": "decision", "session_id": "s"});
+    let id = server.data("store_memory", store)["id"].as_str().unwrap().to_owned();
+    let ask = |query: &str| json!({"query": query, "session_id": "s", "max_tokens": 1500});
+    let text = server.text("retrieve_context", ask("are the lanterns and ropes in order?"));
+    assert_eq!(text.matches(&format!("- decision {id}: Do have the lanterns")).count(), 1, "{text}");
+    let text = server.text("retrieve_context", ask("what do olive trees cost?"));
+    assert!(!text.contains("lanterns"), "what it doesn't answer has no room for it: {text}");
+}
+
 #[test]
 fn what_was_decided_is_known_with_its_source() {
     let home = Home::new();
@@ -154,12 +176,15 @@ fn a_conversation_that_fits_is_shown_word_by_word_and_costs_hardly_more_than_its
     let mut server = home.serve(&home.dir("project"));
     talk(&mut server, "s", 0, 75);
     let ask = json!({"query": "quince", "session_id": "s", "max_tokens": 8000});
-    let (text, data) = server.both("retrieve_context", ask);
+    let (text, data) = server.both("retrieve_context", ask.clone());
     for n in 0..75 {
         assert_eq!(text.matches(&format!("says number{n}.")).count(), 1, "{n}: {text}");
     }
     assert_eq!(data["dropped"], json!({}), "{data}");
     assert!(data["parts"].get("summaries").is_none(), "{data}");
+    let stored = json!({"text": "Crates are sold by weight", "type": "decision", "session_id": "s"});
+    server.data("store_memory", stored);
+    assert!(server.text("retrieve_context", ask).contains("Crates are sold by weight"));
     let said: usize = (0..75)
         .map(|n| exact(&format!("Remark {n} about quince jam: it costs {n} crowns, says number{n}.")))
         .sum();
