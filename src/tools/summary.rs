@@ -383,7 +383,11 @@ async fn ask_for(
         let all = messages::sources(&texts);
         let new: Vec<summarize::Source<'_>> =
             all.iter().filter(|source| source.ordinal > known).copied().collect();
-        let made = thread.block_on(summarize::by_model(&new, &wish, &|text| count(text), ask))?;
+        let mut made = thread.block_on(summarize::by_model(&new, &wish, &|text| count(text), ask))?;
+        if previous.is_some() {
+            // What it took over from the one before rests on messages of that.
+            made.cited = summarize::cite(&made.text, &all);
+        }
         let quality = summarize::quality(&made.text, &all, max_tokens);
         Ok((made, quality))
     });

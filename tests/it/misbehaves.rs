@@ -178,6 +178,27 @@ fn what_a_model_wrote_is_kept_and_disclosed_and_two_processes_store_it_once() {
 }
 
 #[test]
+fn what_a_model_takes_over_from_its_summary_before_rests_on_the_messages_of_that() {
+    let mock = Mock::start();
+    let (home, project) = begin(&mock);
+    let mut server = serve(&home, &project);
+    talk(&mut server);
+    mock.behaves(&Manner::Says(GOOD.into()));
+    assert_eq!(summarise(&mut server)["cited"], json!([3, 11, 19]));
+    let later = json!([{"id": "20", "role": "user", "text": "Ines tests it on Windows from Monday on."}]);
+    server.data("save_messages", json!({"session_id": "s", "messages": later}));
+    mock.behaves(&Manner::Says(
+        GOOD.replace("who tests it is open", "Ines tests it on Windows from Monday on"),
+    ));
+    assert_eq!(summarise(&mut server)["cited"], json!([3, 11, 19, 20]));
+    let asked = mock.seen.lock().unwrap().last().unwrap().1.to_string();
+    assert!(
+        asked.contains("Ines tests it") && !asked.contains("roses and tulips"),
+        "only what is new was sent: {asked}"
+    );
+}
+
+#[test]
 fn another_temperature_asks_anew_and_makes_another_version() {
     const COOLER: &str = "Sessions are stored in SQLite 3.50: Postgres needs a server, so it was decided. Since release 0.9.2 \
         the import of Parquet fails on Windows ARM; Mira converts the paths by Friday, and who tests it is open.";
