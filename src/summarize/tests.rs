@@ -165,8 +165,8 @@ fn a_long_talk_in_detail_goes_by_topic_and_in_time_within_each() {
     let talk: Vec<(&str, &str)> =
         talk.iter().map(|(speaker, text)| (speaker.as_str(), text.as_str())).collect();
     let sources = sources(&talk);
-    let summary = extract(&sources, Level::Detailed, 400, "", &count);
-    assert!(count(&summary.text) <= 400, "{}", summary.text);
+    let summary = extract(&sources, Level::Detailed, 1000, "", &count);
+    assert!(count(&summary.text) <= 1000, "{}", summary.text);
     let groups: Vec<&str> = summary.text.split("\n\n").collect();
     assert!((2..=TOPICS_AND_REST).contains(&groups.len()), "{}", summary.text);
     let named: Vec<String> = topics(&sources, 6).into_iter().map(|topic| topic.name).collect();
@@ -188,12 +188,14 @@ fn a_long_talk_in_detail_goes_by_topic_and_in_time_within_each() {
     assert!(summary.text.contains("Parquet") && summary.text.contains("Helsinki"), "{}", summary.text);
     let standard = extract(&sources, Level::Standard, 400, "", &count);
     assert!(!standard.text.contains('\n'), "{}", standard.text);
-    let short = extract(&sources[..20], Level::Detailed, 400, "", &count);
-    assert!(!short.text.contains("\n\n"), "{}", short.text);
+    for (sources, max_tokens) in [(&sources[..20], 1000), (&sources[..], 400)] {
+        let short = extract(sources, Level::Detailed, max_tokens, "", &count);
+        assert!(!short.text.contains("\n\n"), "{}", short.text);
+    }
 }
 
 /// Groups of a summary at most.
-const TOPICS_AND_REST: usize = 7;
+const TOPICS_AND_REST: usize = 5;
 
 /// Returns `text` with a space for each run of white space.
 fn in_a_line(text: &str) -> String {
@@ -206,7 +208,7 @@ proptest! {
     #[test]
     fn a_long_summary_by_topic_keeps_its_budget_and_its_sources(
         said in prop::collection::vec(("[AB]?", "(alpha|Beta|[A-Za-z]{1,6}|[ .?]|[0-9]|決|。| ){0,40}"), 40..70),
-        max_tokens in 0_usize..600,
+        max_tokens in 0_usize..2000,
     ) {
         let said: Vec<(&str, &str)> = said.iter().map(|(a, b)| (a.as_str(), b.as_str())).collect();
         let sources = sources(&said);
