@@ -4,10 +4,37 @@ use std::collections::BTreeMap;
 
 use crate::engine::OpenProject;
 use crate::error::{Error, Kind, Result};
-use crate::memory::Role;
+use crate::memory::{Millis, Role};
+use crate::scope::SessionId;
 use crate::store::MessageRow;
 use crate::summarize::Source;
 use crate::tokens::Tokenizer;
+
+/// Returns the messages of the session between two places and two times, in order.
+///
+/// Errors where there are none.
+pub(super) async fn range(
+    project: &OpenProject,
+    session: &SessionId,
+    places: (Option<i64>, Option<i64>),
+    times: (Option<Millis>, Option<Millis>),
+) -> Result<Vec<MessageRow>> {
+    let from = places.0.unwrap_or(0).max(0);
+    let mut rows = project.store.session_messages(&project.scope, session, from).await?;
+    let was_empty = rows.is_empty() && from == 0;
+    rows.retain(|row| {
+        places.1.is_none_or(|to| row.ordinal <= to)
+            && times.0.is_none_or(|since| row.time >= since)
+            && times.1.is_none_or(|until| row.time <= until)
+    });
+    match rows.is_empty() {
+        false => Ok(rows),
+        true if was_empty => Err(Error::not_found(format!("no messages in session `{session}`"))
+            .hint("`list_sessions` names those there are")),
+        true => Err(Error::not_found(format!("no messages of session `{session}` in that range"))
+            .hint("leave the range out, or widen it")),
+    }
+}
 
 /// Returns the texts of the rows, in order; what is gone by now is left out.
 pub(super) async fn texts(project: &OpenProject, rows: &[MessageRow]) -> Result<Vec<(MessageRow, String)>> {

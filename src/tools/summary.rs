@@ -5,6 +5,7 @@
 //! is shown of what was forgotten, and of nothing that changed.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -12,6 +13,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use super::ask::{Answered, Bill};
+pub(super) use super::messages::range;
 use super::messages::{self, blocking, count};
 use super::{ask, queue, summaries};
 use crate::config::{Configured, Use};
@@ -125,32 +127,6 @@ impl Wanted {
     }
 }
 
-/// Returns the messages of the session between two places and two times, in order.
-///
-/// Errors where there are none.
-pub(super) async fn range(
-    project: &OpenProject,
-    session: &SessionId,
-    places: (Option<i64>, Option<i64>),
-    times: (Option<Millis>, Option<Millis>),
-) -> Result<Vec<MessageRow>> {
-    let from = places.0.unwrap_or(0).max(0);
-    let mut rows = project.store.session_messages(&project.scope, session, from).await?;
-    let was_empty = rows.is_empty() && from == 0;
-    rows.retain(|row| {
-        places.1.is_none_or(|to| row.ordinal <= to)
-            && times.0.is_none_or(|since| row.time >= since)
-            && times.1.is_none_or(|until| row.time <= until)
-    });
-    match rows.is_empty() {
-        false => Ok(rows),
-        true if was_empty => Err(Error::not_found(format!("no messages in session `{session}`"))
-            .hint("`list_sessions` names those there are")),
-        true => Err(Error::not_found(format!("no messages of session `{session}` in that range"))
-            .hint("leave the range out, or widen it")),
-    }
-}
-
 /// Returns what making the summary would take.
 pub(super) async fn estimate(engine: &Engine, project: &OpenProject, wanted: &Wanted) -> Result<Estimate> {
     let nothing = Estimate { provider: None, requests: 0, input: 0, output: 0, cost_usd: Some(0.0) };
@@ -191,12 +167,28 @@ pub(super) async fn make(engine: &Engine, project: &OpenProject, wanted: Wanted)
     {
         return Ok(Made { is_kept: true, notices, cost_usd: 0.0, ..made });
     }
-    let texts = messages::texts(project, &wanted.rows).await?;
-    let mut made = None;
+    let texts = Arc::new(messages::texts(project, &wanted.rows).await?);
+    let (mut made, mut chosen) = (None, None);
     let (mut has_failed, mut is_silent) = (false, false);
     let (bill, began) = (Bill::default(), engine.now());
     if let Some(provider) = &provider {
-        match ask_for(engine, project, &wanted, &texts, provider, &bill, &mut notices).await {
+        // When its time draws to an end sentences are chosen meanwhile, for whoever gets nothing else.
+        let ahead = async {
+            tokio::time::sleep(deadline(engine, provider) * 3 / 5).await;
+            extracted(&wanted, Arc::clone(&texts)).await
+        };
+        let asked = {
+            let asking = ask_for(engine, project, &wanted, &texts, provider, &bill, &mut notices);
+            tokio::pin!(ahead, asking);
+            tokio::select! {
+                asked = &mut asking => asked,
+                made = &mut ahead => {
+                    chosen = Some(made?);
+                    asking.await
+                }
+            }
+        };
+        match asked {
             Ok(summary) => made = Some(summary),
             Err(error) => {
                 has_failed = true;
@@ -206,10 +198,14 @@ pub(super) async fn make(engine: &Engine, project: &OpenProject, wanted: Wanted)
             }
         }
     }
-    let mut made = match made {
-        Some(made) => made,
-        None => Made { cost_usd: bill.total().dollars(), is_silent, ..extracted(&wanted, texts).await? },
+    let mut made = match (made, chosen) {
+        (Some(made), _) => made,
+        (None, Some(chosen)) => chosen,
+        (None, None) => extracted(&wanted, texts).await?,
     };
+    if has_failed {
+        made = Made { cost_usd: bill.total().dollars(), is_silent, ..made };
+    }
     if wanted.max_tokens.is_none() && wanted.focus.is_empty() && !made.text.is_empty() {
         made.id = keep(engine, project, &wanted, &made, began).await?;
     }
@@ -259,20 +255,14 @@ pub(super) async fn make_by_model(
     let mut notices = Vec::new();
     let began = engine.now();
     let mut made =
-        ask_for(engine, project, wanted, &texts, &provider, &Bill::default(), &mut notices).await?;
+        ask_for(engine, project, wanted, &Arc::new(texts), &provider, &Bill::default(), &mut notices).await?;
     made.notices = notices;
     made.id = keep(engine, project, wanted, &made, began).await?;
     if made.id.is_none() {
         return Err(Error::new(Kind::Busy, "messages were forgotten while they were summarised"));
     }
-    cache(
-        engine,
-        project,
-        wanted,
-        wanted.key(Some(&provider), engine.config().options.summary_temperature),
-        &made,
-    )
-    .await?;
+    let key = wanted.key(Some(&provider), engine.config().options.summary_temperature);
+    cache(engine, project, wanted, key, &made).await?;
     Ok(made)
 }
 
@@ -313,8 +303,17 @@ fn writer(engine: &Engine, wanted: &Wanted) -> Result<Option<Configured>> {
     }
 }
 
+/// Returns how long `provider` may take for a summary.
+fn deadline(engine: &Engine, provider: &Configured) -> Duration {
+    let options = &engine.config().options;
+    Duration::from_secs(match provider.is_local() {
+        true => options.summary_local_deadline_s,
+        false => options.summary_external_deadline_s,
+    })
+}
+
 /// Returns the summary that chooses sentences.
-async fn extracted(wanted: &Wanted, texts: Vec<(MessageRow, String)>) -> Result<Made> {
+async fn extracted(wanted: &Wanted, texts: Arc<Vec<(MessageRow, String)>>) -> Result<Made> {
     let (level, most, focus) = (wanted.level, wanted.most(), wanted.focus.clone());
     blocking(move || {
         let sources = messages::sources(&texts);
@@ -349,22 +348,19 @@ async fn ask_for(
     engine: &Engine,
     project: &OpenProject,
     wanted: &Wanted,
-    texts: &[(MessageRow, String)],
+    texts: &Arc<Vec<(MessageRow, String)>>,
     provider: &Configured,
     bill: &Bill,
     notices: &mut Vec<String>,
 ) -> Result<Made> {
     let began = Instant::now();
     let options = &engine.config().options;
-    let deadline = Duration::from_secs(match provider.is_local() {
-        true => options.summary_local_deadline_s,
-        false => options.summary_external_deadline_s,
-    });
+    let deadline = deadline(engine, provider);
     let secret = engine.installation().await?.secret;
     let previous = previous(project, wanted, &provider.provider.name).await?;
     let window = catalogue::window(&provider.provider).unwrap_or(UNKNOWN_WINDOW);
     let (level, max_tokens, focus) = (wanted.level, wanted.most(), wanted.focus.clone());
-    let (texts, thread) = (texts.to_vec(), Handle::current());
+    let (texts, thread) = (Arc::clone(texts), Handle::current());
     let (questions, mut asked) = mpsc::channel::<(Request, oneshot::Sender<Result<Reply>>)>(1);
     // Answers are weighed where nothing else waits; what is asked is asked from here, and ends with this call.
     let writing = blocking(move || {

@@ -129,7 +129,7 @@ fn a_wrong_argument_is_named_with_the_way_out() {
         (json!({"query": "", "k": 1.5}), "argument `k` is a fraction", "give `k` as a whole number"),
         (
             json!({"query": "", "k": 2f64.powi(70)}),
-            "argument `k` is a number too large",
+            "argument `k` is a number too large to be counted",
             "give `k` as a whole number",
         ),
         (json!({"query": "", "k": 0}), "argument `k` is 0, out of range", "give from 1 to 100"),

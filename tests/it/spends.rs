@@ -328,7 +328,7 @@ fn what_a_provider_says_it_used_is_counted_where_it_can_be_true() {
     let mock = Mock::start();
     let (home, project) = begin(&format!("{}\n[limits]\nday = 1\n", mocked(&mock, "max_output = 100\n")));
     let essay = "The wombat digs a burrow beside the old lighthouse. ".repeat(9);
-    for (text, said, least, most) in [("ready", 2_000_000_000, 0.1, 0.12), (essay.as_str(), 1, 0.05, 0.12)] {
+    for (text, said, least, most) in [("ready", 1_000_000_000, 0.1, 0.12), (essay.as_str(), 1, 0.05, 0.12)] {
         mock.behaves(&crate::mock::Manner::Claims(text.into(), said, said));
         let tried = home.json(&project, &["provider", "test", "mock"]);
         let cost = tried["cost"].as_f64().unwrap();
