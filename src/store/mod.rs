@@ -20,7 +20,6 @@ mod links;
 mod memories;
 mod migrate;
 mod pending;
-mod purge;
 mod queue;
 mod registry;
 mod segments;

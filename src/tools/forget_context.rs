@@ -45,7 +45,7 @@ const LISTED: usize = 100;
 /// What the call takes.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
-    /// Ids from search results, or SESSION#NUMBER.
+    /// Ids, or SESSION#NUMBER.
     pub ids: Option<Vec<String>>,
     /// Forget a whole conversation.
     pub session_id: Option<String>,

@@ -41,9 +41,9 @@ const MOST_TOKENS: usize = 20_000;
 const FRAME: usize = 90;
 const FRAME_OF_ONE: usize = 54;
 
-/// How well the best message of a conversation answers, beside the best of all, so that the conversation is summarised
-/// too. Arbitrary: half as well. Those that are named are summarised whatever they have to do with the question.
-const RELATED: f64 = 0.5;
+/// How much a conversation weighs beside the best, or how well its best message answers beside the best of all, so that
+/// it is summarised too. Arbitrary. Those that are named are summarised whatever they have to do with the question.
+const RELATED: (f64, f64) = (0.5, 0.75);
 
 /// Tokens of a summary below which another isn't begun. Arbitrary.
 const LEAST_SUMMARY: usize = 40;
@@ -153,9 +153,9 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         weigh(&hits).into_iter().map(|(id, weighed)| (id, weighed.weight)).collect();
     order.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     if scope.sessions == Sessions::All {
-        let answers = hits.iter().filter(|hit| hit.ranked.score >= RELATED * best);
-        let related: BTreeSet<&SessionId> = answers.filter_map(|hit| hit.memory.session.as_ref()).collect();
-        order.retain(|(session, _)| related.contains(session));
+        let answers = hits.iter().filter(|hit| hit.ranked.score >= RELATED.1 * best);
+        let answering: BTreeSet<&SessionId> = answers.filter_map(|hit| hit.memory.session.as_ref()).collect();
+        order.retain(|(session, weight)| *weight >= RELATED.0 || answering.contains(session));
     }
     let all = order.len();
     order.truncate(MOST_SESSIONS);

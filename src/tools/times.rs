@@ -31,7 +31,7 @@ pub fn parse_time(name: &str, text: &str) -> Result<Millis> {
     // Up to two days of the year 9999 are beyond what can be told in every zone: they are its end.
     let utc = |civil: DateTime| match civil.to_zoned(TimeZone::UTC) {
         Ok(zoned) => Some(zoned.timestamp()),
-        Err(_) => (civil.year() == 9999).then_some(Timestamp::MAX),
+        Err(_) => Timestamp::from_second(Timestamp::MAX.as_second()).ok().filter(|_| civil.year() == 9999),
     };
     let parsed = text
         .parse::<Timestamp>()

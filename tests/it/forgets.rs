@@ -146,11 +146,8 @@ fn messages_are_named_as_contexts_show_them() {
     let would = server.data("forget_context", json!({"ids": ["a#b#0", "a#b#5"], "dry_run": true}));
     assert_eq!((&would["ids"], &would["unknown"]), (&json!([ids[0]]), &json!(["a#b#5"])));
     assert_eq!(server.data("forget_context", json!({"ids": ["a#b#0"]}))["ids"], json!([ids[0]]));
-    assert_eq!(
-        server.search("zeppelin").len(),
-        1,
-        "its neighbour is found by its words no more, the fact is left"
-    );
+    assert!(server.search("zeppelin").is_empty());
+    assert_eq!(server.search("both fly").len(), 1);
 }
 
 /// A dry run named ids that said nothing, and twenty of them whatever matched.

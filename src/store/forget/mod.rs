@@ -2,23 +2,30 @@
 //!
 //! Forgetting tombstones: the memory leaves every answer at once and `undo` brings it back.
 
+mod purge;
+
 use std::collections::{BTreeSet, HashSet};
+use std::time::{Duration, Instant};
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 
 use super::conditions::Conditions;
-use super::{Store, write};
+use super::{Store, blocking, write};
 use crate::chunk::index_text;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::memory::{MemoryId, Millis};
 use crate::scope::{Scope, SessionId};
 
-/// Memories that one transaction forgets or brings back: about a second. What is more takes several; where one fails, or
+/// Memories that one transaction forgets or brings back: a quarter of a second. What is more takes several; where one fails, or
 /// its process dies, those before it stay, under the operation's name, and the rest can be forgotten or brought back by
 /// asking again.
-const AT_ONCE: usize = if cfg!(test) { 3 } else { 20_000 };
+const AT_ONCE: usize = if cfg!(test) { 3 } else { 5_000 };
+
+/// How long others are left the store between two transactions, at least and at most: who waits for its turn looks for it
+/// every tenth of a second.
+const TURN: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
 
 /// What to forget.
 #[derive(Clone, Debug)]
@@ -99,6 +106,7 @@ impl Store {
         now: Millis,
     ) -> Result<Forgotten> {
         let (selection, id) = (selection.clone(), operation.to_owned());
+        let mut began = Instant::now();
         let (mut all, mut rest) = self
             .write(scope, move |connection, scope| {
                 let mut rows = with_derived(connection, scope, select(connection, scope, &selection)?)?;
@@ -114,6 +122,8 @@ impl Store {
             })
             .await?;
         while !rest.is_empty() {
+            give_way(began).await?;
+            began = Instant::now();
             let rows = rest.drain(..rest.len().min(AT_ONCE)).collect::<Vec<_>>();
             let id = operation.to_owned();
             let more = self.write(scope, move |connection, _| {
@@ -133,6 +143,7 @@ impl Store {
             .await?;
         let mut all = Forgotten { operation: id.clone(), ..Forgotten::default() };
         loop {
+            let began = Instant::now();
             let rows = rest.drain(..rest.len().min(AT_ONCE)).collect::<Vec<_>>();
             let (is_last, id) = (rest.is_empty(), id.clone());
             let more = self.write(scope, move |connection, scope| {
@@ -148,6 +159,7 @@ impl Store {
             if is_last {
                 return Ok(all);
             }
+            give_way(began).await?;
         }
     }
 
@@ -208,15 +220,15 @@ impl Store {
     }
 }
 
-pub(super) struct SelectedRow {
-    pub seq: i64,
-    pub id: MemoryId,
+struct SelectedRow {
+    seq: i64,
+    id: MemoryId,
     tokens: i64,
-    pub session: Option<i64>,
+    session: Option<i64>,
     ordinal: Option<i64>,
 }
 
-pub(super) fn selected_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<SelectedRow> {
+fn selected_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<SelectedRow> {
     let id: String = row.get(1)?;
     let id = MemoryId::parse(&id).ok_or_else(|| {
         let message = format!("the store holds the impossible id `{id}`");
@@ -278,6 +290,16 @@ fn with_derived(
     }
     rows.sort_unstable_by_key(|row| row.seq);
     Ok(rows)
+}
+
+/// Leaves the store to others about as long as what `began` then has held it.
+async fn give_way(began: Instant) -> Result<()> {
+    let pause = began.elapsed().clamp(TURN.0, TURN.1);
+    blocking(move || {
+        std::thread::sleep(pause);
+        Ok(())
+    })
+    .await
 }
 
 /// Tombstones the rows in the name of `operation`.
@@ -370,7 +392,7 @@ fn bring_back(
     Ok(rows)
 }
 
-pub(super) fn log_chunks(connection: &Connection, memory: i64, change: &str) -> Result<()> {
+fn log_chunks(connection: &Connection, memory: i64, change: &str) -> Result<()> {
     connection
         .prepare_cached(
             "INSERT INTO changes (chunk, change)
@@ -429,7 +451,7 @@ fn reindex_neighbours<'a>(
     Ok(())
 }
 
-pub(super) fn forgotten(operation: String, rows: &[SelectedRow]) -> Forgotten {
+fn forgotten(operation: String, rows: &[SelectedRow]) -> Forgotten {
     Forgotten {
         operation,
         ids: rows.iter().map(|row| row.id.clone()).collect(),

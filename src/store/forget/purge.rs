@@ -5,25 +5,21 @@
 //! idle server, goes on. It is the one place that truncates the WAL.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rusqlite::{Connection, params};
 
-use super::forget::{Forgotten, SelectedRow, forgotten, log_chunks, selected_row};
-use super::{Selection, Store, blocking, lock, migrate, write};
+use super::{Forgotten, SelectedRow, Selection, forgotten, give_way, log_chunks, selected_row};
 use crate::error::{Context, Kind, Result};
 use crate::memory::Millis;
 use crate::scope::Scope;
+use crate::store::{Store, blocking, lock, migrate, write};
 
 /// Memories removed by one transaction: some tens of milliseconds.
 const REMOVED_AT_ONCE: usize = 250;
 
 /// Pages of the text index merged by one transaction: as long.
 const MERGED_AT_ONCE: i64 = 64;
-
-/// Others get at least so long between two transactions of a purge, and as long as the one before took: who waits for
-/// its turn asks for it only every now and then.
-const TURN: Duration = Duration::from_millis(10);
 
 /// The share of forgotten rows, in percent, from which on SQLite cleans a part of the index by itself.
 const DELETE_MERGE: i64 = 10;
@@ -64,26 +60,27 @@ impl Store {
         }
         let mut all = Forgotten::default();
         loop {
-            let (removed, took) = self.write(scope, timed(remove_some)).await?;
+            let began = Instant::now();
+            let removed = self.write(scope, remove_some).await?;
             all.tokens += removed.tokens;
             let is_last = removed.ids.len() < REMOVED_AT_ONCE;
             all.ids.extend(removed.ids);
             if is_last {
                 break;
             }
-            tokio::time::sleep(took.max(TURN)).await;
+            give_way(began).await?;
         }
         self.write(scope, forget_names).await?;
         // The first step takes all there is, the others go on with it.
         let mut pages = -MERGED_AT_ONCE;
         loop {
-            let (is_left, took) =
-                self.write(scope, timed(move |connection, _| merge(connection, pages))).await?;
+            let began = Instant::now();
+            let is_left = self.write(scope, move |connection, _| merge(connection, pages)).await?;
             if !is_left {
                 break;
             }
             pages = MERGED_AT_ONCE;
-            tokio::time::sleep(took.max(TURN)).await;
+            give_way(began).await?;
         }
         self.clean_files().await?;
         self.write(scope, |connection, scope| {
@@ -114,17 +111,6 @@ impl Store {
             Ok(())
         })
         .await
-    }
-}
-
-/// Returns `work` as one that says how long it took.
-fn timed<T>(
-    work: impl FnOnce(&Connection, &Scope) -> Result<T> + Send + 'static,
-) -> impl FnOnce(&Connection, &Scope) -> Result<(T, Duration)> + Send + 'static {
-    move |connection, scope| {
-        let began = Instant::now();
-        let answer = work(connection, scope)?;
-        Ok((answer, began.elapsed()))
     }
 }
 
