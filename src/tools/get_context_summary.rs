@@ -196,7 +196,10 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         }
         let text = envelope::escape(&made.text).into_owned();
         let name = envelope::escape(session.as_str()).into_owned();
-        let open = format!("{name}#{}", made.cited.first().copied().unwrap_or(first));
+        // Where the best of it was said, there the summary is opened.
+        let mut own = hits.iter().filter(|hit| hit.memory.session.as_ref() == Some(session));
+        let place = own.find_map(|hit| hit.memory.ordinal).or(made.cited.first().copied()).unwrap_or(first);
+        let open = format!("{name}#{place}");
         let one = OfSession {
             session_id: name,
             relevance: round(*weight),
