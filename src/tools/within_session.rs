@@ -116,6 +116,7 @@ pub async fn choose(
         facts: BTreeSet::new(),
         told: BTreeSet::new(),
         recent: BTreeSet::new(),
+        long: BTreeSet::new(),
         found: BTreeSet::new(),
         left_out: Vec::new(),
     };
@@ -148,6 +149,8 @@ struct Choice<'a> {
     told: BTreeSet<i64>,
     /// Messages that are recent, shown or not.
     recent: BTreeSet<i64>,
+    /// Messages too long to be shown as a whole, if at all: another part of them may answer.
+    long: BTreeSet<i64>,
     /// Messages that answer the question, shown or not.
     found: BTreeSet<i64>,
     /// What its share had no room for, what matters most first.
@@ -293,7 +296,7 @@ impl Choice<'_> {
 
     /// Whether every message of the conversation is shown already.
     fn shows_all(&self) -> bool {
-        self.is_whole && self.left_out.is_empty()
+        self.is_whole && self.left_out.is_empty() && self.long.is_empty()
     }
 
     /// Returns the ordinals of the messages that are shown.
@@ -307,7 +310,8 @@ impl Choice<'_> {
     async fn relevant(&mut self, embedder: Option<Arc<dyn Embedder>>) -> Result<()> {
         let Asked { scope, query, .. } = self.asked;
         let store = &self.project.store;
-        let mut shown = self.shown();
+        let (begun, mut shown): (BTreeSet<i64>, BTreeSet<i64>) =
+            self.shown().into_iter().partition(|ordinal| self.long.contains(ordinal));
         let filter = Filter { kinds: Some(KINDS.to_vec()), ..self.asked.filter.clone() };
         let found =
             retrieve::search(&[(store, scope)], embedder, query, &filter, &Weights::default()).await?;
@@ -328,6 +332,7 @@ impl Choice<'_> {
             .into_iter()
             // What was derived stands in the messages it was derived from.
             .filter(|each| each.memory.ordinal.is_some() || each.memory.provenance != Provenance::Derived)
+            .filter(|each| each.chunk.start > 0 || !each.memory.ordinal.is_some_and(|it| begun.contains(&it)))
             .map(|each| {
                 let hit = &hits[each.place];
                 let signals = Signals {
@@ -412,9 +417,12 @@ impl Choice<'_> {
     }
 
     /// Returns the messages of `rows` that were said in the time asked for, with their passages.
-    async fn said(&self, rows: Vec<MessageRow>) -> Result<Vec<(MessageRow, Passage)>> {
+    async fn said(&mut self, rows: Vec<MessageRow>) -> Result<Vec<(MessageRow, Passage)>> {
         let rows: Vec<MessageRow> =
             rows.into_iter().filter(|row| self.asked.filter.is_within(row.time)).collect();
+        let is_long = |row: &&MessageRow| usize::try_from(row.tokens).is_ok_and(|tokens| tokens > self.most);
+        self.long =
+            rows.iter().filter(is_long).map(|row| row.ordinal).chain(self.long.iter().copied()).collect();
         let read = messages::texts(self.project, &rows).await?;
         Ok(read
             .into_iter()

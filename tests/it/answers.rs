@@ -325,12 +325,18 @@ fn a_context_says_what_each_part_cost() {
     let mask = &mut Mask::default();
     let mut ask = |arguments: Value| {
         let answer = said(mask, &mut server, "retrieve_context", arguments);
-        // The notice about the missing model counts, and it names a path.
+        // The notice about the missing model counts, and it names a path; marks cost what they are.
+        let hide_frame = |part: &str| match part.split_once("frame ") {
+            Some((before, number)) => {
+                format!("{before}frame …{}", number.trim_start_matches(|c: char| c.is_ascii_digit()))
+            }
+            None => part.to_owned(),
+        };
         let hide = |line: &str| match line
             .split_once(" of 8000 tokens: ")
             .or(line.split_once(" of 4000 tokens: "))
         {
-            Some((_, parts)) => format!("… tokens: {parts}"),
+            Some((_, parts)) => format!("… tokens: {}", hide_frame(parts)),
             None => line.to_owned(),
         };
         answer.lines().map(hide).collect::<Vec<_>>().join("\n")
@@ -343,7 +349,7 @@ fn a_context_says_what_each_part_cost() {
     #0 Ada: Why does the sandpiper cache expire at noon?
     #1 assistant: The sandpiper cache expires at noon because the timer is in local time.
     [/data <mark 1>]
-    … tokens: frame 137, recent 37. expand_detail opens SESSION#NUMBER.
+    … tokens: frame …, recent 37. expand_detail opens SESSION#NUMBER.
     2 still to be embedded or summarised.
     Note: lexical …
     ");
@@ -355,7 +361,7 @@ fn a_context_says_what_each_part_cost() {
     #0 Ada: Why does the sandpiper cache expire at noon?
     #1 assistant: The sandpiper cache expires at noon because the timer is in local time.
     [/data <mark 1>]
-    … tokens: relevant 37. expand_detail opens SESSION#NUMBER.
+    … tokens: frame …, relevant 37. expand_detail opens SESSION#NUMBER.
     2 still to be embedded or summarised.
     Note: lexical …
     ");

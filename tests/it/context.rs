@@ -316,16 +316,20 @@ fn what_can_not_be_answered_says_why_and_what_to_do() {
 fn a_message_of_megabytes_is_shown_in_part_and_only_tools_may_have_spoken() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
-    let long = "all work and no play makes a dull log line\n".repeat(5 * 1024 * 1024 / 43);
+    let mut long = "all work and no play makes a dull log line\n".repeat(5 * 1024 * 1024 / 43);
+    long.insert_str(3_000_000 / 43 * 43, "The caretaker's axe hangs in room 237.\n");
     server.save("s", "1", &long);
     for session in [Some("s"), None] {
         let mut ask = json!({"query": "dull log line", "max_tokens": 1000});
         if let Some(session) = session {
             ask["session_id"] = session.into();
         }
-        let (text, data) = server.both("retrieve_context", ask);
+        let (text, data) = server.both("retrieve_context", ask.clone());
         assert!(text.contains("(part of ") && text.contains("dull log line"), "{text}");
         assert!(data["tokens_used"].as_u64().unwrap() <= 1000);
+        ask["query"] = "where hangs the axe of the caretaker?".into();
+        let text = server.text("retrieve_context", ask);
+        assert!(text.contains("hangs in room 237") && text.contains("(part of "), "{text}");
     }
     let tools: Vec<Value> = (0..90)
         .map(|n| json!({"id": n.to_string(), "role": "tool", "text": format!("exit code {n}")}))
