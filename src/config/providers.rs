@@ -139,7 +139,7 @@ pub(super) fn other_variables() -> impl Iterator<Item = String> {
 impl Sources {
     /// Returns every provider that is configured, by name.
     ///
-    /// Errors with [`Kind::BadInput`] as [`Sources::options`] does.
+    /// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput) as [`Sources::options`] does.
     pub fn providers(&self, options: &Options) -> Result<Vec<Configured>> {
         let mut found = Vec::new();
         if let (Some(document), Some(path)) = (self.document()?, &self.file) {
@@ -430,7 +430,7 @@ pub fn is_variable(name: &str) -> bool {
 
 /// Returns the host that `endpoint` names.
 ///
-/// Errors with [`Kind::BadInput`] where it is anything but scheme, host, port and a plain path: what parsers read in
+/// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput) where it is anything but scheme, host, port and a plain path: what parsers read in
 /// different ways could be local to one and elsewhere for another.
 pub fn host(endpoint: &str) -> Result<&str> {
     let parse = || {
