@@ -430,8 +430,8 @@ pub fn is_variable(name: &str) -> bool {
 
 /// Returns the host that `endpoint` names.
 ///
-/// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput) where it is anything but scheme, host, port and a plain path: what parsers read in
-/// different ways could be local to one and elsewhere for another.
+/// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput) where it is anything but scheme, host, port and a plain
+/// path: what parsers read in different ways could be local to one and elsewhere for another.
 pub fn host(endpoint: &str) -> Result<&str> {
     let parse = || {
         let rest = endpoint.strip_prefix("http://").or_else(|| endpoint.strip_prefix("https://"))?;

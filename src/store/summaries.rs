@@ -6,6 +6,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
+use super::forget::log_chunks;
 use super::segments::{find_session, hash_of_range, required_session};
 use super::write::{OpenSession, Outcome, PreparedMemory, save_one};
 use super::{Store, memories};
@@ -212,6 +213,33 @@ impl Store {
                 )?
                 .execute(params![session, scope.owner.as_str(), memory.id.as_str(), last, now, due])?;
             Ok(Saved::Made(memory.id))
+        })
+        .await
+    }
+
+    /// Stores what sums up the conversations of a quarter, named by its topic, in the place of what did so before.
+    ///
+    /// It leaves with the first of the memories that it refers to.
+    pub async fn save_quarter(&self, scope: &Scope, memory: PreparedMemory, now: Millis) -> Result<()> {
+        self.write(scope, move |connection, scope| {
+            let mut statement = connection.prepare_cached(
+                "SELECT seq FROM memories WHERE owner = ?1 AND kind = 'summary' AND provenance = 'derived'
+                     AND topic = ?2 AND id <> ?3",
+            )?;
+            let before: Vec<i64> = statement
+                .query_map((scope.owner.as_str(), &memory.draft.topic, memory.id.as_str()), |row| row.get(0))?
+                .collect::<Result<_, _>>()?;
+            for seq in before {
+                log_chunks(connection, seq, "removed")?;
+                for sql in [
+                    "DELETE FROM text_index WHERE rowid IN (SELECT seq FROM chunks WHERE memory = ?1)",
+                    "DELETE FROM operation_memories WHERE memory = ?1",
+                    "DELETE FROM memories WHERE seq = ?1",
+                ] {
+                    connection.prepare_cached(sql)?.execute([seq])?;
+                }
+            }
+            save_one(connection, scope, &memory, None, now).map(drop)
         })
         .await
     }

@@ -2,11 +2,12 @@
 //!
 //! Nothing that somebody said, stored or committed expires: a branch that was merged and deleted takes nothing with it.
 //! Sessions that no commit came of are forgotten after some days only where the caller says so (document 001 §4 has 90),
-//! and can be brought back.
+//! and can be brought back; quarters are summed up only where he does, and nothing is removed for it.
 
 use serde::Serialize;
 
 use super::common::counted;
+use super::quarters::{self, Quarter};
 use super::times;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -26,6 +27,8 @@ pub struct Args {
     pub dry_run: bool,
     /// Forget sessions that ended so many days ago and that no commit came of; none if left out.
     pub sessions_after_days: Option<u32>,
+    /// Sum up the conversations of each quarter that is over.
+    pub quarters: bool,
 }
 
 /// What `tiro gc` answers.
@@ -43,6 +46,8 @@ pub struct Output {
     pub superseded_summaries: i64,
     /// Sessions that no commit came of.
     pub sessions: Vec<Left>,
+    /// Quarters that were summed up.
+    pub quarters: Vec<Quarter>,
 }
 
 /// A session that was, or would be, forgotten.
@@ -104,6 +109,13 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
             });
         }
     }
+    let quarters = match args.quarters {
+        true => quarters::sum_up(engine, project, args.dry_run).await?,
+        false => Vec::new(),
+    };
+    if quarters.iter().any(|quarter| quarter.tokens > 0) {
+        engine.wrote();
+    }
     Ok(Output {
         dry_run: args.dry_run,
         cached_answers: all.answers,
@@ -111,6 +123,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         queue_entries: all.made + all.given_up,
         superseded_summaries: all.superseded,
         sessions,
+        quarters,
     })
 }
 
@@ -132,6 +145,10 @@ impl Output {
             if let Some(operation) = &left.operation {
                 text += &format!("; `tiro undo {operation}` brings it back");
             }
+        }
+        let summed = if self.dry_run { "Would sum up" } else { "Summed up" };
+        for Quarter { quarter, conversations, .. } in &self.quarters {
+            text += &format!("\n{summed} {quarter}: {conversations} conversations, which stay as they are");
         }
         if self.dry_run {
             text += "\nNothing was changed.";

@@ -42,6 +42,7 @@ pub mod model;
 mod passages;
 pub mod projects;
 pub mod provider;
+mod quarters;
 mod queue;
 mod resources;
 pub mod retrieve_context;

@@ -47,6 +47,13 @@ pub fn parse_time(name: &str, text: &str) -> Result<Millis> {
     })
 }
 
+/// Returns the quarter of a time in UTC, such as `2026-Q1`; quarters sort as they follow one another.
+pub fn quarter(time: Millis) -> String {
+    let date =
+        Timestamp::from_millisecond(time).unwrap_or(Timestamp::UNIX_EPOCH).to_zoned(TimeZone::UTC).date();
+    format!("{:04}-Q{}", date.year(), (date.month() + 2) / 3)
+}
+
 /// Returns `time` as RFC 3339 in UTC, to the second.
 pub fn show_time(time: Millis) -> String {
     let timestamp = Timestamp::from_millisecond(time).unwrap_or(Timestamp::UNIX_EPOCH);
@@ -65,6 +72,9 @@ mod tests {
         assert_eq!(seconds("2026-03-01T09:30:00").unwrap(), 1_772_357_400);
         assert_eq!(seconds("2026-03-01").unwrap(), 1_772_323_200);
         assert_eq!(show_time(1_772_357_400_000), "2026-03-01T09:30:00Z");
+        for (day, name) in [("2025-12-31", "2025-Q4"), ("2026-01-01", "2026-Q1"), ("2026-08-09", "2026-Q3")] {
+            assert_eq!(quarter(parse_time("time", day).unwrap()), name);
+        }
         for nonsense in ["", "yesterday", "2026-13-01", "-5000-01-01", "99999-01-01", "\u{202e}"] {
             let error = parse_time("since", nonsense).unwrap_err();
             assert!(error.to_string().contains("`since`"), "{nonsense}");

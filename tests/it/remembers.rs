@@ -505,6 +505,52 @@ fn collecting_garbage_lists_first_and_takes_nothing_that_was_said_unless_told_to
 }
 
 #[test]
+fn a_quarter_is_summed_up_where_that_is_asked_for_and_its_summary_leaves_with_what_it_is_made_of() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut server = home.serve(&project);
+    for (session, day, what) in [
+        ("jam", "2024-02-01", "the quince jam needs 900 grams of sugar"),
+        ("boat", "2024-03-30", "the walrus boat leaks below the waterline"),
+        ("later", "2024-04-02", "the heron nests on the roof"),
+    ] {
+        let said = |id: &str, text: String| json!({"id": id, "role": "user", "text": text, "time": format!("{day}T10:00:00Z")});
+        let messages =
+            [said("1", format!("We found that {what}.")), said("2", format!("So it was settled: {what}."))];
+        server.data("save_messages", json!({"session_id": session, "messages": messages}));
+    }
+    home.run(&project, &["index"]);
+    let quarters = |server: &mut Server| {
+        let ask = json!({"query": "quince jam walrus boat", "kinds": ["summary"]});
+        server.hits(ask).iter().map(|hit| hit["text"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let told = home.json(&project, &["gc", "--quarters", "--dry-run"]);
+    assert_eq!(told["quarters"], json!([{"quarter": "2024-Q1", "conversations": 2, "tokens": 0}]), "{told}");
+    assert!(quarters(&mut server).is_empty() && home.json(&project, &["gc"])["quarters"] == json!([]));
+    assert_eq!(home.json(&project, &["gc", "--quarters"])["quarters"][0]["quarter"], "2024-Q1");
+    let shown = quarters(&mut server);
+    assert!(shown.len() == 1 && shown[0].starts_with("2024-Q1, 2 conversations: "), "{shown:?}");
+    assert!(
+        shown[0].contains("900 grams") && shown[0].contains("waterline") && !shown[0].contains("heron"),
+        "{shown:?}"
+    );
+    assert_eq!(home.json(&project, &["gc", "--quarters"])["quarters"], json!([]), "it is summed up");
+    // What is said of it later makes another, in its place; what it is made of is still found.
+    let more = json!([{"id": "1", "role": "user", "text": "The lynx was seen.", "time": "2024-03-01T10:00:00Z"},
+        {"id": "2", "role": "user", "text": "A lynx with 3 kittens, says Mira.", "time": "2024-03-01T10:01:00Z"}]);
+    server.data("save_messages", json!({"session_id": "lynx", "messages": more}));
+    home.run(&project, &["index"]);
+    assert_eq!(home.json(&project, &["gc", "--quarters"])["quarters"][0]["conversations"], 3);
+    let shown = quarters(&mut server);
+    assert!(shown.len() == 1 && shown[0].contains("kittens") && shown[0].contains("900 grams"), "{shown:?}");
+    assert!(server.search("900 grams of sugar").iter().any(|hit| hit["kind"] == "message"));
+    server.data("forget_context", json!({"session_id": "boat", "purge": true}));
+    server.end();
+    assert_eq!(home.files_with("waterline"), Vec::<std::path::PathBuf>::new());
+    assert!(quarters(&mut home.serve(&project)).is_empty());
+}
+
+#[test]
 fn a_session_and_a_memory_are_read_as_resources() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));

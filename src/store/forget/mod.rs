@@ -392,7 +392,7 @@ fn bring_back(
     Ok(rows)
 }
 
-fn log_chunks(connection: &Connection, memory: i64, change: &str) -> Result<()> {
+pub(super) fn log_chunks(connection: &Connection, memory: i64, change: &str) -> Result<()> {
     connection
         .prepare_cached(
             "INSERT INTO changes (chunk, change)
