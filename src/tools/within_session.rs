@@ -434,11 +434,11 @@ impl Choice<'_> {
     }
 }
 
-/// Whether the closed segments are shown as they are: what costs less than three quarters of the budget needs no
+/// Whether the closed segments are shown as they are: what costs less than seven eighths of the budget needs no
 /// summaries, and leaves room for the open end. It depends on them alone, so what is shown stays until one closes.
 fn fits_whole(closed: &[SegmentRow], budget: usize) -> bool {
     let tokens: i64 = closed.iter().map(|row| row.tokens + row.messages * LINE).sum();
-    usize::try_from(tokens).is_ok_and(|tokens| tokens <= budget / 4 * 3)
+    usize::try_from(tokens).is_ok_and(|tokens| tokens <= budget / 8 * 7)
 }
 
 /// Returns the tokens for what is stable, and of them for facts and summaries.
