@@ -117,6 +117,8 @@ impl<'r> Choice<'r> {
         let is_brief = level == Level::Brief;
         // Two sentences cannot cover what was said: those are wanted that have the words the whole is about.
         let weight = |known: &super::reading::Known| match is_brief {
+            // The same number is of something else each time.
+            true if known.has_digit => known.weight / 2.0,
             true => known.weight * (1.0 + f64::from(known.sentences)).ln(),
             false => known.weight,
         };

@@ -80,7 +80,7 @@ pub(super) struct Known {
     /// How often it is written as a name where no sentence begins.
     as_name: u32,
     /// Whether it has a digit.
-    has_digit: bool,
+    pub(super) has_digit: bool,
     /// Whether a speaker is called that: who speaks is told anyway.
     is_speaker: bool,
     /// What it is worth.
