@@ -129,10 +129,10 @@ pub(super) fn whose(connection: &Connection) -> rusqlite::Result<Whose> {
 }
 
 /// Returns the file's schema version, 0 for an empty file; errors where it isn't ours to write.
-fn check(connection: &Connection, path: &Path, flavour: Flavour) -> Result<i32> {
+fn check(connection: &mut Connection, path: &Path, flavour: Flavour) -> Result<i32> {
     let refused = |error| super::opening(path, Error::from(error));
     // All is read of one moment: another process may just be making the tables.
-    let connection = connection.unchecked_transaction().map_err(refused)?;
+    let connection = connection.transaction().map_err(refused)?;
     let version: i32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(refused)?;
     match whose(&connection).map_err(refused)? {
         Whose::Nobodys => return Ok(0),
