@@ -155,7 +155,7 @@ fn levels_show_summaries_or_messages_or_both() {
     let mut server = home.serve(&home.dir("project"));
     talk(&mut server, "s", 0, 150);
     let mut parts = |session: Option<&str>, level: &str| {
-        let mut ask = json!({"query": "number7 quince jam", "include_level": level, "max_tokens": 4000});
+        let mut ask = json!({"query": "number7 quince jam", "include_level": level, "max_tokens": 2500});
         if let Some(session) = session {
             ask["session_id"] = session.into();
         }

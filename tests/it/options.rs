@@ -41,7 +41,9 @@ const CASES: &[Case] = &[
     Case("context.max_tokens", ["4000", "500"], |under| told(under, &[])),
     Case("context.session_max_tokens", ["8000", "1000"], |under| told(under, &["--session", "s"])),
     Case("context.summary_ratio", ["0.3", "0"], told_in_few),
-    Case("context.max_recent_messages", ["10", "60"], |under| told(under, &["--session", "s"])),
+    Case("context.max_recent_messages", ["10", "60"], |under| {
+        told(under, &["--session", "s", "--max-tokens", "4000"])
+    }),
     Case("context.compression_medium", ["70", "30"], summed_up),
     Case("context.compression_long", ["85", "40"], summed_up),
     Case("context.compression_ancient", ["95", "50"], summed_up),
