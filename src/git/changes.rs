@@ -1,34 +1,22 @@
 //! What a commit changed: files, lines, and a hash that survives rebasing.
 //!
-//! A commit is compared with its first parent. Renames are found by equal content, then by at least half of the
-//! lines being equal. Every limit below bounds work and memory whatever the commit holds; what is beyond one is
-//! counted, never silently left out. A merge is compared by its trees only: the lines are those of the commits it
-//! brings in.
+//! A commit is compared with its first parent, file by file as [`entries`](super::entries) finds them. Every limit bounds
+//! work and memory whatever the commit holds; what is beyond one is counted, never silently left out. A merge is compared
+//! by its trees only: the lines are those of the commits it brings in.
 
 use std::fmt;
-use std::ops::ControlFlow;
 
-use gix::bstr::{BStr, BString, ByteSlice};
-use gix::diff::tree::{Visit, visit};
-use gix::objs::tree::EntryMode;
-use gix::objs::{Find, FindHeader, TreeRefIter};
+use gix::bstr::ByteSlice;
 
-use super::details::IsIgnored;
 use super::diff::{Hunk, count_lines, hunks};
 use super::digest::{Digest, DigestBuilder};
-use super::renames::pair_renames;
+use super::entries::{Blob, Blobs, COMMIT_BUDGET, Entry, changed_entries, pair_renames};
 
 /// Files that are listed; of more, the number is given.
 const FILE_LIMIT: usize = 512;
 
-/// Changed tree entries after which the comparison stops: a tree can name far more files than it has bytes.
-const ENTRY_LIMIT: usize = 20_000;
-
-/// The largest blob whose lines are compared, in bytes.
-const BLOB_LIMIT: u64 = 1 << 20;
-
-/// Bytes of blobs read for one commit.
-pub(super) const COMMIT_BUDGET: usize = 32 << 20;
+/// Says of a path whether what happens to that file is to be passed over.
+pub type IsIgnored<'a> = &'a (dyn Fn(&str) -> bool + Sync);
 
 /// The changes of a commit against its first parent.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -182,15 +170,6 @@ pub(super) fn compare(
     (changes, if known { patch.finish() } else { None })
 }
 
-/// A file that differs between two trees.
-pub(super) struct Entry {
-    pub path: BString,
-    /// The path it had where it was renamed.
-    pub from: Option<BString>,
-    pub old: Option<(EntryMode, gix::ObjectId)>,
-    pub new: Option<(EntryMode, gix::ObjectId)>,
-}
-
 /// The two versions of a file and where they differ.
 struct Text {
     old: Vec<u8>,
@@ -199,11 +178,6 @@ struct Text {
 }
 
 impl Entry {
-    /// Returns its path, and before that the one it had where it was renamed.
-    pub fn paths(&self) -> impl Iterator<Item = &BString> {
-        self.from.iter().chain([&self.path])
-    }
-
     fn kind(&self) -> ChangeKind {
         match (&self.from, self.old, self.new) {
             (Some(from), ..) => ChangeKind::Renamed { from: from.to_str_lossy().into_owned() },
@@ -231,114 +205,6 @@ impl Entry {
             (Blob::TooLarge, _) | (_, Blob::TooLarge) => (Lines::TooLarge, None),
             (Blob::Binary, _) | (_, Blob::Binary) => (Lines::Binary, None),
         }
-    }
-}
-
-/// The files that differ between two trees, and whether there were too many to see all.
-pub(super) struct Entries {
-    pub(super) found: Vec<Entry>,
-    partial: bool,
-}
-
-pub(super) fn changed_entries(
-    repo: &gix::Repository,
-    state: &mut gix::diff::tree::State,
-    old: Option<gix::ObjectId>,
-    new: gix::ObjectId,
-) -> Result<Entries, String> {
-    let tree = |id: gix::ObjectId| -> Result<Vec<u8>, String> {
-        let mut buffer = Vec::new();
-        match repo.objects.try_find(&id, &mut buffer).map(|object| object.map(|object| object.kind)) {
-            Ok(Some(gix::objs::Kind::Tree)) => Ok(buffer),
-            Ok(Some(kind)) => Err(format!("the tree `{id}` is a {kind}")),
-            Ok(None) if id.is_empty_tree() => Ok(Vec::new()),
-            Ok(None) => Err(format!("the tree `{id}` is missing")),
-            Err(error) => Err(error.to_string()),
-        }
-    };
-    let (old, new) = (old.map(tree).transpose()?.unwrap_or_default(), tree(new)?);
-    let parse = |data| TreeRefIter::from_bytes(data, gix::hash::Kind::Sha1);
-    let mut collector =
-        Collector { entries: Entries { found: Vec::new(), partial: false }, path: Default::default() };
-    match gix::diff::tree(parse(&old), parse(&new), state, &repo.objects, &mut collector) {
-        Ok(()) => Ok(collector.entries),
-        Err(_) if collector.entries.partial => Ok(collector.entries),
-        Err(error) => Err(error.to_string()),
-    }
-}
-
-/// Collects what [`gix::diff::tree`] finds; `path` keeps track of where it is.
-struct Collector {
-    entries: Entries,
-    path: gix::diff::tree::Recorder,
-}
-
-impl Visit for Collector {
-    fn pop_front_tracked_path_and_set_current(&mut self) {
-        self.path.pop_front_tracked_path_and_set_current();
-    }
-
-    fn push_back_tracked_path_component(&mut self, component: &BStr) {
-        self.path.push_back_tracked_path_component(component);
-    }
-
-    fn push_path_component(&mut self, component: &BStr) {
-        self.path.push_path_component(component);
-    }
-
-    fn pop_path_component(&mut self) {
-        self.path.pop_path_component();
-    }
-
-    fn visit(&mut self, change: visit::Change) -> visit::Action {
-        let (old, new) = match change {
-            visit::Change::Addition { entry_mode, oid, .. } => (None, Some((entry_mode, oid))),
-            visit::Change::Deletion { entry_mode, oid, .. } => (Some((entry_mode, oid)), None),
-            visit::Change::Modification { previous_entry_mode, previous_oid, entry_mode, oid } => {
-                (Some((previous_entry_mode, previous_oid)), Some((entry_mode, oid)))
-            }
-        };
-        let is_file = |side: &(EntryMode, gix::ObjectId)| !side.0.is_tree();
-        let (old, new) = (old.filter(is_file), new.filter(is_file));
-        if old.is_some() || new.is_some() {
-            self.entries.found.push(Entry { path: self.path.path_clone(), from: None, old, new });
-        }
-        self.entries.partial = self.entries.found.len() >= ENTRY_LIMIT;
-        if self.entries.partial { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-}
-
-/// Reads blobs as long as the commit's budget lasts.
-pub(super) struct Blobs<'a> {
-    pub repo: &'a gix::Repository,
-    pub left: usize,
-}
-
-pub(super) enum Blob {
-    Text(Vec<u8>),
-    Binary,
-    TooLarge,
-    Missing,
-}
-
-impl Blobs<'_> {
-    /// Reads one side of a change; the side that does not exist is an empty text.
-    pub fn read(&mut self, side: Option<(EntryMode, gix::ObjectId)>) -> Blob {
-        let Some((_, id)) = side else { return Blob::Text(Vec::new()) };
-        match self.repo.objects.try_header(&id) {
-            Ok(Some(header)) if header.size > BLOB_LIMIT.min(self.left as u64) => return Blob::TooLarge,
-            Ok(Some(header)) if header.kind != gix::objs::Kind::Blob => return Blob::Missing,
-            Ok(Some(_)) => {}
-            Ok(None) | Err(_) => return Blob::Missing,
-        }
-        let mut data = Vec::new();
-        match self.repo.objects.try_find(&id, &mut data).map(|object| object.is_some()) {
-            Ok(true) => {}
-            Ok(false) | Err(_) => return Blob::Missing,
-        }
-        self.left -= data.len().min(self.left);
-        // As git tells: a NUL among the first 8,000 bytes.
-        if data[..data.len().min(8000)].contains(&0) { Blob::Binary } else { Blob::Text(data) }
     }
 }
 

@@ -6,11 +6,11 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use gix::bstr::ByteSlice;
 
-use super::changes::{self, Blob, Blobs, COMMIT_BUDGET, Depth};
+use super::changes::{self, Depth, IsIgnored};
 use super::commit::{self, CommitDetail};
 use super::diff::changed_lines;
+use super::entries::{Blob, Blobs, COMMIT_BUDGET, changed_entries, pair_renames};
 use super::names::Format;
-use super::renames::pair_renames;
 use super::{Repository, Sha, Unreadable};
 use crate::redact::Redactor;
 
@@ -28,9 +28,6 @@ const BATCH: usize = 16;
 
 /// A commit, or why it could not be read.
 pub type Outcome = Result<CommitDetail, Unreadable>;
-
-/// Says of a path whether what happens to that file is to be passed over.
-pub type IsIgnored<'a> = &'a (dyn Fn(&str) -> bool + Sync);
 
 /// Reads commits on one thread, keeping what neighbours share.
 pub struct Reader<'a> {
@@ -156,7 +153,7 @@ impl Reader<'_> {
             }
             _ => return Ok(String::new()),
         };
-        let Ok(entries) = changes::changed_entries(&self.repo, &mut self.state, old, new) else {
+        let Ok(entries) = changed_entries(&self.repo, &mut self.state, old, new) else {
             return Ok(String::new());
         };
         let mut found = entries.found;

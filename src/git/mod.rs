@@ -19,12 +19,12 @@ mod commit;
 mod details;
 mod diff;
 mod digest;
+mod entries;
 mod guard;
 mod hooks;
 pub mod identity;
 mod names;
 mod reflog;
-mod renames;
 mod walk;
 
 #[cfg(test)]
@@ -40,9 +40,9 @@ use gix::bstr::ByteSlice;
 use crate::error::{Context, Error, Kind, Result};
 
 pub use ancestry::Reach;
-pub use changes::{ChangeKind, Changes, FileChange, Lines, PatchId};
+pub use changes::{ChangeKind, Changes, FileChange, IsIgnored, Lines, PatchId};
 pub use commit::{CommitDetail, Message, Moment};
-pub use details::{IsIgnored, Outcome, Reader};
+pub use details::{Outcome, Reader};
 pub use digest::Digest;
 pub use hooks::Hooks;
 pub use reflog::Reflog;
