@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use toml_edit::{Document, Item, Value};
 
-use super::options::{Options, Setting};
+use super::options::{END, Options, Setting};
 use crate::error::{Context, Error, Kind, Result};
 use crate::redact::Redactor;
 
@@ -108,9 +108,6 @@ pub(super) fn place(path: &Path, document: &Document<String>, item: &Item) -> St
         None => format!("`{}`", path.display()),
     }
 }
-
-/// Ends each word of an array, so that words may hold commas, and one word is told from a list of several.
-pub(super) const END: char = '\u{1f}';
 
 /// Returns the words of a value: as written, an array with [`END`] after each.
 pub(super) fn words(value: &Value) -> Option<String> {

@@ -8,8 +8,10 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
-use super::file::END;
 use crate::store::Money;
+
+/// Ends each word of an array, so that words may hold commas, and one word is told from a list of several.
+pub(super) const END: char = '\u{1f}';
 
 /// Whether anything may be asked of providers outside this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use serde::Serialize;
 use toml_edit::{Document, Item, TableLike};
 
 use super::file::{self, Sources};
-use super::options::{External, Options, is_name};
+use super::options::{END, External, Options, is_name};
 use crate::error::{Error, Result};
 use crate::llm::{Key, Price, Provider, Service, is_model};
 use crate::store::Money;
@@ -346,7 +346,7 @@ impl Reader<'_> {
             "uses" => {
                 const RIGHT: &str = "a list of summarize, embed and consult";
                 let words = self.text(item, field, RIGHT)?;
-                let uses = words.split([file::END, ',']).map(str::trim).filter(|word| !word.is_empty());
+                let uses = words.split([END, ',']).map(str::trim).filter(|word| !word.is_empty());
                 let uses: Option<Vec<Use>> = uses.map(purpose).collect();
                 configured.uses = uses.ok_or_else(|| self.wrong(item, field, RIGHT))?;
             }
