@@ -213,6 +213,17 @@ impl Engine {
         self.config.data_dir.join("projects").join(folder).join("tiro.db")
     }
 
+    /// Returns the embedder; where there is none, `notices` gets why.
+    pub async fn embedder_or_say(&self, notices: &mut Vec<String>) -> Option<Arc<dyn Embedder>> {
+        match self.embedding().await {
+            Embedding::Ready(embedder) => Some(embedder),
+            Embedding::Missing(notice) => {
+                notices.push(notice);
+                None
+            }
+        }
+    }
+
     /// Returns the embedder, loading it the first time it is asked for.
     ///
     /// A missing or damaged model is no error: everything works lexically without it.

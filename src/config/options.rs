@@ -8,6 +8,7 @@
 use std::fmt::Display;
 use std::str::FromStr;
 
+use crate::memory::Millis;
 use crate::store::Money;
 
 /// Ends each word of an array, so that words may hold commas, and one word is told from a list of several.
@@ -167,10 +168,29 @@ options! {
     ignore_paths: List = List::default(), "ignore.paths", "patterns", any;
 }
 
+fn millis(seconds: u64) -> Millis {
+    Millis::try_from(seconds.saturating_mul(1000)).unwrap_or(Millis::MAX)
+}
+
 impl Options {
     /// Returns the option called `key`, or `None`.
     pub fn find(key: &str) -> Option<&'static Setting> {
         Options::ALL.iter().find(|setting| setting.key == key)
+    }
+
+    /// Returns how long an answer may be given again, in milliseconds.
+    pub fn cache_ttl(&self) -> Millis {
+        millis(self.cache_ttl_s)
+    }
+
+    /// Returns how many bytes the answers that are kept may take.
+    pub fn cache_bytes(&self) -> i64 {
+        i64::try_from(self.cache_max_bytes).unwrap_or(i64::MAX)
+    }
+
+    /// Returns how long a conversation that grew keeps its summary, in milliseconds.
+    pub fn summary_update_interval(&self) -> Millis {
+        millis(self.summary_update_interval_s)
     }
 
     /// Returns the table of the options as README.md shows it.

@@ -6,7 +6,7 @@
 
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
-use super::forget::log_chunks;
+use super::forget::erase;
 use super::segments::{find_session, hash_of_range, required_session};
 use super::write::{OpenSession, Outcome, PreparedMemory, save_one};
 use super::{Store, memories};
@@ -230,14 +230,10 @@ impl Store {
                 .query_map((scope.owner.as_str(), &memory.draft.topic, memory.id.as_str()), |row| row.get(0))?
                 .collect::<Result<_, _>>()?;
             for seq in before {
-                log_chunks(connection, seq, "removed")?;
-                for sql in [
-                    "DELETE FROM text_index WHERE rowid IN (SELECT seq FROM chunks WHERE memory = ?1)",
-                    "DELETE FROM operation_memories WHERE memory = ?1",
-                    "DELETE FROM memories WHERE seq = ?1",
-                ] {
-                    connection.prepare_cached(sql)?.execute([seq])?;
-                }
+                connection
+                    .prepare_cached("DELETE FROM operation_memories WHERE memory = ?1")?
+                    .execute([seq])?;
+                erase(connection, seq)?;
             }
             save_one(connection, scope, &memory, None, now).map(drop)
         })

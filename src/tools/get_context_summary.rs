@@ -15,7 +15,7 @@ use super::search_project_memory::missing_sessions;
 use super::summarize_conversation::Detail;
 use super::summary::{self, Wanted};
 use super::{catch_up, common, messages};
-use crate::engine::{Embedding, Engine};
+use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
@@ -132,13 +132,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     };
     let scope = Scope { sessions, ..project.scope.clone() };
     notices.extend(missing_sessions(project, &scope).await?);
-    let embedder = match engine.embedding().await {
-        Embedding::Ready(embedder) => Some(embedder),
-        Embedding::Missing(notice) => {
-            notices.push(notice);
-            None
-        }
-    };
+    let embedder = engine.embedder_or_say(&mut notices).await;
     let kinds = vec![Kind::Message, Kind::Conversation, Kind::Summary];
     let filter = Filter { kinds: Some(kinds), since, until, ..Filter::default() };
     let places = [(&project.store, &scope)];

@@ -9,7 +9,7 @@ use super::retrieve_context;
 use super::{catch_up, common};
 use crate::budget::Budget;
 use crate::context::importance::recency;
-use crate::engine::{Embedding, Engine};
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::memory::{Kind, Millis};
@@ -77,13 +77,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let project = engine.project().await?;
     let mut chosen = Chosen { notices: catch_up::before_a_call(engine).await, ..Chosen::default() };
     chosen.notices.extend(notice);
-    let embedder = match engine.embedding().await {
-        Embedding::Ready(embedder) => Some(embedder),
-        Embedding::Missing(notice) => {
-            chosen.notices.push(notice);
-            None
-        }
-    };
+    let embedder = engine.embedder_or_say(&mut chosen.notices).await;
     let filter = Filter { kinds: Some(vec![Kind::Message]), ..Filter::default() };
     let places = [(&project.store, &project.scope)];
     let found = retrieve::search(&places, embedder, query, &filter, &Weights::default()).await?;

@@ -43,8 +43,7 @@ pub(super) async fn once_at_rest(
     session: &SessionId,
     last: &MessageRow,
 ) -> Result<()> {
-    let interval = engine.config().options.summary_update_interval_s.saturating_mul(1000);
-    let rests = last.time.saturating_add(Millis::try_from(interval).unwrap_or(Millis::MAX));
+    let rests = last.time.saturating_add(engine.config().options.summary_update_interval());
     let left = rests.saturating_sub(engine.now()).clamp(0, FARTHEST);
     wait(engine, project, session, Level::Standard, (0, last.ordinal), AskedBy::Nobody, left).await
 }

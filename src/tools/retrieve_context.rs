@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::passages::{self, Context, LEAST, MOST};
 use super::{across_sessions, catch_up, common, times, within_session};
-use crate::engine::{Embedding, Engine, OpenProject};
+use crate::engine::{Engine, OpenProject};
 use crate::envelope;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
@@ -105,17 +105,10 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         }
         (None, Sessions::All) => {}
     }
-    let embedder = match engine.embedding().await {
-        Embedding::Ready(embedder) => Some(embedder),
-        Embedding::Missing(notice) => {
-            notices.push(notice);
-            None
-        }
-    };
+    let embedder = engine.embedder_or_say(&mut notices).await;
     let space = embedder.as_ref().map(|embedder| embedder.space().to_string());
     notices.extend(notice);
     let options = &engine.config().options;
-    let ttl = i64::try_from(options.cache_ttl_s).unwrap_or(i64::MAX).saturating_mul(1000);
     let store = &project.store;
     let key = |version: [i64; 2]| key(engine, &args, &asked, space.as_deref(), version);
     // Taken before anything is read: what is written meanwhile makes another version.
@@ -159,7 +152,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     // The next call gets further with a session that is long.
     if caught_up && is_whole {
         let body = serde_json::to_string(&kept).expect("an answer is JSON");
-        let most = i64::try_from(options.cache_max_bytes).unwrap_or(i64::MAX);
+        let (ttl, most) = (options.cache_ttl(), options.cache_bytes());
         store.cache(&asked.scope, key(before), body, engine.now(), ttl, most).await?;
     }
     Ok(kept.context)

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{catch_up, common, times};
 use crate::budget::Budget;
 use crate::chunk::excerpt::Shown;
-use crate::engine::{Embedding, Engine, OpenProject};
+use crate::engine::{Engine, OpenProject};
 use crate::envelope;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
@@ -186,13 +186,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     // A later page is of the same memory as the first.
     let mut notices = if offset == 0 { catch_up::before_a_call(engine).await } else { Vec::new() };
     notices.extend(clamped);
-    let embedder = match engine.embedding().await {
-        Embedding::Ready(embedder) => Some(embedder),
-        Embedding::Missing(notice) => {
-            notices.push(notice);
-            None
-        }
-    };
+    let embedder = engine.embedder_or_say(&mut notices).await;
     notices.extend(missing_sessions(project, &scope).await?);
     let found = retrieve::search(&places, embedder, query, &filter, &Weights::default()).await?;
     notices.extend(found.notices);

@@ -105,8 +105,7 @@ async fn stand_for(engine: &Engine, project: &OpenProject, grown: &GrownSession)
     let (store, scope) = (&project.store, &project.scope);
     let known = store.conversation(scope, &grown.session).await?;
     let rows = store.session_messages(scope, &grown.session, 0).await?;
-    let interval = Millis::try_from(engine.config().options.summary_update_interval_s.saturating_mul(1000));
-    let interval = interval.unwrap_or(Millis::MAX);
+    let interval = engine.config().options.summary_update_interval();
     let now = engine.now();
     let mut is_made = false;
     match is_due(known.as_ref(), &rows, interval, now) {

@@ -5,7 +5,7 @@
 //! none, since what would be chosen of it is said by the commit itself.
 
 use std::fmt::Write;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ use super::ask::{self, Bill, Dearest};
 use super::common::{self, counted};
 use super::messages::{blocking, count};
 use super::summarize_all::{AtMost, PATIENCE};
-use super::summary::{AGAIN, UNKNOWN_WINDOW};
+use super::summary::{self, AGAIN, UNKNOWN_WINDOW};
 use crate::config::{Configured, Use};
 use crate::engine::{Engine, OpenProject};
 use crate::error::{Error, Kind, Result};
@@ -95,6 +95,7 @@ pub async fn run(
         ..Output::default()
     };
     let all = rows.len();
+    let dearest = ask::dearest(engine, Use::Summarize)?;
     let mut silent_in_a_row = 0;
     'asking: for step in rows.chunks(STEP) {
         let commits = store.memories(scope, step.to_vec()).await?;
@@ -107,8 +108,7 @@ pub async fn run(
                 continue;
             }
             if let Some(at_most) = &mut output.at_most {
-                let (writer, text) = (writer.clone(), commit.text.clone());
-                let dearest = ask::dearest(engine, Use::Summarize)?;
+                let (writer, dearest, text) = (writer.clone(), dearest.clone(), commit.text.clone());
                 at_most.add(blocking(move || estimate(&writer, &dearest, &text, &diff)).await?);
                 output.summarised += 1;
                 continue;
@@ -154,10 +154,7 @@ struct Asked {
 async fn make(engine: &Engine, writer: &Configured, commit: &Memory, diff: &str) -> Result<Asked> {
     let began = Instant::now();
     let options = &engine.config().options;
-    let deadline = Duration::from_secs(match writer.is_local() {
-        true => options.summary_local_deadline_s,
-        false => options.summary_external_deadline_s,
-    });
+    let deadline = summary::deadline(engine, writer);
     let secret = engine.installation().await?.secret;
     let (message, changes) = import::split(&commit.text);
     let wish = wish(writer, message, &secret);

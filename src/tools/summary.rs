@@ -279,9 +279,7 @@ async fn cache(
     }
     let body = serde_json::to_string(made).expect("a summary serialises");
     let options = &engine.config().options;
-    let ttl = options.cache_ttl_s.saturating_mul(1000);
-    let most = i64::try_from(options.cache_max_bytes).unwrap_or(i64::MAX);
-    let ttl = Millis::try_from(ttl).unwrap_or(Millis::MAX);
+    let (ttl, most) = (options.cache_ttl(), options.cache_bytes());
     project.store.cache(&project.scope, key, body, engine.now(), ttl, most).await
 }
 
@@ -304,7 +302,7 @@ fn writer(engine: &Engine, wanted: &Wanted) -> Result<Option<Configured>> {
 }
 
 /// Returns how long `provider` may take for a summary.
-fn deadline(engine: &Engine, provider: &Configured) -> Duration {
+pub(super) fn deadline(engine: &Engine, provider: &Configured) -> Duration {
     let options = &engine.config().options;
     Duration::from_secs(match provider.is_local() {
         true => options.summary_local_deadline_s,

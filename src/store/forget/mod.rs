@@ -18,6 +18,8 @@ use crate::filter::Filter;
 use crate::memory::{MemoryId, Millis};
 use crate::scope::{Scope, SessionId};
 
+pub(super) use purge::erase;
+
 /// Memories that one transaction forgets or brings back: a quarter of a second. What is more takes several; where one fails, or
 /// its process dies, those before it stay, under the operation's name, and the rest can be forgotten or brought back by
 /// asking again.
@@ -392,7 +394,7 @@ fn bring_back(
     Ok(rows)
 }
 
-pub(super) fn log_chunks(connection: &Connection, memory: i64, change: &str) -> Result<()> {
+fn log_chunks(connection: &Connection, memory: i64, change: &str) -> Result<()> {
     connection
         .prepare_cached(
             "INSERT INTO changes (chunk, change)

@@ -170,13 +170,7 @@ fn remove_some(connection: &Connection, scope: &Scope) -> Result<Forgotten> {
 
 /// Removes one tombstoned memory and all that was made of it.
 fn remove(connection: &Connection, owner: &str, row: &SelectedRow) -> Result<()> {
-    log_chunks(connection, row.seq, "removed")?;
-    for sql in [
-        "DELETE FROM text_index WHERE rowid IN (SELECT seq FROM chunks WHERE memory = ?1)",
-        "DELETE FROM memories WHERE seq = ?1",
-    ] {
-        connection.prepare_cached(sql)?.execute([row.seq])?;
-    }
+    erase(connection, row.seq)?;
     connection
         .prepare_cached(
             "DELETE FROM operation_memories WHERE memory = ?1
@@ -186,6 +180,18 @@ fn remove(connection: &Connection, owner: &str, row: &SelectedRow) -> Result<()>
     connection
         .prepare_cached("INSERT OR IGNORE INTO purged (owner, id) VALUES (?1, ?2)")?
         .execute((owner, row.id.as_str()))?;
+    Ok(())
+}
+
+/// Removes a memory with its place in the indexes.
+pub(in crate::store) fn erase(connection: &Connection, memory: i64) -> Result<()> {
+    log_chunks(connection, memory, "removed")?;
+    for sql in [
+        "DELETE FROM text_index WHERE rowid IN (SELECT seq FROM chunks WHERE memory = ?1)",
+        "DELETE FROM memories WHERE seq = ?1",
+    ] {
+        connection.prepare_cached(sql)?.execute([memory])?;
+    }
     Ok(())
 }
 
