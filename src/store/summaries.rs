@@ -219,8 +219,8 @@ impl Store {
 
     /// Stores what sums up the conversations of a quarter, named by its topic, in the place of what did so before.
     ///
-    /// It leaves with the first of the memories that it refers to.
-    pub async fn save_quarter(&self, scope: &Scope, memory: PreparedMemory, now: Millis) -> Result<()> {
+    /// It leaves with the first of the memories that it refers to, and isn't stored where one of them has left already.
+    pub async fn save_quarter(&self, scope: &Scope, memory: PreparedMemory, now: Millis) -> Result<Outcome> {
         self.write(scope, move |connection, scope| {
             let mut statement = connection.prepare_cached(
                 "SELECT seq FROM memories WHERE owner = ?1 AND kind = 'summary' AND provenance = 'derived'
@@ -235,7 +235,7 @@ impl Store {
                     .execute([seq])?;
                 erase(connection, seq)?;
             }
-            save_one(connection, scope, &memory, None, now).map(drop)
+            save_one(connection, scope, &memory, None, now)
         })
         .await
     }

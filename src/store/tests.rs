@@ -142,6 +142,36 @@ fn fact(session: &str, text: &str, sources: &[&MemoryId]) -> PreparedMemory {
 }
 
 #[tokio::test]
+async fn what_sums_up_a_quarter_is_never_without_what_it_is_made_of() {
+    let place = Place::new();
+    let mut stands: Vec<MemoryId> = Vec::new();
+    for session in ["s", "t"] {
+        place.say(session, &[session]).await;
+        let Saved::Made(id) = place.stand_for(session, session, 0).await else { panic!() };
+        stands.push(id);
+    }
+    let quarter = |text: &str, sources: &[MemoryId]| {
+        let mut draft = Draft::new(MemoryKind::Summary, Provenance::Derived, text, 10);
+        draft.topic = Some("quarter 2024-Q1".into());
+        draft.references = sources.to_vec();
+        prepared(draft, text)
+    };
+    let save = async |memory| place.store.save_quarter(&place.scope, memory, 1).await.unwrap();
+    assert_eq!(save(quarter("papaya", &stands)).await, Outcome::Stored);
+    assert_eq!(save(quarter("guava", &stands)).await, Outcome::Stored);
+    assert_eq!((place.found("papaya").await, place.found("guava").await), (0, 1));
+    let said = place.rows("t").await.remove(0).id;
+    place.forget(&[&said], "f1").await;
+    assert_eq!(place.found("guava").await, 0, "it left with what stands for a conversation of it");
+    // As if it had been read before that was forgotten.
+    assert_eq!(save(quarter("lychee", &stands)).await, Outcome::Forgotten);
+    assert_eq!(
+        (place.found("lychee").await, save(quarter("lychee", &stands[..1])).await),
+        (0, Outcome::Stored)
+    );
+}
+
+#[tokio::test]
 async fn a_summary_leaves_with_the_first_of_its_messages_and_the_others_stay() {
     let place = Place::new();
     let said = place.say("s", &["one", "two", "three", "four"]).await;

@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::filter::Filter;
 use crate::memory::{Draft, Identity, Kind, Level, Memory, MemoryId, Provenance, Role};
 use crate::remember;
-use crate::store::source_hash;
+use crate::store::{Outcome, source_hash};
 use crate::summarize::{self, Source};
 
 /// Conversations read at once.
@@ -60,7 +60,10 @@ pub(super) async fn sum_up(engine: &Engine, project: &OpenProject, dry_run: bool
             let redactor = &engine.installation().await?.redactor;
             let (memory, _) = remember::prepare(redactor, draft, &mut || engine.random());
             summed.tokens = usize::try_from(memory.tokens).unwrap_or(0);
-            store.save_quarter(scope, memory, engine.now()).await?;
+            // Something of it was forgotten meanwhile: the next time it is summed up without.
+            if store.save_quarter(scope, memory, engine.now()).await? == Outcome::Forgotten {
+                continue;
+            }
         }
         done.push(summed);
     }
