@@ -18,6 +18,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 
+/// Lines of a server's standard error that are kept.
+const LOG_LINES: usize = 1000;
+
 /// The program under measurement and what every run of it is given.
 #[derive(Clone, Debug)]
 pub struct Tiro {
@@ -27,6 +30,8 @@ pub struct Tiro {
     pub model_dir: Option<PathBuf>,
     /// The longest wait for one answer.
     pub answer_timeout: Duration,
+    /// Variables that every run has besides its own.
+    pub environment: Vec<(String, String)>,
 }
 
 /// A memory of its own: a data directory and the project directory that calls are made for.
@@ -104,6 +109,7 @@ impl Tiro {
         if let Some(model_dir) = &self.model_dir {
             command.env("TIRO_MODEL_DIR", model_dir);
         }
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         command
     }
 
@@ -170,7 +176,7 @@ impl Tiro {
             for line in BufReader::new(errors).lines().map_while(|line| line.ok()) {
                 let mut kept = kept.lock().expect("no holder panics");
                 kept.push_back(line);
-                if kept.len() > 20 {
+                if kept.len() > LOG_LINES {
                     kept.pop_front();
                 }
             }
@@ -308,13 +314,20 @@ impl Server {
         written.map_err(|error| anyhow!("the server does not read: {error}{}", self.said()))
     }
 
+    /// Returns what the server has written to its standard error, the last [`LOG_LINES`] lines of it.
+    pub fn log(&self) -> String {
+        let kept = self.stderr.lock().expect("no holder panics");
+        kept.iter().map(|line| format!("{line}\n")).collect()
+    }
+
     /// Returns the end of the server's standard error, to be put behind a message.
     fn said(&self) -> String {
         let kept = self.stderr.lock().expect("no holder panics");
         if kept.is_empty() {
             return String::new();
         }
-        format!("; it said: {}", kept.iter().map(String::as_str).collect::<Vec<_>>().join(" / "))
+        let last = kept.iter().skip(kept.len().saturating_sub(20)).map(String::as_str);
+        format!("; it said: {}", last.collect::<Vec<_>>().join(" / "))
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod arguments;
 mod assembly;
+mod attack;
 mod budget;
 mod calls;
 mod client;
@@ -100,6 +101,8 @@ enum Eval {
     Clients(clients::Args),
     /// Whether an answer ever holds another owner's or project's text
     Isolation(isolation::Args),
+    /// Whether hostile repositories and texts get more than they should
+    Attack(attack::Args),
     /// What hooks cost whoever is at work
     Hooks(hooks::Args),
     /// Whether processes that ask a paid model at once overspend their limit
@@ -116,6 +119,7 @@ fn main() -> Result<ExitCode> {
         program: program(&arguments)?,
         model_dir: model_dir(&arguments),
         answer_timeout: Duration::from_secs(arguments.answer_timeout),
+        environment: Vec::new(),
     };
     let (name, report) = match &arguments.eval {
         Eval::Retrieval(args) => ("retrieval", retrieval::run(args, &tiro)?),
@@ -133,6 +137,7 @@ fn main() -> Result<ExitCode> {
         Eval::Crash(args) => ("crash", crash::run(args, &tiro)?),
         Eval::Clients(args) => ("clients", clients::run(args, &tiro)?),
         Eval::Isolation(args) => ("isolation", isolation::run(args, &tiro)?),
+        Eval::Attack(args) => ("attack", attack::run(args, &tiro)?),
         Eval::Hooks(args) => ("hooks", hooks::run(args, &tiro)?),
         Eval::Spend(args) => ("spend", spend::run(args, &tiro)?),
         Eval::Sessions(args) => ("sessions", sessions::run(args, &tiro)?),

@@ -1,0 +1,176 @@
+//! The ground of the attack: files that no answer may show, a project whose memory no answer may show, and a
+//! private repository that is none of Tiro's projects.
+//!
+//! Each holds words of its own that stand nowhere else. The words look like nothing that is redacted, so that
+//! redaction cannot hide that a file was read.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use crate::calls::git;
+use crate::client::{Era, Place, Tiro};
+
+/// Stands in every line of every file outside the hostile repositories.
+pub const FILE_WORD: &str = "quartzlantern";
+
+/// Stands in every memory of the known project.
+pub const MEMORY_WORD: &str = "velvetanchor";
+
+/// Stands in every commit and file of the private repository.
+pub const HISTORY_WORD: &str = "copperthistle";
+
+/// Stands in the environment of every process that is started.
+pub const ENVIRONMENT_WORD: &str = "pewterorchid";
+
+/// Stands in everything that is stored from within a hostile repository.
+pub const INTRUDER_WORD: &str = "rustyintruder";
+
+/// The words that no answer may hold, and what their showing up means.
+pub const FORBIDDEN: [(&str, &str); 4] = [
+    (FILE_WORD, "a file outside"),
+    (MEMORY_WORD, "another project's memory"),
+    (HISTORY_WORD, "another repository's history"),
+    (ENVIRONMENT_WORD, "the environment"),
+];
+
+/// The memories of the known project.
+const MEMORIES: usize = 5;
+
+/// What the hostile repositories reach for.
+pub struct Ground {
+    /// Files that every user has and nobody shows.
+    pub secrets: PathBuf,
+    /// The known project: a repository with a memory.
+    pub known: PathBuf,
+    /// A repository that Tiro has never seen.
+    pub private: PathBuf,
+    /// A harmless repository, copied to begin each hostile one with.
+    template: PathBuf,
+    /// The files outside as they were, by path.
+    before: BTreeMap<PathBuf, Vec<u8>>,
+    memory_before: Vec<String>,
+}
+
+impl Ground {
+    /// Makes the ground in `root` and lets the owner of `data_dir` remember something of the known project.
+    pub fn create(root: &Path, data_dir: &Path, tiro: &Tiro) -> Result<Ground> {
+        let folder = |name: &str| root.join(name);
+        let mut ground = Ground {
+            secrets: folder("secrets"),
+            known: folder("known"),
+            private: folder("private"),
+            template: folder("template"),
+            before: BTreeMap::new(),
+            memory_before: Vec::new(),
+        };
+        fs::create_dir_all(&ground.secrets)?;
+        for name in ["id_key", "credentials", "shadow", "notes.txt", "main", "tiro-project-id", "gitdir"] {
+            let line = |number: usize| format!("{FILE_WORD} {name} line {number}\n");
+            fs::write(ground.secrets.join(name), (1..=4).map(line).collect::<String>())?;
+        }
+        repository(&ground.template, "an ordinary change", "ordinary")?;
+        repository(&ground.known, "the lighthouse schedule", "schedule")?;
+        repository(&ground.private, &format!("{HISTORY_WORD} merger plans"), HISTORY_WORD)?;
+        git(&ground.known, &["worktree", "add", "--quiet", "../known-worktree"])?;
+        let place = Place { data_dir: data_dir.to_owned(), project: ground.known.clone() };
+        let mut server = tiro.serve(&place, Era::Session)?;
+        for number in 0..MEMORIES {
+            let text = format!("The {MEMORY_WORD} decision {number}: the harbour opens at {number}.");
+            server.tool("store_memory", json!({"text": text, "type": "decision"}))?;
+        }
+        server.close()?;
+        ground.before = contents(&ground.secrets)?;
+        ground.before.extend(contents(&ground.private)?);
+        ground.memory_before = memory(tiro, &place)?;
+        Ok(ground)
+    }
+
+    /// Copies the harmless repository to `path` and returns its git directory.
+    pub fn ordinary(&self, path: &Path) -> Result<PathBuf> {
+        copy(&self.template, path)?;
+        Ok(path.join(".git"))
+    }
+
+    /// Returns the files outside that are not as they were.
+    pub fn changed_files(&self) -> Result<Vec<PathBuf>> {
+        let mut now = contents(&self.secrets)?;
+        now.extend(contents(&self.private)?);
+        let paths = self.before.keys().chain(now.keys().filter(|path| !self.before.contains_key(*path)));
+        Ok(paths.filter(|path| self.before.get(*path) != now.get(*path)).cloned().collect())
+    }
+
+    /// Returns what the memory of the known project lost or gained.
+    pub fn changed_memories(&self, tiro: &Tiro, data_dir: &Path) -> Result<Vec<String>> {
+        let place = Place { data_dir: data_dir.to_owned(), project: self.known.clone() };
+        let now = memory(tiro, &place)?;
+        let lost = self.memory_before.iter().filter(|text| !now.contains(text)).cloned();
+        let gained = now.iter().filter(|text| text.contains(INTRUDER_WORD)).cloned();
+        Ok(lost.chain(gained).collect())
+    }
+}
+
+/// Returns the texts of the memories of a project, commits left out: they come by themselves.
+fn memory(tiro: &Tiro, place: &Place) -> Result<Vec<String>> {
+    let export = tiro.run(place, &["export"], std::time::Duration::from_secs(60))?;
+    let lines = export.lines().map(serde_json::from_str::<serde_json::Value>);
+    let memories = lines.collect::<Result<Vec<_>, _>>().context("reading the export of the known project")?;
+    let texts = memories.iter().filter(|memory| memory["kind"] != "commit");
+    Ok(texts.filter_map(|memory| memory["text"].as_str().map(str::to_owned)).collect())
+}
+
+/// Makes a repository of three commits whose messages and files hold `word`.
+fn repository(path: &Path, subject: &str, word: &str) -> Result<()> {
+    fs::create_dir_all(path)?;
+    git(path, &["init", "--quiet", "--initial-branch=main"])?;
+    for number in 1..=3 {
+        fs::write(path.join("notes.txt"), format!("{word} {number}\n"))?;
+        git(path, &["add", "."])?;
+        commit(path, &["--message", &format!("{subject} {number}")])?;
+    }
+    Ok(())
+}
+
+/// Commits in `path` in the name of an author who is the same everywhere.
+pub fn commit(path: &Path, arguments: &[&str]) -> Result<String> {
+    let who = ["-c", "user.name=Ada", "-c", "user.email=ada@example.org", "-c", "commit.gpgSign=false"];
+    git(path, &[&who[..], &["commit", "--quiet", "--allow-empty"], arguments].concat())
+}
+
+/// Copies a folder with everything in it; what is neither file nor folder is left out.
+pub fn copy(from: &Path, to: &Path) -> Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        match entry.file_type()? {
+            kind if kind.is_dir() => copy(&entry.path(), &target)?,
+            kind if kind.is_file() => drop(fs::copy(entry.path(), target)?),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Returns what every file beneath `path` holds.
+fn contents(path: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![path.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                folders.push(entry.path());
+            } else {
+                let mut bytes = Vec::new();
+                fs::File::open(entry.path())?.take(1 << 20).read_to_end(&mut bytes)?;
+                files.insert(entry.path(), bytes);
+            }
+        }
+    }
+    Ok(files)
+}

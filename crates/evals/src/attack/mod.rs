@@ -1,0 +1,199 @@
+//! `evals attack`: whether hostile repositories and texts get more out of Tiro than they should.
+//!
+//! Repositories that an unpacked archive can bring reach for the user's files, for other projects' memories and for
+//! all of the machine's time and memory; every tool and every command is run in each of them. Private keys are saved
+//! as tools print them, texts that imitate an answer's frame are asked for, and texts that are made to take long are
+//! stored. It fails where anything is shown, lost or changed that must not be.
+
+mod frames;
+mod ground;
+mod keys;
+mod repositories;
+mod surfaces;
+
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use crate::client::{Era, Place, Tiro};
+use crate::random::Random;
+use crate::stats::{Goal, Report};
+use ground::{ENVIRONMENT_WORD, FORBIDDEN, Ground};
+use repositories::HOSTILE;
+use surfaces::Seen;
+
+/// What to attack with.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Only the parts named
+    #[arg(long, value_enum, value_delimiter = ',')]
+    only: Vec<Part>,
+    /// Only hostile repositories whose name holds this
+    #[arg(long)]
+    repository: Option<String>,
+    /// Less of everything that takes long
+    #[arg(long)]
+    short: bool,
+    /// Where the random choices start
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// A part of the attack.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// Hostile repositories, every tool and command in each
+    Repositories,
+    /// Private keys as tools print them
+    Keys,
+    /// Texts that imitate the frame of an answer
+    Frames,
+}
+
+/// The most memory that a process may take, in MiB.
+const MEMORY_MIB: f64 = 400.0;
+
+/// Attacks and returns the report.
+pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
+    let mut tiro = tiro.clone();
+    // What an environment holds is as secret as a file.
+    tiro.environment.push(("SERVICE_NAME".into(), ENVIRONMENT_WORD.into()));
+    let wanted = |part| args.only.is_empty() || args.only.contains(&part);
+    let mut report = Report::default();
+    report.detail = json!({"seed": args.seed, "short": args.short});
+    if wanted(Part::Repositories) {
+        attack_by_repositories(args, &tiro, &mut report)?;
+    }
+    if wanted(Part::Keys) {
+        attack_by_keys(args, &tiro, &mut report)?;
+    }
+    if wanted(Part::Frames) {
+        attack_by_frames(&tiro, &mut report)?;
+    }
+    Ok(report)
+}
+
+fn attack_by_repositories(args: &Args, tiro: &Tiro, report: &mut Report) -> Result<()> {
+    let root = tempfile::tempdir().context("making a temporary directory")?;
+    let root = root.path().canonicalize()?;
+    let data_dir = root.join("owner/data");
+    std::fs::create_dir_all(&data_dir)?;
+    std::fs::create_dir_all(root.join("owner/home"))?;
+    let ground = Ground::create(&root, &data_dir, tiro)?;
+    let mut seen = Seen::default();
+    let wanted = HOSTILE.iter().enumerate().filter(|(_, (name, _))| {
+        args.repository.as_ref().is_none_or(|part| name.contains(part.as_str()))
+    });
+    let mut repositories = 0;
+    for (number, (name, make)) in wanted {
+        let path = root.join(format!("attack-{number}/repository"));
+        std::fs::create_dir_all(path.parent().expect("it has one"))?;
+        let directory = make(&ground, &path).with_context(|| format!("making the repository `{name}`"))?;
+        seen.visit(tiro, &data_dir, &directory, name).with_context(|| format!("in the repository `{name}`"))?;
+        for file in ground.changed_files()? {
+            seen.shown.entry("a file outside, changed").or_default().push(format!("{name}: {}", file.display()));
+        }
+        for text in ground.changed_memories(tiro, &data_dir)? {
+            seen.shown.entry("a memory changed").or_default().push(format!("{name}: {text}"));
+        }
+        repositories += 1;
+        let _ = std::fs::remove_dir_all(path.parent().expect("it has one"));
+    }
+    report.add("hostile repositories", repositories as f64, "");
+    report.add("  tools called and commands run in them", seen.calls as f64, "");
+    report.add("  of these answered with an error", seen.errors as f64, "");
+    let count = |kind: &str| seen.shown.get(kind).map_or(0, Vec::len);
+    for (_, kind) in FORBIDDEN {
+        report.must_be_zero(format!("answers, errors and logs that show {kind}"), count(kind));
+    }
+    report.must_be_zero("files outside that were changed", count("a file outside, changed"));
+    report.must_be_zero("other projects' memories changed", count("a memory changed"));
+    report.must_be_zero("stored of what is outside", stored(&data_dir)?.len());
+    report.must_be_zero("without an answer, or with a panic", seen.lost.len());
+    report.must_be_zero("answers with control characters", seen.raw.len());
+    report.aim("slowest answer", seen.slowest.0, "s", Goal::AtMost(10.0));
+    report.aim("largest process", seen.largest.0, "MiB", Goal::AtMost(MEMORY_MIB));
+    report.broken |= seen.slowest.0 > 10.0 || seen.largest.0 > MEMORY_MIB;
+    for said in seen.shown.values().flatten().chain(&seen.lost).chain(&seen.raw) {
+        eprintln!("{}", said.escape_debug());
+    }
+    eprintln!("slowest: {}; largest: {}", seen.slowest.1, seen.largest.1);
+    report.detail["repositories"] = json!({
+        "shown": seen.shown, "lost": seen.lost, "raw": seen.raw, "slowest": seen.slowest, "largest": seen.largest,
+    });
+    Ok(())
+}
+
+/// Returns the files of the data directory that hold a word of a file outside, of the environment or of a history.
+fn stored(data_dir: &std::path::Path) -> Result<Vec<std::path::PathBuf>> {
+    let words = FORBIDDEN.iter().map(|(word, _)| *word).filter(|word| *word != ground::MEMORY_WORD);
+    let words: Vec<&str> = words.collect();
+    let mut found = Vec::new();
+    let mut folders = vec![data_dir.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder)? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                folders.push(entry.path());
+            } else if kind.is_file() {
+                let bytes = std::fs::read(entry.path())?;
+                let text = String::from_utf8_lossy(&bytes);
+                if words.iter().any(|word| text.contains(word)) {
+                    eprintln!("stored in {}", entry.path().display());
+                    found.push(entry.path());
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn attack_by_keys(args: &Args, tiro: &Tiro, report: &mut Report) -> Result<()> {
+    let root = tempfile::tempdir().context("making a temporary directory")?;
+    let place = Place::create(root.path())?;
+    let mut server = tiro.serve(&place, Era::Session)?;
+    let mut random = Random::new(args.seed);
+    let rounds = if args.short { 4 } else { 20 };
+    let (mut lines, mut left, mut detail) = (0, 0, Vec::new());
+    for (name, print) in keys::PRINTS {
+        let mut left_here = 0;
+        for round in 0..rounds {
+            let key = keys::made_up(&mut random);
+            let printed = print(&key);
+            let text = format!("This is what it printed:\n\n{printed}\nAnd so it failed at {round} of the way.");
+            let answer = server.tool("store_memory", json!({"text": text, "type": "error_log"}))?;
+            let id = answer.structured()["id"].as_str().context("store_memory names no id")?.to_owned();
+            let shown = server.tool("expand_detail", json!({"id": id, "max_tokens": 20000}))?;
+            let shown = shown.result.to_string();
+            left_here += keys::lines_left(&key, &shown);
+            lines += key.len() - 2;
+            if !shown.contains("And so it failed") {
+                detail.push(format!("{name}: the text after the key is gone"));
+            }
+        }
+        if left_here > 0 {
+            detail.push(format!("{name}: {left_here} lines left"));
+        }
+        left += left_here;
+    }
+    server.close()?;
+    detail.iter().for_each(|line| eprintln!("{line}"));
+    report.add("private keys, ways of printing them", keys::PRINTS.len() as f64, "");
+    report.add("  lines of their bodies", lines as f64, "");
+    report.must_be_zero("  lines of their bodies left", left);
+    report.must_be_zero("  texts after them lost", detail.iter().filter(|line| line.ends_with("is gone")).count());
+    report.detail["keys"] = json!(detail);
+    Ok(())
+}
+
+fn attack_by_frames(tiro: &Tiro, report: &mut Report) -> Result<()> {
+    let root = tempfile::tempdir().context("making a temporary directory")?;
+    let place = Place::create(root.path())?;
+    let forged = frames::forged_lines(tiro, &place, Duration::from_secs(20))?;
+    forged.iter().for_each(|line| eprintln!("forged: {}", line.escape_debug()));
+    report.must_be_zero("lines of quoted text that look like the frame's", forged.len());
+    report.detail["frames"] = json!(forged);
+    Ok(())
+}
