@@ -13,24 +13,38 @@ pub const PRINTS: &[(&str, Print)] = &[
     ("docker logs -t", |lines| {
         each(lines, |n, line| format!("2026-03-01T10:00:{:02}.{:09}Z {line}\n", n % 60, n * 7_654_321))
     }),
-    ("a CI log", |lines| each(lines, |n, line| format!("2026-03-01T10:00:{:02}.1234567Z ##[debug]{line}\n", n % 60))),
+    ("a CI log", |lines| {
+        each(lines, |n, line| format!("2026-03-01T10:00:{:02}.1234567Z ##[debug]{line}\n", n % 60))
+    }),
     ("docker compose", |lines| each(lines, |_, line| format!("web-1  | {line}\n"))),
-    ("kubectl logs --prefix", |lines| each(lines, |_, line| format!("[pod/web-6d4cf56db6-abcde/app] {line}\n"))),
+    ("kubectl logs --prefix", |lines| {
+        each(lines, |_, line| format!("[pod/web-6d4cf56db6-abcde/app] {line}\n"))
+    }),
     ("syslog", |lines| each(lines, |n, line| format!("Mar  1 10:00:{:02} host app[4711]: {line}\n", n % 60))),
     ("grep -n", |lines| each(lines, |n, line| format!("deploy/id_ed25519:{}:{line}\n", n + 1))),
     ("grep with context", |lines| each(lines, |n, line| format!("deploy/key.pem-{}-{line}\n", n + 12))),
-    ("a coloured diff", |lines| each(lines, |_, line| format!("\u{1b}[32m+\u{1b}[m\u{1b}[32m{line}\u{1b}[m\n"))),
+    ("a coloured diff", |lines| {
+        each(lines, |_, line| format!("\u{1b}[32m+\u{1b}[m\u{1b}[32m{line}\u{1b}[m\n"))
+    }),
     ("git blame", |lines| {
-        each(lines, |n, line| format!("1a2b3c4d (Ada Lovelace 2026-03-01 10:00:00 +0100 {:>2}) {line}\n", n + 1))
+        each(lines, |n, line| {
+            format!("1a2b3c4d (Ada Lovelace 2026-03-01 10:00:00 +0100 {:>2}) {line}\n", n + 1)
+        })
     }),
     ("echo into a file", |lines| each(lines, |_, line| format!("echo \"{line}\" >> ~/.ssh/id_rsa\n"))),
     ("printf", |lines| format!("printf '%s\\n' {}\n", each(lines, |_, line| format!("'{line}' ")))),
     ("HTML", |lines| each(lines, |_, line| format!("{line}<br>\n"))),
     ("HTML on one line", |lines| each(lines, |_, line| format!("{line}<br/>"))),
-    ("a URL", |lines| format!("https://example.org/?key={}", each(lines, |_, line| format!("{}%0A", encoded(line))))),
-    ("PHP", |lines| each(lines, |n, line| format!("{}\"{line}\\n\"\n", if n == 0 { "$key = " } else { "    . " }))),
+    ("a URL", |lines| {
+        format!("https://example.org/?key={}", each(lines, |_, line| format!("{}%0A", encoded(line))))
+    }),
+    ("PHP", |lines| {
+        each(lines, |n, line| format!("{}\"{line}\\n\"\n", if n == 0 { "$key = " } else { "    . " }))
+    }),
     ("JavaScript", |lines| each(lines, |_, line| format!("  '{line}\\n' +\n"))),
-    ("C", |lines| format!("static const char key[] =\n{};\n", each(lines, |_, line| format!("    \"{line}\\n\"\n")))),
+    ("C", |lines| {
+        format!("static const char key[] =\n{};\n", each(lines, |_, line| format!("    \"{line}\\n\"\n")))
+    }),
     ("bat", |lines| each(lines, |n, line| format!("{:>4}   │ {line}\n", n + 1))),
     ("cat -n", |lines| each(lines, |n, line| format!("{:>6}\t{line}\n", n + 1))),
     ("cat -A", |lines| each(lines, |_, line| format!("{line}$\n"))),
@@ -67,7 +81,9 @@ pub fn made_up(random: &mut Random) -> Vec<String> {
 /// Returns how many lines of the key's body `shown` still holds, in whole or by a run of 16 characters of it.
 pub fn lines_left(key: &[String], shown: &str) -> usize {
     let body = &key[1..key.len() - 1];
-    body.iter().filter(|line| line.as_bytes().windows(16).any(|run| shown.contains(&*String::from_utf8_lossy(run)))).count()
+    body.iter()
+        .filter(|line| line.as_bytes().windows(16).any(|run| shown.contains(&*String::from_utf8_lossy(run))))
+        .count()
 }
 
 fn base64(random: &mut Random, length: usize) -> String {

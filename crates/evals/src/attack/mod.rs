@@ -10,6 +10,7 @@ mod ground;
 mod keys;
 mod repositories;
 mod surfaces;
+mod texts;
 
 use std::time::Duration;
 
@@ -49,6 +50,8 @@ enum Part {
     Keys,
     /// Texts that imitate the frame of an answer
     Frames,
+    /// Texts that are made to take long
+    Texts,
 }
 
 /// The most memory that a process may take, in MiB.
@@ -71,6 +74,9 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     if wanted(Part::Frames) {
         attack_by_frames(&tiro, &mut report)?;
     }
+    if wanted(Part::Texts) {
+        attack_by_texts(args, &tiro, &mut report)?;
+    }
     Ok(report)
 }
 
@@ -82,17 +88,22 @@ fn attack_by_repositories(args: &Args, tiro: &Tiro, report: &mut Report) -> Resu
     std::fs::create_dir_all(root.join("owner/home"))?;
     let ground = Ground::create(&root, &data_dir, tiro)?;
     let mut seen = Seen::default();
-    let wanted = HOSTILE.iter().enumerate().filter(|(_, (name, _))| {
-        args.repository.as_ref().is_none_or(|part| name.contains(part.as_str()))
-    });
+    let wanted = HOSTILE
+        .iter()
+        .enumerate()
+        .filter(|(_, (name, _))| args.repository.as_ref().is_none_or(|part| name.contains(part.as_str())));
     let mut repositories = 0;
     for (number, (name, make)) in wanted {
         let path = root.join(format!("attack-{number}/repository"));
         std::fs::create_dir_all(path.parent().expect("it has one"))?;
         let directory = make(&ground, &path).with_context(|| format!("making the repository `{name}`"))?;
-        seen.visit(tiro, &data_dir, &directory, name).with_context(|| format!("in the repository `{name}`"))?;
+        seen.visit(tiro, &data_dir, &directory, name)
+            .with_context(|| format!("in the repository `{name}`"))?;
         for file in ground.changed_files()? {
-            seen.shown.entry("a file outside, changed").or_default().push(format!("{name}: {}", file.display()));
+            seen.shown
+                .entry("a file outside, changed")
+                .or_default()
+                .push(format!("{name}: {}", file.display()));
         }
         for text in ground.changed_memories(tiro, &data_dir)? {
             seen.shown.entry("a memory changed").or_default().push(format!("{name}: {text}"));
@@ -162,7 +173,8 @@ fn attack_by_keys(args: &Args, tiro: &Tiro, report: &mut Report) -> Result<()> {
         for round in 0..rounds {
             let key = keys::made_up(&mut random);
             let printed = print(&key);
-            let text = format!("This is what it printed:\n\n{printed}\nAnd so it failed at {round} of the way.");
+            let text =
+                format!("This is what it printed:\n\n{printed}\nAnd so it failed at {round} of the way.");
             let answer = server.tool("store_memory", json!({"text": text, "type": "error_log"}))?;
             let id = answer.structured()["id"].as_str().context("store_memory names no id")?.to_owned();
             let shown = server.tool("expand_detail", json!({"id": id, "max_tokens": 20000}))?;
@@ -183,7 +195,10 @@ fn attack_by_keys(args: &Args, tiro: &Tiro, report: &mut Report) -> Result<()> {
     report.add("private keys, ways of printing them", keys::PRINTS.len() as f64, "");
     report.add("  lines of their bodies", lines as f64, "");
     report.must_be_zero("  lines of their bodies left", left);
-    report.must_be_zero("  texts after them lost", detail.iter().filter(|line| line.ends_with("is gone")).count());
+    report.must_be_zero(
+        "  texts after them lost",
+        detail.iter().filter(|line| line.ends_with("is gone")).count(),
+    );
     report.detail["keys"] = json!(detail);
     Ok(())
 }
@@ -196,4 +211,74 @@ fn attack_by_frames(tiro: &Tiro, report: &mut Report) -> Result<()> {
     report.must_be_zero("lines of quoted text that look like the frame's", forged.len());
     report.detail["frames"] = json!(forged);
     Ok(())
+}
+
+fn attack_by_texts(args: &Args, tiro: &Tiro, report: &mut Report) -> Result<()> {
+    // Saving is measured, not embedding, which goes on afterwards.
+    let tiro = &Tiro { model_dir: Some(std::path::PathBuf::from("/nowhere")), ..tiro.clone() };
+    let bytes = if args.short { SHORT_TEXT } else { LONG_TEXT };
+    let texts = texts::all(bytes, args.seed);
+    let mut slowest = [(0.0, String::new()), (0.0, String::new())];
+    let mut largest = (0.0, String::new());
+    let mut largest_process = (0.0, String::new());
+    for (name, text) in &texts {
+        let root = tempfile::tempdir().context("making a temporary directory")?;
+        let place = Place::create(root.path())?;
+        let mut server = tiro.serve(&place, Era::Session)?;
+        // A text of white space alone is refused.
+        let text = format!("It printed this:\n{text}\nand ended.");
+        let message = json!({"id": "1", "role": "user", "text": text});
+        let saved = server
+            .tool("save_messages", json!({"session_id": "hostile", "messages": [message]}))
+            .with_context(|| format!("saving `{name}`"))?;
+        keep_most(&mut slowest[0], saved.ms(), name);
+        for (tool, arguments) in [
+            ("search_project_memory", json!({"query": "what was decided about the password"})),
+            ("expand_detail", json!({"id": "hostile#0"})),
+            ("retrieve_context", json!({"query": "what was decided", "session_id": "hostile"})),
+            ("summarize_conversation", json!({"session_id": "hostile"})),
+        ] {
+            let answer = server.try_tool(tool, arguments).with_context(|| format!("`{tool}` of `{name}`"))?;
+            keep_most(&mut slowest[1], answer.ms(), &format!("{tool} of {name}"));
+        }
+        keep_most(&mut largest_process, server.peak_mib().unwrap_or(0.0), name);
+        server.close()?;
+        keep_most(&mut largest, disk(&place.data_dir)? / text.len() as f64, name);
+    }
+    let size = bytes as f64 / f64::from(1 << 20);
+    report.add("hostile texts", texts.len() as f64, "");
+    report.add("  length of each", size, "MiB");
+    report.aim("  slowest to save", slowest[0].0, "ms", Goal::AtMost(1000.0));
+    report.aim("  slowest to search, open, assemble, summarise", slowest[1].0, "ms", Goal::AtMost(1000.0));
+    report.add("  largest process", largest_process.0, "MiB");
+    // A store takes some hundred kilobytes whatever is in it.
+    let most = if args.short { 16.0 } else { 4.0 };
+    report.aim("  most disk, against the length of the text", largest.0, "times", Goal::AtMost(most));
+    report.broken |= slowest[0].0 > 1000.0 || slowest[1].0 > 1000.0 || largest.0 > most;
+    eprintln!("slowest: {slowest:?}; most disk: {largest:?}; largest process: {largest_process:?}");
+    report.detail["texts"] = json!({"slowest": slowest, "disk": largest, "memory": largest_process});
+    Ok(())
+}
+
+/// The lengths of hostile texts in bytes.
+const LONG_TEXT: usize = 1 << 20;
+const SHORT_TEXT: usize = 64 << 10;
+
+fn keep_most(most: &mut (f64, String), value: f64, what: &str) {
+    if value > most.0 {
+        *most = (value, what.to_owned());
+    }
+}
+
+/// Returns the bytes of all files beneath `folder`.
+fn disk(folder: &std::path::Path) -> Result<f64> {
+    let mut bytes = 0.0;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        bytes += match entry.file_type()?.is_dir() {
+            true => disk(&entry.path())?,
+            false => entry.metadata()?.len() as f64,
+        };
+    }
+    Ok(bytes)
 }

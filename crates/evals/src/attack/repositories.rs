@@ -190,10 +190,7 @@ pub const HOSTILE: &[(&str, Make)] = &[
         fs::write(git_dir.join("HEAD"), "ref: refs/heads/a\n")?;
         for number in 0..2000 {
             let next = if number == 1999 { 0 } else { number + 1 };
-            fs::write(
-                git_dir.join(format!("refs/heads/r{number}")),
-                format!("ref: refs/heads/r{next}\n"),
-            )?;
+            fs::write(git_dir.join(format!("refs/heads/r{number}")), format!("ref: refs/heads/r{next}\n"))?;
         }
         fs::write(git_dir.join("refs/heads/a"), "ref: refs/heads/r0\n")?;
         Ok(path.to_owned())

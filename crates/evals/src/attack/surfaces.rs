@@ -85,8 +85,10 @@ impl Seen {
             let file = data_dir.with_file_name("backup-of-a-hostile-project");
             let _ = std::fs::remove_file(&file);
             let file = file.to_string_lossy();
-            let arguments: Vec<&str> =
-                arguments.iter().map(|argument| if *argument == NEW_FILE { &file } else { *argument }).collect();
+            let arguments: Vec<&str> = arguments
+                .iter()
+                .map(|argument| if *argument == NEW_FILE { &file } else { *argument })
+                .collect();
             self.run(tiro.command(&place, &arguments), &format!("{name}: tiro {}", arguments.join(" ")))?;
         }
         // What was imported meanwhile is there to be shown.
@@ -118,7 +120,9 @@ impl Seen {
         let said = said.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).join("\n");
         match status {
             None => self.lost.push(format!("{what}: no end after {} s", LONGEST.as_secs())),
-            Some(_) if said.contains("panicked") => self.lost.push(format!("{what}: {}", last_chars(&said, 300))),
+            Some(_) if said.contains("panicked") => {
+                self.lost.push(format!("{what}: {}", last_chars(&said, 300)))
+            }
             Some(status) => self.errors += usize::from(!status.success()),
         }
         self.look(&said, what);
@@ -139,7 +143,8 @@ impl Seen {
             let started = Instant::now();
             match server.exchange(method, parameters) {
                 Ok(answer) => {
-                    self.errors += usize::from(answer["result"]["isError"] == true || !answer["error"].is_null());
+                    self.errors +=
+                        usize::from(answer["result"]["isError"] == true || !answer["error"].is_null());
                     self.took(started.elapsed(), &what(&tool));
                     self.look(&spoken(&answer), &what(&tool));
                 }
@@ -172,7 +177,8 @@ impl Seen {
     fn look(&mut self, said: &str, what: &str) {
         for (word, kind) in FORBIDDEN {
             if let Some(at) = said.find(word) {
-                let around: String = said[..at].chars().rev().take(120).collect::<Vec<_>>().into_iter().rev().collect();
+                let around: String =
+                    said[..at].chars().rev().take(120).collect::<Vec<_>>().into_iter().rev().collect();
                 self.shown.entry(kind).or_default().push(format!("{what}: …{around}{word}"));
             }
         }
@@ -233,7 +239,9 @@ fn spoken(answer: &Value) -> String {
     match answer {
         Value::String(text) => format!("{text}\n"),
         Value::Array(items) => items.iter().map(spoken).collect(),
-        Value::Object(fields) => fields.iter().map(|(name, value)| format!("{name}\n{}", spoken(value))).collect(),
+        Value::Object(fields) => {
+            fields.iter().map(|(name, value)| format!("{name}\n{}", spoken(value))).collect()
+        }
         _ => String::new(),
     }
 }
