@@ -8,8 +8,8 @@
 //! - what is done: [`remember`] (the write path), [`retrieve`] (the read path), [`import`] (histories to drafts),
 //!   [`context`] (what of a conversation is shown), [`summarize`]
 //! - effects: [`store`], [`embed`], [`git`], [`clients`], [`llm`], [`spool`]
-//! - text: [`redact`], [`chunk`], [`tokens`]
-//! - words and values: [`memory`], [`scope`], [`filter`], [`budget`], [`envelope`], [`error`]
+//! - text: [`chunk`], [`tokens`]
+//! - words and values: [`memory`], [`scope`], [`filter`], [`budget`], [`redact`], [`envelope`], [`error`], [`file`]
 
 pub mod budget;
 pub mod chunk;
@@ -21,6 +21,7 @@ pub mod embed;
 pub mod engine;
 pub mod envelope;
 pub mod error;
+pub mod file;
 pub mod filter;
 pub mod git;
 pub mod import;

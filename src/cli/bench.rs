@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::Out;
 use crate::embed::{Embedder, MiniLm, install};
 use crate::engine::Engine;
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::memory::Role;
 use crate::remember::embed_whole;
 use crate::store::vectors::{Entry, Filter, VectorIndex, encode_f16, rescore};
@@ -83,7 +83,7 @@ fn embed(engine: &Engine, path: &Path, rounds: usize, threads: usize) -> Result<
     let mut texts = Vec::new();
     for line in read(path)?.lines().filter(|line| !line.trim().is_empty()) {
         let value: Value = serde_json::from_str(line)
-            .context(Kind::BadInput, || format!("a line of `{}` is no JSON", path.display()))?;
+            .context(Kind::BadInput, || format!("a line of `{}` is no JSON", quoted(path.display())))?;
         let text = value.as_str().or_else(|| value["text"].as_str()).unwrap_or_default();
         texts.push(text.to_owned());
     }
@@ -106,7 +106,8 @@ fn embed(engine: &Engine, path: &Path, rounds: usize, threads: usize) -> Result<
     }
     let file = std::env::temp_dir().join(format!("tiro-bench-{}.f32", std::process::id()));
     let bytes: Vec<u8> = vectors.iter().flatten().flat_map(|value| value.to_le_bytes()).collect();
-    std::fs::write(&file, bytes).context(Kind::Io, || format!("cannot write `{}`", file.display()))?;
+    std::fs::write(&file, bytes)
+        .context(Kind::Io, || format!("cannot write `{}`", quoted(file.display())))?;
     Ok(json!({"rounds": seconds, "tokens": tokens, "query_ms": query_ms, "vectors_file": file}))
 }
 
@@ -114,7 +115,7 @@ fn quality(path: &Path) -> Result<Value> {
     let mut scores = Vec::new();
     for line in read(path)?.lines().filter(|line| !line.trim().is_empty()) {
         let value: Value = serde_json::from_str(line)
-            .context(Kind::BadInput, || format!("a line of `{}` is no JSON", path.display()))?;
+            .context(Kind::BadInput, || format!("a line of `{}` is no JSON", quoted(path.display())))?;
         let sources =
             value["sources"].as_array().into_iter().flatten().zip(0..).map(|(each, ordinal)| Source {
                 ordinal,
@@ -186,14 +187,19 @@ fn vectors(data: &Path, queries: &Path, k: usize, rounds: usize, threads: usize)
 }
 
 fn read(path: &Path) -> Result<String> {
-    let bytes = std::fs::read(path).context(Kind::Io, || format!("cannot read `{}`", path.display()))?;
+    let bytes =
+        std::fs::read(path).context(Kind::Io, || format!("cannot read `{}`", quoted(path.display())))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn read_vectors(path: &Path) -> Result<Vec<Vec<f32>>> {
-    let bytes = std::fs::read(path).context(Kind::Io, || format!("cannot read `{}`", path.display()))?;
+    let bytes =
+        std::fs::read(path).context(Kind::Io, || format!("cannot read `{}`", quoted(path.display())))?;
     if bytes.len() % (DIMENSIONS * 4) != 0 {
-        return Err(Error::bad_input(format!("`{}` doesn't hold vectors of {DIMENSIONS}", path.display())));
+        return Err(Error::bad_input(format!(
+            "`{}` doesn't hold vectors of {DIMENSIONS}",
+            quoted(path.display())
+        )));
     }
     let number = |bytes: &[u8]| f32::from_le_bytes(bytes.try_into().expect("four bytes"));
     let vector = |bytes: &[u8]| bytes.chunks_exact(4).map(number).collect();

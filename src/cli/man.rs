@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use clap_mangen::Man;
 
 use super::Out;
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::tools::common::counted;
 
 #[derive(clap::Args)]
@@ -76,7 +76,7 @@ fn page(command: &clap::Command) -> Page {
 }
 
 fn write(pages: &[Page], dir: &Path) -> Result<()> {
-    let failed = || format!("cannot write the manual to `{}`", dir.display());
+    let failed = || format!("cannot write the manual to `{}`", quoted(dir.display()));
     fs::create_dir_all(dir).context(Kind::Io, failed)?;
     pages.iter().try_for_each(|page| fs::write(dir.join(&page.name), &page.text)).context(Kind::Io, failed)
 }

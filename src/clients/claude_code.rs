@@ -10,7 +10,7 @@ use std::path::Path;
 
 use super::edit::{Entries, Hook, Member, Ours, When, insert, json, object, pretty, value};
 use super::{Client, Plan, Setup, cut, file};
-use crate::error::Result;
+use crate::error::{Result, quoted};
 
 /// How our entries are found again.
 const OURS: Ours = Ours { members: &[&["mcpServers", "tiro"]], command: " hook claude-code" };
@@ -89,5 +89,8 @@ pub fn is_needed(path: &Path) -> bool {
 
 /// Returns what to say of a file that is needed.
 pub fn needed(path: &Path) -> String {
-    format!("`{}` stays: it makes a plugin of what somebody added to the files beside it.", path.display())
+    format!(
+        "`{}` stays: it makes a plugin of what somebody added to the files beside it.",
+        quoted(path.display())
+    )
 }

@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Context, Error, Kind, Result, quoted};
+use crate::file::Links;
 
 /// The largest file that is edited, in bytes. Arbitrary; settings have a few thousand.
 const LIMIT: u64 = 4 << 20;
@@ -58,14 +59,13 @@ pub fn look(path: &Path) -> Result<Place> {
         })?,
         false => path.to_owned(),
     };
-    let metadata = fs::metadata(&target).context(Kind::Io, || "it can't be read".to_owned())?;
-    if !metadata.is_file() {
-        return Err(Error::bad_input("it is no file"));
-    }
-    if metadata.len() > LIMIT {
-        return Err(Error::bad_input(format!("it has {} bytes, more than settings have", metadata.len())));
-    }
-    let bytes = fs::read(&target).context(Kind::Io, || "it can't be read".to_owned())?;
+    let failed = || "it can't be read".to_owned();
+    let opened = crate::file::open(&target, Links::Followed, LIMIT).map_err(|error| {
+        let kind = if error.kind() == ErrorKind::InvalidInput { Kind::BadInput } else { Kind::Io };
+        Error::new(kind, failed()).source(error)
+    })?;
+    let metadata = opened.metadata().context(Kind::Io, failed)?;
+    let bytes = crate::file::read_all(opened, LIMIT).context(Kind::Io, failed)?;
     Ok(Place { now: Some(State { bytes: Bytes(bytes), mode: mode(&metadata) }), target })
 }
 
@@ -79,7 +79,8 @@ pub fn check(path: &Path, place: &Place, home: &Path) -> Result<()> {
     if place.target != path {
         let is_beneath = |dir: &Path| fs::canonicalize(dir).is_ok_and(|dir| place.target.starts_with(dir));
         if !is_beneath(home) && !path.parent().is_some_and(is_beneath) {
-            let elsewhere = format!("it is a link to `{}`, outside your home", place.target.display());
+            let elsewhere =
+                format!("it is a link to `{}`, outside your home", quoted(place.target.display()));
             return Err(Error::bad_input(elsewhere).hint("replace the link with a copy, then run this again"));
         }
     }
@@ -87,7 +88,7 @@ pub fn check(path: &Path, place: &Place, home: &Path) -> Result<()> {
     let directory = place.target.ancestors().skip(1).find(|directory| directory.exists());
     if is_read_only(&place.target) || directory.is_some_and(is_read_only) {
         return Err(Error::bad_input("it is read-only")
-            .hint(format!("make `{}` and its directory writable", place.target.display())));
+            .hint(format!("make `{}` and its directory writable", quoted(place.target.display()))));
     }
     Ok(())
 }
@@ -108,7 +109,7 @@ pub fn replace(target: &Path, state: &State) -> Result<()> {
         file.persist(target).map_err(|error| error.error)?;
         sync(parent)
     };
-    write().context(Kind::Io, || format!("cannot write `{}`", target.display()))
+    write().context(Kind::Io, || format!("cannot write `{}`", quoted(target.display())))
 }
 
 /// Removes the file at `target`, if there is one.
@@ -119,7 +120,7 @@ pub fn replace(target: &Path, state: &State) -> Result<()> {
 pub fn delete(target: &Path) -> Result<()> {
     match fs::remove_file(target) {
         Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(error).context(Kind::Io, || format!("cannot remove `{}`", target.display()))
+            Err(error).context(Kind::Io, || format!("cannot remove `{}`", quoted(target.display())))
         }
         _ => sync(target.parent().unwrap_or(Path::new("."))).or(Ok(())),
     }

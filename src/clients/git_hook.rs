@@ -82,7 +82,7 @@ fn change(setup: &Setup<'_>, project: &GitPlace, path: &Path) -> Result<Option<C
     if is_link {
         return Err(by_hand(&format!(
             "it is a link to `{}`, which may serve others",
-            place.target.display()
+            crate::error::quoted(place.target.display())
         )));
     }
     if text.contains("\r\n") {

@@ -25,6 +25,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use crate::envelope;
 use crate::error::{Error, Result};
 use file::State;
 
@@ -186,12 +187,16 @@ impl Plan {
                     None => format!("new, {after} bytes"),
                     Some(before) => format!("{} -> {after} bytes", before.bytes.0.len()),
                 };
-                text += &format!("  write {} ({sizes}): {reason}\n", path.display());
+                text +=
+                    &format!("  write {} ({sizes}): {reason}\n", envelope::one_line(&path.to_string_lossy()));
             }
             for Finding { path, found, mend, .. } in
                 self.findings.iter().filter(|finding| finding.client == *client)
             {
-                text += &format!("  leave {}: {found}\n        {mend}\n", path.display());
+                text += &format!(
+                    "  leave {}: {found}\n        {mend}\n",
+                    envelope::one_line(&path.to_string_lossy())
+                );
             }
             if self.is_set_up(*client) {
                 text += "  is set up\n";

@@ -13,7 +13,10 @@ use serde::{Deserialize, Serialize};
 
 use super::file::{self, Bytes, State};
 use super::{Change, Client, Finding, GitPlace, claude_code, git_hook, without};
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Context, Error, Kind, Result, quoted};
+
+/// The largest record that is read, in bytes. Arbitrary: it holds the former text of a few files of 4 MiB at most.
+const LARGEST: u64 = 256 << 20;
 
 const FILE: &str = "changes.json";
 const LOCK: &str = "changes.lock";
@@ -75,7 +78,7 @@ pub fn apply(changes: &[Change], dir: &Path) -> Result<Applied> {
     if changes.is_empty() {
         return Ok(applied);
     }
-    fs::create_dir_all(dir).context(Kind::Io, || format!("cannot make `{}`", dir.display()))?;
+    fs::create_dir_all(dir).context(Kind::Io, || format!("cannot make `{}`", quoted(dir.display())))?;
     let _lock = lock(dir)?;
     let mut record = load(dir)?;
     for change in changes {
@@ -107,7 +110,7 @@ pub(super) fn remove(dir: &Path, repositories: &[GitPlace]) -> Result<Removed> {
         removed.notes.push(format!(
             "Nothing is recorded in `{}`: what stood in the place of our entries, and which other repositories have our \
              hook, can't be known.",
-            dir.display()
+            quoted(dir.display())
         ));
         return Ok(removed);
     }
@@ -168,7 +171,7 @@ fn find(file: &mut Recorded, dir: &Path, repositories: &[GitPlace]) -> Result<()
         Error::not_found("its repository is not there any more").hint(format!(
             "run `tiro init --remove` in the repository where it is now; if it is gone for good and all else is taken \
              back, remove `{}`",
-            dir.join(FILE).display()
+            quoted(dir.join(FILE).display())
         ))
     })?;
     if now != file.path {
@@ -212,7 +215,8 @@ fn write(change: &Change) -> Result<()> {
         return Err(Error::new(Kind::Busy, "it changed while this was decided").hint("run `tiro init` again"));
     }
     if let Some(parent) = place.target.parent() {
-        fs::create_dir_all(parent).context(Kind::Io, || format!("cannot make `{}`", parent.display()))?;
+        fs::create_dir_all(parent)
+            .context(Kind::Io, || format!("cannot make `{}`", quoted(parent.display())))?;
     }
     file::replace(&place.target, &change.after)
 }
@@ -271,9 +275,9 @@ fn missing_directories(path: &Path) -> Vec<PathBuf> {
 
 fn load(dir: &Path) -> Result<Record> {
     let path = dir.join(FILE);
-    match fs::read(&path) {
+    match crate::file::read(&path, crate::file::Links::Followed, LARGEST) {
         Ok(bytes) => serde_json::from_slice(&bytes).context(Kind::Io, || {
-            format!("`{}`, the record of what `tiro init` wrote, is damaged", path.display())
+            format!("`{}`, the record of what `tiro init` wrote, is damaged", quoted(path.display()))
         })
         .map_err(|error| {
             error.hint(
@@ -282,7 +286,7 @@ fn load(dir: &Path) -> Result<Record> {
             )
         }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Record::default()),
-        Err(error) => Err(error).context(Kind::Io, || format!("cannot read `{}`", path.display())),
+        Err(error) => Err(error).context(Kind::Io, || format!("cannot read `{}`", quoted(path.display()))),
     }
 }
 
@@ -295,7 +299,8 @@ fn keep(dir: &Path, record: &Record) -> Result<()> {
 /// without locks is trusted to have one user.
 fn lock(dir: &Path) -> Result<File> {
     let path = dir.join(LOCK);
-    let file = File::create(&path).context(Kind::Io, || format!("cannot write `{}`", path.display()))?;
+    let file =
+        File::create(&path).context(Kind::Io, || format!("cannot write `{}`", quoted(path.display())))?;
     let began = Instant::now();
     while let Err(TryLockError::WouldBlock) = file.try_lock() {
         // A program that is being started has our files open for a moment.

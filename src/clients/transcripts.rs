@@ -5,11 +5,12 @@
 //! only regular files are read, and none that the system makes up.
 
 use std::fs::{self, File};
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use super::{Client, Places};
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Context, Error, Kind, Result, quoted};
+use crate::file::{self, Links};
 
 /// Bytes of a line that are read whole; a longer one is an image or a file that somebody pasted.
 const LONGEST_LINE: u64 = 32 * 1024 * 1024;
@@ -190,7 +191,7 @@ impl Lines {
     ///
     /// As [`Lines::open`].
     pub fn resume(path: &Path, at: u64, looked: u64, most: u64) -> Result<Lines> {
-        let failed = || format!("cannot read the transcript `{}`", path.display());
+        let failed = || format!("cannot read the transcript `{}`", quoted(path.display()));
         let mut file = open(path)?;
         let mut buffer = Vec::new();
         file.seek(SeekFrom::Start(at)).context(Kind::Io, failed)?;
@@ -262,7 +263,7 @@ pub fn is_file(path: &Path) -> bool {
 
 /// Returns where a regular file really is; errors with [`Kind::BadInput`] where it is none, or the system makes it up.
 fn real(path: &Path) -> Result<PathBuf> {
-    let failed = || format!("cannot read the transcript `{}`", path.display());
+    let failed = || format!("cannot read the transcript `{}`", quoted(path.display()));
     let real = path.canonicalize().context(Kind::Io, failed)?;
     let is_made_up = SYSTEM.iter().any(|folder| real.starts_with(folder));
     match !is_made_up && fs::metadata(&real).context(Kind::Io, failed)?.is_file() {
@@ -272,19 +273,15 @@ fn real(path: &Path) -> Result<PathBuf> {
 }
 
 fn no_file(path: &Path) -> Error {
-    Error::bad_input(format!("`{}` is no regular file", path.display())).hint("name a transcript")
+    Error::bad_input(format!("`{}` is no regular file", quoted(path.display()))).hint("name a transcript")
 }
 
 /// Opens a regular file: a pipe would never answer, and none that takes the file's place meanwhile is waited for.
 fn open(path: &Path) -> Result<File> {
-    let failed = || format!("cannot read the transcript `{}`", path.display());
-    let mut options = File::options();
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, rustix::fs::OFlags::NONBLOCK.bits() as i32);
-    let file = options.read(true).open(real(path)?).context(Kind::Io, failed)?;
-    match file.metadata().context(Kind::Io, failed)?.is_file() {
-        true => Ok(file),
-        false => Err(no_file(path)),
+    let failed = || format!("cannot read the transcript `{}`", quoted(path.display()));
+    match file::open(&real(path)?, Links::Followed, u64::MAX) {
+        Err(error) if error.kind() == ErrorKind::InvalidInput => Err(no_file(path)),
+        opened => opened.context(Kind::Io, failed),
     }
 }
 
@@ -295,7 +292,7 @@ fn open(path: &Path) -> Result<File> {
 ///
 /// As [`Lines::open`].
 pub fn around(path: &Path, at: u64, length: u64) -> Result<(u64, Vec<u8>)> {
-    let failed = || format!("cannot read the transcript `{}`", path.display());
+    let failed = || format!("cannot read the transcript `{}`", quoted(path.display()));
     let mut file = open(path)?;
     let all = file.metadata().context(Kind::Io, failed)?.len();
     let mut bytes = Vec::new();

@@ -8,10 +8,10 @@ use std::path::Path;
 
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, value};
 
-use super::file::{Sources, text};
+use super::file::{Sources, parsed_to, text};
 use super::providers::{Configured, Use};
 use crate::clients::file::{Bytes, State, look, replace};
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Context, Error, Kind, Result, quoted};
 
 /// What becomes of a setting.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -198,7 +198,7 @@ fn uses_array(uses: &[Use]) -> Array {
 }
 
 fn no_table(name: &str) -> Error {
-    Error::bad_input(format!("`{name}` in the configuration file is no table"))
+    Error::bad_input(format!("`{}` in the configuration file is no table", quoted(name)))
 }
 
 fn edit(sources: &Sources, work: impl FnOnce(&mut DocumentMut) -> Result<()>) -> Result<bool> {
@@ -212,8 +212,8 @@ fn edit(sources: &Sources, work: impl FnOnce(&mut DocumentMut) -> Result<()>) ->
     let _turn = File::open(folder).and_then(|folder| folder.lock().map(|()| folder));
     let written = text(path)?.unwrap_or_default();
     let broken = |error: toml_edit::TomlError| {
-        let line = error.message().to_owned();
-        Error::bad_input(format!("`{}` is no TOML: {line}", path.display())).hint("mend it first")
+        let place = parsed_to(&error);
+        Error::bad_input(format!("`{}` is no TOML{place}", quoted(path.display()))).hint("mend it first")
     };
     let mut document: DocumentMut = written.parse().map_err(broken)?;
     work(&mut document)?;
@@ -235,8 +235,8 @@ fn check(new: &str, sources: &Sources) -> Result<()> {
     let trial = Sources { file: Some(trial.path().to_owned()), ..sources.clone() };
     // The path in its errors would be that of the trial.
     let plain = |error: Error| {
-        let shown = trial.file.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
-        let own = sources.file.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+        let shown = trial.file.as_ref().map(|path| quoted(path.display())).unwrap_or_default();
+        let own = sources.file.as_ref().map(|path| quoted(path.display())).unwrap_or_default();
         let error_text = error.to_string().replace(&shown, &own);
         let hint = error.way_out().unwrap_or("mend the configuration file").to_owned();
         Error::bad_input(error_text).hint(hint)
@@ -251,7 +251,7 @@ fn create_private(folder: &Path) -> Result<()> {
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(folder).context(Kind::Io, || format!("cannot create `{}`", folder.display()))
+    builder.create(folder).context(Kind::Io, || format!("cannot create `{}`", quoted(folder.display())))
 }
 
 #[cfg(test)]

@@ -1,14 +1,14 @@
 //! Where options come from: the command line, variables, the configuration file; and what is wrong with them.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use toml_edit::{Document, Item, Value};
 
 use super::options::{END, Options, Setting};
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Context, Error, Kind, Result, quoted};
+use crate::file::{self, Links};
 use crate::redact::Redactor;
 
 /// The largest configuration file that is read, in bytes. Arbitrary: a thousand times a long one.
@@ -59,7 +59,7 @@ impl Sources {
         let Some(path) = &self.file else { return Ok(None) };
         let Some(text) = text(path)? else { return Ok(None) };
         let document = Document::parse(text).map_err(|error| {
-            Error::bad_input(format!("`{}` is no TOML: {}", path.display(), first_lines(&error.to_string())))
+            Error::bad_input(format!("`{}` is no TOML{}", quoted(path.display()), parsed_to(&error)))
                 .hint("mend the line; `tiro doctor` says whether the rest is as it should be")
         })?;
         Ok(Some(document))
@@ -68,18 +68,17 @@ impl Sources {
 
 /// Returns what the file at `path` says, or `None` where there is none.
 pub(super) fn text(path: &Path) -> Result<Option<String>> {
-    let shown = path.display();
-    let metadata = match fs::metadata(path) {
-        Ok(metadata) => metadata,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(error).context(Kind::Io, || format!("cannot read `{shown}`")),
-    };
-    // A pipe would be waited for.
-    if !metadata.is_file() || metadata.len() > LIMIT {
-        return Err(Error::bad_input(format!("`{shown}` is no configuration file"))
-            .hint("name another in TIRO_CONFIG, or remove it"));
+    let shown = quoted(path.display());
+    match file::read_to_string(path, Links::Followed, LIMIT) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == ErrorKind::InvalidInput => {
+            Err(Error::bad_input(format!("`{shown}` is no configuration file"))
+                .source(error)
+                .hint("name another in TIRO_CONFIG, or remove it"))
+        }
+        Err(error) => Err(error).context(Kind::Io, || format!("cannot read `{shown}`")),
     }
-    fs::read_to_string(path).map(Some).context(Kind::Io, || format!("cannot read `{shown}`"))
 }
 
 fn read_file(options: &mut Options, path: &Path, document: &Document<String>) -> Result<()> {
@@ -104,8 +103,8 @@ fn read_file(options: &mut Options, path: &Path, document: &Document<String>) ->
 pub(super) fn place(path: &Path, document: &Document<String>, item: &Item) -> String {
     let line = item.span().map(|span| document.raw()[..span.start].matches('\n').count() + 1);
     match line {
-        Some(line) => format!("`{}`, line {line}", path.display()),
-        None => format!("`{}`", path.display()),
+        Some(line) => format!("`{}`, line {line}", quoted(path.display())),
+        None => format!("`{}`", quoted(path.display())),
     }
 }
 
@@ -142,8 +141,7 @@ fn read(setting: &Setting, options: &mut Options, text: &str, place: &str) -> Re
     }
     // It may be a key that was put into the wrong place.
     let is_secret = !Redactor::new([0; 32]).redact(text).found.is_empty();
-    let shown: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(60).collect();
-    let shown = if is_secret { "a secret".to_owned() } else { format!("`{}`", shown.trim()) };
+    let shown = if is_secret { "a secret".to_owned() } else { format!("`{}`", quoted(text.trim())) };
     Err(Error::bad_input(format!("`{}` in {place} is {shown}", setting.key))
         .hint(format!("give {}", setting.right)))
 }
@@ -161,17 +159,22 @@ fn unknown(key: &str, place: &str) -> Error {
         (None, false) => format!("there are {}", like.join(", ")),
         (None, true) => "README.md lists the options".to_owned(),
     };
-    Error::bad_input(format!("`{key}` in {place} is no option")).hint(hint)
+    Error::bad_input(format!("`{}` in {place} is no option", quoted(key))).hint(hint)
 }
 
-/// Returns an error of the parser without the picture that it draws.
-fn first_lines(error: &str) -> String {
-    let lines = error.lines().filter(|line| !line.contains('|'));
-    lines.map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join(": ")
+/// Returns from where on a file is no TOML, `, from line 3 on`: what the parser says of it quotes the file.
+pub(super) fn parsed_to(error: &toml_edit::TomlError) -> String {
+    let text = error.to_string();
+    let line =
+        text.split_once("at line ").map(|(_, rest)| rest.chars().take_while(char::is_ascii_digit).collect());
+    line.filter(|line: &String| !line.is_empty())
+        .map_or(String::new(), |line| format!(", from line {line} on"))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn sources(file: &str, variables: &[(&str, &str)], set: &[(&str, &str)]) -> (tempfile::TempDir, Sources) {

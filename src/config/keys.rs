@@ -1,10 +1,11 @@
 //! Finding the key of a provider: in a variable, or in a file that nobody else can read. It is read for each call and never
 //! kept.
 
-use std::fs;
+use std::fs::Metadata;
 use std::path::Path;
 
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Context, Error, Kind, Result, quoted};
+use crate::file::{self, Links};
 use crate::llm::Key;
 
 /// The largest file that can hold a key, in bytes. Arbitrary.
@@ -26,18 +27,15 @@ pub fn key(key: &Key) -> Result<Option<String>> {
 }
 
 fn from_file(path: &Path) -> Result<String> {
-    let shown = path.display();
-    let metadata =
-        fs::metadata(path).context(Kind::BadInput, || format!("cannot read the key in `{shown}`"))?;
-    if !metadata.is_file() || metadata.len() > LARGEST_KEY {
-        return Err(Error::bad_input(format!("`{shown}` is no file that holds a key")));
-    }
-    if is_shared(&metadata) {
+    let shown = quoted(path.display());
+    let failed = || format!("cannot read the key in `{shown}`");
+    let opened = file::open(path, Links::Followed, LARGEST_KEY).context(Kind::BadInput, failed)?;
+    if is_shared(&opened.metadata().context(Kind::BadInput, failed)?) {
         return Err(Error::bad_input(format!("`{shown}` holds a key, and others can read it"))
             .hint(format!("chmod 600 {shown}")));
     }
-    let text =
-        fs::read_to_string(path).context(Kind::BadInput, || format!("cannot read the key in `{shown}`"))?;
+    let bytes = file::read_all(opened, LARGEST_KEY).context(Kind::BadInput, failed)?;
+    let text = String::from_utf8(bytes).context(Kind::BadInput, failed)?;
     match text.trim() {
         "" => Err(Error::bad_input(format!("`{shown}` is empty, and is to hold a key"))),
         key => Ok(key.to_owned()),
@@ -45,12 +43,12 @@ fn from_file(path: &Path) -> Result<String> {
 }
 
 #[cfg(unix)]
-fn is_shared(metadata: &fs::Metadata) -> bool {
+fn is_shared(metadata: &Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     metadata.mode() & 0o077 != 0
 }
 
 #[cfg(not(unix))]
-fn is_shared(_: &fs::Metadata) -> bool {
+fn is_shared(_: &Metadata) -> bool {
     false
 }

@@ -26,7 +26,7 @@ pub use providers::{
 };
 
 use crate::clients::Places;
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::scope::OwnerId;
 
 /// What the environment says. Nothing is opened or created by reading it.
@@ -157,14 +157,17 @@ impl Ignored {
     ///
     /// Errors with [`Kind::BadInput`] naming a pattern that is none.
     pub fn new(options: &Options) -> Result<Ignored> {
-        let set = |key: &str, List(patterns): &List| {
-            let mut set = GlobSet::builder();
-            for pattern in patterns {
-                let glob = Glob::new(pattern);
-                set.add(glob.context(Kind::BadInput, || format!("`{pattern}` in `{key}` is no pattern"))?);
-            }
-            set.build().context(Kind::BadInput, || format!("the patterns in `{key}` are too many"))
-        };
+        let set =
+            |key: &str, List(patterns): &List| {
+                let mut set = GlobSet::builder();
+                for pattern in patterns {
+                    let glob = Glob::new(pattern);
+                    set.add(glob.context(Kind::BadInput, || {
+                        format!("`{}` in `{key}` is no pattern", quoted(pattern))
+                    })?);
+                }
+                set.build().context(Kind::BadInput, || format!("the patterns in `{key}` are too many"))
+            };
         Ok(Ignored {
             sessions: set("ignore.sessions", &options.ignore_sessions)?,
             paths: set("ignore.paths", &options.ignore_paths)?,

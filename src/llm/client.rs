@@ -15,7 +15,7 @@ use super::convert::{self, OnText};
 use super::failure::{Failure, late, not_repeated, too_long};
 use super::relay::{Relay, Route};
 use super::{Asking, Failed, Key, Llm, Provider, Reply, Request, Service, is_model};
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Context, Error, Kind, Result, quoted};
 
 /// Finds a key. It is asked for each call, and once more when the key is refused; `None` where there is none to send.
 pub type Keys = Arc<dyn Fn(&Key) -> Result<Option<String>> + Send + Sync>;
@@ -58,7 +58,7 @@ impl Client {
                 .hint("name the model as the service does, in at most 200 plain characters"));
         }
         if model.contains("::") || model.contains("..") || model.contains(['?', '#', '%']) {
-            return Err(Error::bad_input(format!("`{model}` is no name of a model")));
+            return Err(Error::bad_input(format!("`{}` is no name of a model", quoted(model))));
         }
         // A second installation in one process, as in tests, is no error.
         let _ = rustls::crypto::ring::default_provider().install_default();

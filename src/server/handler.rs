@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::calls::{Calls, Outcome};
 use super::resources::{self, Address};
-use crate::error::{Error, Kind};
+use crate::error::{Error, Kind, quoted};
 use crate::tools::{Answer, Resources, Tool};
 
 /// What clients may tell their model about this server: when searching pays, at most 150 tokens, always the same.
@@ -126,10 +126,7 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         self.admit(&context)?;
         let Some(tool) = self.tools.iter().find(|tool| tool.name == request.name) else {
-            return Err(ErrorData::invalid_params(
-                format!("Unknown tool: {}", shortened(&request.name)),
-                None,
-            ));
+            return Err(ErrorData::invalid_params(format!("Unknown tool: {}", quoted(&request.name)), None));
         };
         let arguments = request.arguments.map_or(Value::Null, Value::Object);
         let result = match self.calls.run(tool.name, &context, tool.call(arguments)).await {
@@ -193,7 +190,7 @@ impl ServerHandler for Handler {
         request: CustomRequest,
         _context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        let method = shortened(&request.method);
+        let method = quoted(&request.method);
         if METHODS.contains(&request.method.as_str()) {
             return Err(ErrorData::invalid_params(
                 format!("the parameters of `{method}` are not of its form"),
@@ -225,6 +222,7 @@ fn answered(answer: Answer) -> CallToolResult {
 
 /// Returns the failure as a result that the model can act on: what happened, and what to try next.
 fn failed(error: &Error) -> CallToolResult {
+    error.log();
     let message = error.to_string();
     let text = match error.way_out() {
         Some(hint) => format!("{message}\n{hint}"),
@@ -252,12 +250,15 @@ fn broken(tool: &str) -> CallToolResult {
 fn finished<T>(outcome: Outcome<T>, uri: Option<&str>) -> Result<T, ErrorData> {
     match outcome {
         Outcome::Done(Ok(value)) => Ok(value),
-        Outcome::Done(Err(error)) => Err(match (error.kind(), uri) {
-            // An id that cannot be one names nothing.
-            (Kind::NotFound | Kind::BadInput, Some(uri)) => not_found(&error.to_string(), uri),
-            (Kind::BadInput, _) => ErrorData::invalid_params(error.to_string(), None),
-            _ => ErrorData::internal_error(error.to_string(), None),
-        }),
+        Outcome::Done(Err(error)) => {
+            error.log();
+            Err(match (error.kind(), uri) {
+                // An id that cannot be one names nothing.
+                (Kind::NotFound | Kind::BadInput, Some(uri)) => not_found(&error.to_string(), uri),
+                (Kind::BadInput, _) => ErrorData::invalid_params(error.to_string(), None),
+                _ => ErrorData::internal_error(error.to_string(), None),
+            })
+        }
         Outcome::Panicked => {
             Err(ErrorData::internal_error("the request broke, which is a defect of Tiro", None))
         }
@@ -266,7 +267,7 @@ fn finished<T>(outcome: Outcome<T>, uri: Option<&str>) -> Result<T, ErrorData> {
 }
 
 fn not_found(message: &str, uri: &str) -> ErrorData {
-    ErrorData::resource_not_found(message.to_owned(), Some(json!({ "uri": uri })))
+    ErrorData::resource_not_found(message.to_owned(), Some(json!({ "uri": quoted(uri) })))
 }
 
 /// A client that cancelled gets no answer; only one that is still there when the server ends reads this.
@@ -280,11 +281,6 @@ fn only_page(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
         Some(_) => Err(ErrorData::invalid_params("there is no such page: the list has just one", None)),
         None => Ok(()),
     }
-}
-
-/// Returns the start of a name that a client sent.
-fn shortened(name: &str) -> String {
-    name.chars().take(80).collect()
 }
 
 /// Returns the name of `kind` as clients read it.

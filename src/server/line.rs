@@ -141,11 +141,10 @@ fn read_call(line: &[u8], id: RequestId) -> Line {
             }
             Line::Message(Box::new(ClientJsonRpcMessage::request(call, id)))
         }
-        Err(error) => {
-            // serde ends with the place in the line, which says nothing to the caller.
-            let error = error.to_string();
-            let reason = error.split(" at line ").next().unwrap_or_default();
-            refused(ErrorCode::INVALID_PARAMS, format!("Invalid params of `tools/call`: {reason}"), Some(id))
+        // What serde says of it would repeat a value.
+        Err(_) => {
+            let message = "Invalid params of `tools/call`: `name` must be a string and `arguments` an object, each once";
+            refused(ErrorCode::INVALID_PARAMS, message, Some(id))
         }
     }
 }

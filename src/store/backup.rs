@@ -102,7 +102,7 @@ impl Store {
                 if matches!(error.sqlite_error_code(), Some(DatabaseBusy | DatabaseLocked | ReadOnly)) {
                     return Err(error.into());
                 }
-                check.text_index.push(error.to_string());
+                check.text_index.push(Error::from(error).to_string());
             }
             let count = |sql: &str| -> Result<i64> { Ok(writer.query_row(sql, [], |row| row.get(0))?) };
             check.chunks_without_vector = count(

@@ -292,6 +292,9 @@ impl From<rusqlite::Error> for Error {
             ),
             _ => (Kind::Store, "the store failed", "`tiro doctor` checks the store"),
         };
-        Error::new(kind, message).source(error).hint(hint)
+        // A code quotes nothing; what SQLite says of it may.
+        let code = error.sqlite_error().filter(|_| message == "the store failed");
+        let code = code.map_or(String::new(), |code| format!(" with code {} of SQLite", code.extended_code));
+        Error::new(kind, format!("{message}{code}")).source(error).hint(hint)
     }
 }

@@ -10,7 +10,7 @@ use std::fmt;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 
 /// Returns `arguments` as `T`, which `schema` describes.
 pub(super) fn read<T: DeserializeOwned>(schema: &Map<String, Value>, mut arguments: Value) -> Result<T> {
@@ -19,7 +19,7 @@ pub(super) fn read<T: DeserializeOwned>(schema: &Map<String, Value>, mut argumen
     }
     settle(&mut arguments, schema, &Path::Root)?;
     serde_json::from_value(arguments)
-        .map_err(|error| Error::bad_input(format!("the arguments do not fit together: {error}")))
+        .map_err(|error| Error::bad_input("the arguments do not fit together").source(error))
 }
 
 /// Checks `value` against `schema` and brings its names into the schema's spelling.
@@ -83,7 +83,10 @@ fn settle_object(value: &mut Value, schema: &Map<String, Value>, path: &Path) ->
         }
         if fields.contains_key(&known) {
             let known = Path::Field(path, &known);
-            return Err(Error::bad_input(format!("argument `{known}` is given twice, once as `{name}`")));
+            return Err(Error::bad_input(format!(
+                "argument `{known}` is given twice, once as `{}`",
+                quoted(name)
+            )));
         }
         if let Some(field) = fields.remove(&name) {
             fields.insert(known, field);
@@ -121,8 +124,7 @@ fn settle_choice(text: &str, schema: &Map<String, Value>, path: &Path) -> Result
         return Ok(());
     }
     let choices: Vec<&str> = choices.iter().filter_map(Value::as_str).collect();
-    let shown: String = text.chars().take(40).collect();
-    Err(Error::bad_input(format!("argument `{path}` cannot be `{shown}`"))
+    Err(Error::bad_input(format!("argument `{path}` cannot be `{}`", quoted(text)))
         .hint(format!("choose from {}", list(choices.iter().copied()))))
 }
 
@@ -229,8 +231,8 @@ impl fmt::Display for Path<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Path::Root => Ok(()),
-            Path::Field(Path::Root, name) => f.write_str(name),
-            Path::Field(parent, name) => write!(f, "{parent}.{name}"),
+            Path::Field(Path::Root, name) => f.write_str(&quoted(name)),
+            Path::Field(parent, name) => write!(f, "{parent}.{}", quoted(name)),
             Path::Item(parent, index) => write!(f, "{parent}[{index}]"),
         }
     }

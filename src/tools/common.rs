@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::engine::{Engine, OpenProject};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::memory::{Kind, MemoryId};
 use crate::redact::Redactor;
 use crate::scope::SessionId;
@@ -50,8 +50,7 @@ pub fn session(redactor: &Redactor, argument: &str, name: &str) -> Result<Sessio
 /// Reads the id of a memory.
 pub fn memory_id(argument: &str, text: &str) -> Result<MemoryId> {
     MemoryId::parse(text).ok_or_else(|| {
-        let shown: String = text.chars().take(40).collect();
-        Error::bad_input(format!("`{argument}` is not the id of a memory: `{shown}`")).hint(
+        Error::bad_input(format!("`{argument}` is not the id of a memory: `{}`", quoted(text))).hint(
             "ids come with search results: `m` and 13 letters and digits, or SESSION#NUMBER of a message",
         )
     })
@@ -81,9 +80,8 @@ pub fn max_tokens(
 /// Reads the name of a kind.
 pub fn kind(argument: &str, word: &str) -> Result<Kind> {
     Kind::parse(word.trim()).ok_or_else(|| {
-        let shown: String = word.chars().take(40).collect();
         let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
-        Error::bad_input(format!("`{argument}` is not a kind: `{shown}`"))
+        Error::bad_input(format!("`{argument}` is not a kind: `{}`", quoted(word)))
             .hint(format!("use {}", known.join(", ")))
     })
 }
@@ -138,7 +136,8 @@ pub fn counted<N: Copy + PartialEq + From<u8> + Display>(count: N, one: &str, se
 /// Returns the first few of `items`, and how many more there are.
 pub fn some(items: &[String]) -> String {
     const SHOWN: usize = 5;
-    let mut text = items.iter().take(SHOWN).map(|item| format!("`{item}`")).collect::<Vec<_>>().join(", ");
+    let mut text =
+        items.iter().take(SHOWN).map(|item| format!("`{}`", quoted(item))).collect::<Vec<_>>().join(", ");
     if items.len() > SHOWN {
         text += &format!(" and {} more", items.len() - SHOWN);
     }

@@ -16,7 +16,7 @@ use super::{import_git, index, model, save_messages};
 use crate::config::Config;
 use crate::embed::install::{self, Progress};
 use crate::engine::{Embedding, Engine};
-use crate::error::{Context, Kind, Result};
+use crate::error::{Context, Kind, Result, quoted};
 use crate::filter::Filter;
 use crate::memory::{CommitRecord, Draft, Identity, Kind as MemoryKind, Provenance};
 use crate::remember::remember;
@@ -187,7 +187,8 @@ impl Found for History {
 /// Returns the folder that stands for the made-up project, made as needed.
 fn sample_folder(engine: &Engine) -> Result<std::path::PathBuf> {
     let folder = engine.config().data_dir.join("demo").join("harbour");
-    std::fs::create_dir_all(&folder).context(Kind::Io, || format!("cannot create `{}`", folder.display()))?;
+    std::fs::create_dir_all(&folder)
+        .context(Kind::Io, || format!("cannot create `{}`", quoted(folder.display())))?;
     Ok(folder)
 }
 
@@ -213,7 +214,7 @@ async fn import_history(engine: &Engine, sample: &Engine) -> Result<History> {
         Err(error) if error.kind() == Kind::NoProject => Some(error.to_string()),
         Err(error) => return Err(error),
         Ok(project) => match &project.repository {
-            None => Some(format!("`{}` is not a git repository", project.root.display())),
+            None => Some(format!("`{}` is not a git repository", quoted(project.root.display()))),
             Some(repository) if repository.is_shallow() => Some("the clone is shallow".to_owned()),
             Some(repository) if repository.is_empty() => Some("the repository has no commits".to_owned()),
             Some(_) => None,

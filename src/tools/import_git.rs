@@ -12,7 +12,7 @@ use super::link::{self, Place, Span};
 use super::{catch_up, common, summarize_commits};
 use crate::config::Ignored;
 use crate::engine::{Engine, OpenProject};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, quoted};
 use crate::git::{History, Known, Listed, Outcome as Read, Repository, Sha, Tip};
 use crate::import::git::{self as import, CommitDraft};
 use crate::memory::{CommitRecord, Draft, Identity, Kind as MemoryKind, Provenance};
@@ -212,7 +212,7 @@ fn repository(project: &OpenProject) -> Result<&Arc<Repository>> {
 
 /// Returns the error of an import from where no repository is.
 pub(super) fn no_repository(root: &Path) -> Error {
-    Error::new(Kind::Git, format!("`{}` is not a git repository", root.display()))
+    Error::new(Kind::Git, format!("`{}` is not a git repository", quoted(root.display())))
         .hint("name one with --project")
 }
 

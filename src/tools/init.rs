@@ -11,7 +11,8 @@ use super::{import_git, import_sessions};
 use crate::clients::transcripts;
 use crate::clients::{self, Applied, Client, GitPlace, Places, Plan, Removed};
 use crate::engine::{Engine, SeenProject};
-use crate::error::{Error, Kind, Result};
+use crate::envelope;
+use crate::error::{Error, Kind, Result, quoted};
 use crate::git::{Repository, identity};
 
 /// The toolsets that clients are offered.
@@ -97,8 +98,8 @@ pub fn first_call_makes(engine: &Engine, project: &SeenProject) -> Vec<String> {
     let data_dir = &engine.config().data_dir;
     let id = project.repository.as_ref().map(|repository| repository.common_dir().join(identity::FILE));
     let kept = [Some(data_dir.join("owner.db")), id].into_iter().flatten().filter(|path| !path.exists());
-    let store = format!("a folder in `{}`", data_dir.join("projects").display());
-    kept.map(|path| format!("`{}`", path.display())).chain([store]).collect()
+    let store = format!("a folder in `{}`", quoted(data_dir.join("projects").display()));
+    kept.map(|path| format!("`{}`", quoted(path.display()))).chain([store]).collect()
 }
 
 /// Writes what was prepared.
@@ -249,8 +250,13 @@ impl Backfill {
             parts.push(format!("{transcripts} of {} ({bytes} bytes)", client.name()));
         }
         match parts.is_empty() {
-            true => format!("Nothing of `{project}` is left to import.\n"),
-            false => format!("To import of `{project}`: {}; about {} s.\n", parts.join(", "), self.seconds),
+            true => format!("Nothing of `{}` is left to import.\n", quoted(project)),
+            false => format!(
+                "To import of `{}`: {}; about {} s.\n",
+                quoted(project),
+                parts.join(", "),
+                self.seconds
+            ),
         }
     }
 }
@@ -266,7 +272,12 @@ impl Output {
             ),
         };
         for finding in &self.findings {
-            text += &format!("\nLeft alone: {}: {}; {}", finding.path.display(), finding.found, finding.mend);
+            text += &format!(
+                "\nLeft alone: {}: {}; {}",
+                envelope::one_line(&finding.path.to_string_lossy()),
+                finding.found,
+                finding.mend
+            );
         }
         text
     }

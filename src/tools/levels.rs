@@ -12,8 +12,7 @@ use serde::{Deserialize, Serialize};
 use super::summary::{self, Wanted};
 use super::{common, leaves, messages};
 use crate::engine::{Engine, OpenProject};
-use crate::envelope;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::import;
 use crate::memory::{Kind, Level, Memory, MemoryId, Provenance, Role};
 use crate::redact::Redactor;
@@ -134,7 +133,7 @@ pub(super) async fn ids(
         };
         match message(engine.project().await?, &session, ordinal).await? {
             Some(memory) => ids.push(memory.id),
-            None => unknown.push(envelope::escape(&format!("{session}#{ordinal}")).into_owned()),
+            None => unknown.push(quoted(format!("{session}#{ordinal}"))),
         }
     }
     Ok((ids, unknown))
@@ -255,7 +254,7 @@ fn speaks_of(focus: &str, text: &str) -> bool {
 }
 
 fn nothing_of(focus: &str) -> Error {
-    Error::not_found(format!("nothing of it has a word of `{focus}`")).hint("leave `focus` out")
+    Error::not_found(format!("nothing of it has a word of `{}`", quoted(focus))).hint("leave `focus` out")
 }
 
 /// Returns a range at a level as a memory, to be shown as one.

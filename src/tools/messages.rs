@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::engine::OpenProject;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, quoted};
 use crate::memory::{Millis, Role};
 use crate::scope::SessionId;
 use crate::store::MessageRow;
@@ -29,9 +29,9 @@ pub(super) async fn range(
     });
     match rows.is_empty() {
         false => Ok(rows),
-        true if was_empty => Err(Error::not_found(format!("no messages in session `{session}`"))
+        true if was_empty => Err(Error::not_found(format!("no messages in session `{}`", quoted(session)))
             .hint("`list_sessions` names those there are")),
-        true => Err(Error::not_found(format!("no messages of session `{session}` in that range"))
+        true => Err(Error::not_found(format!("no messages of session `{}` in that range", quoted(session)))
             .hint("leave the range out, or widen it")),
     }
 }

@@ -74,7 +74,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use crate::engine::Engine;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 
 pub use resources::{Resources, SessionEntry, SessionPage};
 pub use schema::{input_schema, output_schema};
@@ -289,7 +289,7 @@ impl FromStr for Toolsets {
             "consult" => Ok(Toolset::Consult),
             "context" => Ok(Toolset::Context),
             "stash" => Ok(Toolset::Stash),
-            other => Err(Error::bad_input(format!("there is no toolset `{other}`"))
+            other => Err(Error::bad_input(format!("there is no toolset `{}`", quoted(other)))
                 .hint("choose from memory, consult, context and stash, separated by commas")),
         };
         names.split(',').map(toolset).collect::<Result<Vec<Toolset>>>().map(Toolsets)

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::embed::install::{self, Progress, Source};
 use crate::engine::Engine;
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, quoted};
 
 /// What `tiro model install` answers.
 #[derive(Debug, Serialize)]
@@ -50,7 +50,7 @@ pub async fn install(
         Some(path) if path.is_dir() => Source::Folder(path),
         Some(path) if path.is_file() => Source::Archive(path),
         Some(path) => {
-            return Err(Error::bad_input(format!("there is no `{}`", path.display()))
+            return Err(Error::bad_input(format!("there is no `{}`", quoted(path.display())))
                 .hint("name a folder with model.safetensors and tokenizer.json, or an archive of them"));
         }
     };

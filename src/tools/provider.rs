@@ -9,7 +9,7 @@ use super::common::counted;
 use super::spending::{Day, days, table};
 use crate::config::{self, Change, Configured, External, Options, Use};
 use crate::engine::Engine;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::llm::{Key, Request, Service, Turn};
 
 /// How long a trial may take.
@@ -162,7 +162,8 @@ pub fn set(
     }
     if known.is_none() && change.service.is_none() && Service::parse(name).is_none() {
         return Err(Error::bad_input(format!(
-            "there is no provider `{name}` yet, so its service must be named"
+            "there is no provider `{}` yet, so its service must be named",
+            quoted(name)
         ))
         .hint("openai, openai-responses, anthropic, gemini, ollama or openai-compatible"));
     }

@@ -10,7 +10,7 @@ use crate::budget::Budget;
 use crate::chunk::excerpt::Shown;
 use crate::engine::Engine;
 use crate::envelope;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::filter::Filter;
 use crate::scope::{Scope, Sessions};
 use crate::tokens::bounded;
@@ -105,7 +105,7 @@ async fn conversation(engine: &Engine, id: &str) -> Result<String> {
     let scope = Scope { sessions: Sessions::Only(vec![session.clone()]), ..project.scope.clone() };
     let newest = project.store.list(&scope, &Filter::default(), None, MOST_MEMORIES + 1).await?;
     if newest.is_empty() {
-        return Err(Error::not_found(format!("no session is called `{session}`"))
+        return Err(Error::not_found(format!("no session is called `{}`", quoted(&session)))
             .hint("list_sessions shows the sessions of the project"));
     }
     let mut budget = Budget::new(MAX_TOKENS - envelope::OVERHEAD_TOKENS - NOTE_TOKENS);

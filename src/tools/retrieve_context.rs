@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use super::passages::{self, Context, LEAST, MOST};
 use super::{across_sessions, catch_up, common, times, within_session};
 use crate::engine::{Engine, OpenProject};
-use crate::envelope;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::filter::Filter;
 use crate::memory::Millis;
 use crate::scope::{Scope, SessionId, Sessions};
@@ -98,10 +97,9 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         (None, Sessions::Only(named)) => {
             let rows = project.store.sessions(&asked.scope, 0, named.len()).await?;
             let missing = named.iter().filter(|id| !rows.iter().any(|row| row.id == **id));
-            notices.extend(missing.map(|id| {
-                let id = envelope::escape(id.as_str());
-                format!("no session is called `{id}`; list_sessions shows them")
-            }));
+            notices.extend(
+                missing.map(|id| format!("no session is called `{}`; list_sessions shows them", quoted(id))),
+            );
         }
         (None, Sessions::All) => {}
     }
@@ -225,7 +223,7 @@ async fn known(project: &OpenProject, session: &SessionId) -> Result<()> {
     let scope = Scope { sessions: Sessions::Only(vec![session.clone()]), ..project.scope.clone() };
     let holds = project.store.surroundings(&scope, session, -1, 0, 0).await?;
     if holds.is_empty() && project.store.sessions(&scope, 0, 1).await?.is_empty() {
-        return Err(Error::not_found(format!("no session is called `{session}`"))
+        return Err(Error::not_found(format!("no session is called `{}`", quoted(&session)))
             .hint("list_sessions shows them; leave `session_id` out to look across all"));
     }
     Ok(())

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{common, times};
 use crate::engine::Engine;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::memory::{Draft, Identity, Kind, Millis, Provenance, Role};
 use crate::remember::remember;
 use crate::store::Outcome;
@@ -149,8 +149,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
 fn draft(place: usize, message: Message, now: Millis) -> Result<Draft> {
     let named = |field: &str| format!("messages[{place}].{field}");
     let role = Role::parse(message.role.trim()).ok_or_else(|| {
-        let shown: String = message.role.chars().take(40).collect();
-        Error::bad_input(format!("`{}` is not a role: `{shown}`", named("role")))
+        Error::bad_input(format!("`{}` is not a role: `{}`", named("role"), quoted(&message.role)))
             .hint("use user, assistant, tool or system")
     })?;
     if message.text.trim().is_empty() {

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{common, levels};
 use crate::engine::Engine;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::memory::{Draft, Identity, Kind, Provenance};
 use crate::redact::Redactor;
 use crate::remember::remember;
@@ -78,10 +78,8 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         None | Some("project") => false,
         Some("owner") => true,
         Some(other) => {
-            let shown: String = other.chars().take(40).collect();
-            return Err(
-                Error::bad_input(format!("`scope` is not a scope: `{shown}`")).hint("use project or owner")
-            );
+            return Err(Error::bad_input(format!("`scope` is not a scope: `{}`", quoted(other)))
+                .hint("use project or owner"));
         }
     };
     if is_owners && draft.session.is_some() {

@@ -13,7 +13,7 @@ use super::summary::{self, Wanted};
 use super::{ask, common};
 use crate::config::Use;
 use crate::engine::{Engine, OpenProject};
-use crate::error::Result;
+use crate::error::{Result, quoted};
 use crate::memory::Level;
 use crate::scope::SessionId;
 use crate::store::{MessageRow, source_hash};
@@ -162,7 +162,7 @@ pub async fn run(
         };
         // The others are none the worse for it.
         if let Err(error) = step.await {
-            output.failed.push(format!("`{session}`: {error}"));
+            output.failed.push(format!("`{}`: {error}", quoted(session)));
         }
     }
     progress(sessions.len(), sessions.len());

@@ -110,7 +110,7 @@ pub async fn clients(engine: &Engine) -> Vec<Finding> {
             what,
             // Nobody has to set up anything; who did wants to know what was lost.
             ok: !was_set_up,
-            found: format!("{name}: `{}` {state}", change.path.display()),
+            found: format!("{name}: `{}` {state}", crate::error::quoted(change.path.display())),
             mend: Some("tiro init".into()),
         });
     }
@@ -119,7 +119,12 @@ pub async fn clients(engine: &Engine) -> Vec<Finding> {
             what,
             // A hook is a nudge, and not missed.
             ok: !was_set_up || finding.client == Client::Git,
-            found: format!("{}: `{}`: {}", finding.client.name(), finding.path.display(), finding.found),
+            found: format!(
+                "{}: `{}`: {}",
+                finding.client.name(),
+                crate::error::quoted(finding.path.display()),
+                finding.found
+            ),
             mend: Some(finding.mend.clone()),
         });
     }
@@ -129,7 +134,12 @@ pub async fn clients(engine: &Engine) -> Vec<Finding> {
         Ok(lost) => found.extend(lost.into_iter().map(|finding| Finding {
             what,
             ok: true,
-            found: format!("{}: `{}`: {}", finding.client.name(), finding.path.display(), finding.found),
+            found: format!(
+                "{}: `{}`: {}",
+                finding.client.name(),
+                crate::error::quoted(finding.path.display()),
+                finding.found
+            ),
             mend: Some(finding.mend),
         })),
     }

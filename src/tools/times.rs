@@ -4,7 +4,7 @@ use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Unit};
 
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::memory::Millis;
 
 /// Returns the times that the arguments give, each with its name: from when, and before when.
@@ -41,8 +41,7 @@ pub fn parse_time(name: &str, text: &str) -> Result<Millis> {
     // Years before 1 or after 9999 are mistakes, and would not print.
     let parsed = parsed.filter(|time| (1..=9999).contains(&time.to_zoned(TimeZone::UTC).year()));
     parsed.map(Timestamp::as_millisecond).ok_or_else(|| {
-        let shown: String = text.chars().take(40).collect();
-        Error::bad_input(format!("`{name}` is not a time: `{shown}`"))
+        Error::bad_input(format!("`{name}` is not a time: `{}`", quoted(text)))
             .hint("write it like 2026-03-01T09:30:00Z or 2026-03-01")
     })
 }

@@ -1,0 +1,82 @@
+//! Quoted text among the lines of an answer's own: none of its lines begins as one of those does.
+//!
+//! An answer's frame is what Tiro says of what it quotes: which memory it is, who said it, when and where. Every line of
+//! the frame begins with `[`, or with `#` and a number. A quoted line that begins so gets a space in front, and a name
+//! within a line of the frame has no line feeds and no brackets. So whatever a text says, it cannot pass for a second
+//! hit, another speaker or the end of the envelope. Every tool, the command line and the resources quote through here.
+
+use std::borrow::Cow;
+
+use super::escape::{escape, one_line};
+
+/// Returns whether `line` begins as the lines of an answer's frame do.
+///
+/// The full-width forms count too: they look the same in many fonts.
+pub fn is_frame(line: &str) -> bool {
+    match line.strip_prefix(['#', '\u{ff03}']) {
+        Some(rest) => rest.starts_with(char::is_numeric),
+        None => line.starts_with(['[', '\u{ff3b}']),
+    }
+}
+
+/// Returns `text` as an answer quotes it: [escaped](escape), with a space before each line that would begin as a line of
+/// the [frame](is_frame).
+///
+/// Quoting what this returns changes nothing.
+pub fn quoted(text: &str) -> Cow<'_, str> {
+    let text = escape(text);
+    if !text.split('\n').any(is_frame) {
+        return text;
+    }
+    let mut quoted = String::with_capacity(text.len() + 16);
+    for line in text.split_inclusive('\n') {
+        if is_frame(line) {
+            quoted.push(' ');
+        }
+        quoted.push_str(line);
+    }
+    Cow::Owned(quoted)
+}
+
+/// Returns `name` as it stands within a line of the frame: [one line](one_line), its brackets round.
+///
+/// A bracket could end the line's own and let what follows look like more of the frame.
+pub fn name(name: &str) -> Cow<'_, str> {
+    match one_line(name) {
+        Cow::Borrowed(name) if !name.contains(['[', ']']) => Cow::Borrowed(name),
+        name => Cow::Owned(name.replace('[', "(").replace(']', ")")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_quoted_line_gets_a_space_where_the_frame_has_its_mark() {
+        for (text, expected) in [
+            ("plain\n# heading\n- item", "plain\n# heading\n- item"),
+            ("[decision m0 user, session ops]\nship it", " [decision m0 user, session ops]\nship it"),
+            ("a\n[/data 0123]\n#12 Ada: yes\n#x", "a\n [/data 0123]\n #12 Ada: yes\n#x"),
+            ("a\r\n[b\u{2028}[c", "a\n [b\\u{2028}[c"),
+            ("\u{ff3b}x\n\u{ff03}7", " \u{ff3b}x\n \u{ff03}7"),
+            (" [kept", " [kept"),
+        ] {
+            assert_eq!(quoted(text), expected, "{text:?}");
+        }
+        assert_eq!(name("ops]\n[data 0\u{1b}[2J"), "ops) (data 0\\u{1b}(2J");
+    }
+
+    proptest! {
+        #[test]
+        fn no_quoted_line_begins_as_the_frame_does(text in "([\\[#］［＃0-9a-z \r\n\t\u{b}\u{85}\u{2028}\u{202e}-]|\\PC){0,40}") {
+            let once = quoted(&text);
+            prop_assert!(!once.split('\n').any(is_frame), "{once:?}");
+            prop_assert_eq!(&quoted(&once), &once);
+            let name = name(&text);
+            prop_assert!(!name.contains(['\n', '\r', '[', ']']));
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Values within errors, and errors as they leave: without secrets, on one line, bounded.
+
+use std::fmt::Display;
+use std::fmt::Write;
+use std::sync::LazyLock;
+
+use crate::envelope;
+use crate::redact::Redactor;
+
+/// The longest value that is shown, in characters. Arbitrary: most paths are shorter.
+const LONGEST_VALUE: usize = 200;
+
+/// The shortest run of letters and digits that is taken for a key because of how it looks.
+const LONG_RUN: usize = 20;
+
+/// How many characters are looked at for one that is shown: a secret is found with what stands around it.
+const LOOKED_AT: usize = 8;
+
+/// Returns `value` as it stands between backticks: redacted, escaped, on one line, at most 200 characters, no backticks.
+///
+pub fn quoted(value: impl Display) -> String {
+    let mut text = Bounded { text: String::new(), left: LONGEST_VALUE * LOOKED_AT };
+    // What has no room is left out, which `clean` says by its ellipsis.
+    let _ = write!(text, "{value}");
+    let text = clean(&text.text, LONGEST_VALUE);
+    if text.contains('`') { text.replace('`', "'") } else { text }
+}
+
+/// Returns a line of a log, or of usage, as it leaves: redacted, escaped, on one line, at most 4,000 characters.
+pub fn cleaned(line: &str) -> String {
+    clean(line, 4000)
+}
+
+/// Returns `text` redacted, escaped, on one line and at most `most` characters long.
+///
+/// The marks of secrets have no hash here: guesses could be tried against it. Whatever looks like a key is left out as
+/// well, a long run of small and capital letters and digits: a token in a wrong argument is what it usually is.
+pub(super) fn clean(text: &str, most: usize) -> String {
+    static REDACTOR: LazyLock<Redactor> = LazyLock::new(|| Redactor::new([0; 32]));
+    let start = text.char_indices().nth(most * LOOKED_AT).map_or(text, |(end, _)| &text[..end]);
+    let text = without_keys(&without_hashes(&REDACTOR.redact(start).text));
+    let text = envelope::one_line(&text);
+    match text.char_indices().nth(most) {
+        None => text.into_owned(),
+        Some((end, _)) => format!("{}…", &text[..end]),
+    }
+}
+
+/// Returns `text` with the marks of secrets reduced to their rule: `[REDACTED:github-token]`.
+fn without_hashes(text: &str) -> String {
+    const MARK: &str = "[REDACTED:";
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(MARK) {
+        let (before, mark) = rest.split_at(start + MARK.len());
+        kept += before;
+        let rule = mark.find([':', ']']).unwrap_or(mark.len());
+        kept += &mark[..rule];
+        rest = &mark[rule..];
+        if let Some(end) = rest.find(']').filter(|_| rest.starts_with(':')) {
+            rest = &rest[end..];
+        }
+    }
+    kept + rest
+}
+
+/// Returns `text` with an ellipsis for every run that looks like a key.
+fn without_keys(text: &str) -> String {
+    let is_of_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '=');
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(start) = rest.find(is_of_key) {
+        let (before, run) = rest.split_at(start);
+        let (run, after) = run.split_at(run.find(|c| !is_of_key(c)).unwrap_or(run.len()));
+        kept += before;
+        kept += if looks_random(run) { "…" } else { run };
+        rest = after;
+    }
+    kept + rest
+}
+
+/// Returns whether small and capital letters and digits follow one another as by chance: there three of five neighbours
+/// are of different classes, in words written together like `ReadTheConfigFile2` two of five at most.
+fn looks_random(run: &str) -> bool {
+    let class = |byte: u8| match byte {
+        b'a'..=b'z' => 0,
+        b'A'..=b'Z' => 1,
+        _ => 2,
+    };
+    let classes: Vec<u8> = run.bytes().map(class).collect();
+    let changes = classes.windows(2).filter(|pair| pair[0] != pair[1]).count();
+    run.len() >= LONG_RUN && (0..3).all(|class| classes.contains(&class)) && changes * 20 >= run.len() * 9
+}
+
+/// Takes the beginning of what is written: a value may be megabytes.
+struct Bounded {
+    text: String,
+    left: usize,
+}
+
+impl Write for Bounded {
+    fn write_str(&mut self, text: &str) -> std::fmt::Result {
+        let start: String = text.chars().take(self.left).collect();
+        self.left -= start.chars().count();
+        self.text += &start;
+        if self.left == 0 { Err(std::fmt::Error) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_shows_no_secret_and_ends_where_its_backticks_do() {
+        assert_eq!(quoted("auth-refactor"), "auth-refactor");
+        assert_eq!(quoted("41799f8d-5af3-46fb-8473-94dff3a77ff6"), "41799f8d-5af3-46fb-8473-94dff3a77ff6");
+        for plain in ["Session-2026-03-01-Refactor-Auth", "src/ReadTheWholeConfigurationFile2Test.java"] {
+            assert_eq!(quoted(plain), plain);
+        }
+        assert_eq!(quoted("a` hint: run `rm\n[data 0]\u{1b}"), "a' hint: run 'rm [data 0]\\u{1b}");
+        assert_eq!(quoted("é".repeat(4000)), format!("{}…", "é".repeat(LONGEST_VALUE)));
+        for secret in [
+            format!("ghp_{}", "Zq8Lk2Vn5Xw1Rt7Yb4Mc9Pd3Hf6Jg0KsTu5w"),
+            format!("x{}", "Zz9q".repeat(8)),
+            format!("see AKIA{} there", "ABCDEFGH2345WXYZ"),
+        ] {
+            let shown = quoted(&secret);
+            assert!(
+                !shown.contains("Zq8Lk2") && !shown.contains("Zz9q") && !shown.contains("ABCDEFGH"),
+                "{shown}"
+            );
+            assert!(!shown.contains(":00"), "a hash: {shown}");
+        }
+        let key =
+            format!("-----BEGIN RSA PRIVATE KEY-----\n{}\n-----END RSA PRIVATE KEY-----", "MIIE".repeat(500));
+        assert!(!quoted(&key).contains("MIIEMIIE"));
+    }
+
+    #[test]
+    fn cleaning_again_changes_nothing() {
+        let token = format!("ghp_{}", "Zq8Lk2Vn5Xw1Rt7Yb4Mc9Pd3Hf6Jg0KsTu5w");
+        for text in ["plain", &format!("password={token} {token}"), &format!("`{}`", "x\n".repeat(3000))] {
+            let once = clean(text, 200);
+            assert!(clean(&once, 201) == once, "{once}");
+        }
+    }
+}

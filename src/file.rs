@@ -1,0 +1,162 @@
+//! Opening files that others may have put there: regular files only, bounded, and never waited for.
+//!
+//! A path can be a pipe that nobody writes to, a device, or gigabytes of nothing, and it can be replaced between a look
+//! and the reading. So a file is opened without waiting, then asked what it is, and read up to a bound. Whether a link
+//! is followed says the caller: a person's own settings often are links, a file that Tiro wrote never is.
+
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+/// What becomes of a link at the end of a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Links {
+    /// What it leads to is opened.
+    Followed,
+    /// It is refused.
+    Refused,
+}
+
+/// Why a file is not read. It is the cause within an [`io::Error`], and shown as such.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// It is a directory, a pipe, a device or a link.
+    NotRegular,
+    /// It has more bytes than this.
+    TooLarge(u64),
+    /// A link or a file stands in the place of a folder.
+    NoFolder,
+    /// It belongs to another user.
+    NotOwn,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refused::NotRegular => f.write_str("it is no regular file"),
+            Refused::TooLarge(most) => write!(f, "it has more than {most} bytes"),
+            Refused::NoFolder => f.write_str("a link or a file stands in the place of the folder"),
+            Refused::NotOwn => f.write_str("it belongs to another user"),
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl From<Refused> for io::Error {
+    fn from(refused: Refused) -> io::Error {
+        io::Error::new(io::ErrorKind::InvalidInput, refused)
+    }
+}
+
+/// Opens the regular file at `path` that has at most `most` bytes; returns at once whatever is there.
+///
+/// # Errors
+///
+/// As opening does, and with [`Refused`].
+pub fn open(path: &Path, links: Links, most: u64) -> io::Result<File> {
+    let mut options = File::options();
+    options.read(true);
+    #[cfg(unix)]
+    {
+        use rustix::fs::OFlags;
+        let nofollow = if links == Links::Refused { OFlags::NOFOLLOW } else { OFlags::empty() };
+        let flags = OFlags::NONBLOCK | OFlags::NOCTTY | nofollow;
+        std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags.bits() as i32);
+    }
+    if links == Links::Refused && path.symlink_metadata()?.is_symlink() {
+        return Err(Refused::NotRegular.into());
+    }
+    let file = match options.open(path) {
+        // A socket can't be opened at all.
+        Err(_) if path.metadata().is_ok_and(|metadata| !metadata.is_file()) => {
+            return Err(Refused::NotRegular.into());
+        }
+        opened => opened?,
+    };
+    regular(&file, most)?;
+    Ok(file)
+}
+
+/// Checks that `file` is a regular one of at most `most` bytes.
+///
+/// # Errors
+///
+/// With [`Refused`] where it isn't.
+pub fn regular(file: &File, most: u64) -> io::Result<()> {
+    let metadata = file.metadata()?;
+    match metadata.is_file() {
+        false => Err(Refused::NotRegular.into()),
+        true if metadata.len() > most => Err(Refused::TooLarge(most).into()),
+        true => Ok(()),
+    }
+}
+
+/// Reads the regular file at `path`; see [`open`].
+pub fn read(path: &Path, links: Links, most: u64) -> io::Result<Vec<u8>> {
+    read_all(open(path, links, most)?, most)
+}
+
+/// Reads the regular file at `path` as text; see [`open`].
+pub fn read_to_string(path: &Path, links: Links, most: u64) -> io::Result<String> {
+    let bytes = read(path, links, most)?;
+    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+/// Reads the rest of `file`, which may grow meanwhile and still is refused beyond `most` bytes.
+pub fn read_all(file: File, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most { Err(Refused::TooLarge(most).into()) } else { Ok(bytes) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(error: io::Error) -> Option<Refused> {
+        error.get_ref()?.downcast_ref::<Refused>().copied()
+    }
+
+    #[test]
+    fn only_a_regular_file_of_the_right_size_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, "twelve bytes").unwrap();
+        for links in [Links::Followed, Links::Refused] {
+            assert_eq!(read(&path, links, 12).unwrap(), b"twelve bytes");
+            assert_eq!(refused(read(&path, links, 11).unwrap_err()), Some(Refused::TooLarge(11)));
+            assert_eq!(refused(read(folder.path(), links, 12).unwrap_err()), Some(Refused::NotRegular));
+            assert_eq!(
+                read(&folder.path().join("none"), links, 1).unwrap_err().kind(),
+                io::ErrorKind::NotFound
+            );
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_pipe_a_socket_and_a_device_are_refused_at_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        let socket = folder.path().join("socket");
+        let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        for path in [&pipe, &socket, Path::new("/dev/zero"), Path::new("/dev/tty")] {
+            let error = read(path, Links::Followed, 100).unwrap_err();
+            assert_eq!(refused(error), Some(Refused::NotRegular), "{}", path.display());
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_is_followed_only_where_that_is_asked_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let (path, link) = (folder.path().join("file"), folder.path().join("link"));
+        std::fs::write(&path, "x").unwrap();
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert_eq!(read(&link, Links::Followed, 1).unwrap(), b"x");
+        assert_eq!(refused(read(&link, Links::Refused, 1).unwrap_err()), Some(Refused::NotRegular));
+    }
+}
