@@ -7,7 +7,7 @@ use super::levels::{self, Depth, Walk};
 use super::{Answer, common, times};
 use crate::engine::Engine;
 use crate::envelope;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::memory::{Memory, MemoryId};
 use crate::retrieve::query;
 use crate::scope::Scope;
@@ -161,7 +161,7 @@ async fn named<'e>(engine: &'e Engine, text: &str, walk: &Walk) -> Result<(&'e S
     if let Some((session, ordinal)) = levels::place(redactor, "id", text)? {
         return match levels::message(project, &session, ordinal).await? {
             Some(memory) => Ok((&project.store, &project.scope, memory)),
-            None => Err(Error::not_found(format!("no message {ordinal} in session `{session}`"))
+            None => Err(Error::not_found(format!("no message {ordinal} in session `{}`", quoted(&session)))
                 .hint("list_sessions names the sessions; what was forgotten can't be opened")),
         };
     }
@@ -382,29 +382,31 @@ fn render(
     goes_on: Option<usize>,
 ) -> String {
     let Head { memory, names, references } = head;
-    let mut body = format!("{} {} {}", memory.kind, memory.id, times::show_time(memory.time));
+    let mut body = format!("[{} {} {}", memory.kind, memory.id, times::show_time(memory.time));
     for name in names {
-        body += &format!(" {name}");
+        body += &format!(" {}", envelope::name(name));
     }
-    body.push('\n');
+    body += "]\n";
     if !references.is_empty() {
-        body += &format!("References: {}\n", references.join(", "));
+        body += &format!("[references {}]\n", references.join(", "));
     }
+    let shown = envelope::quoted(shown);
     let mut own_is_shown = false;
     for neighbour in neighbours {
         let is_own = neighbour.id == memory.id;
         own_is_shown |= is_own;
         let name = speaker(neighbour).unwrap_or_default();
+        let name = envelope::name(&name);
         match is_own {
-            true => body += &format!("\n> {name}: {shown}\n"),
-            false => body += &format!("\n[{}] {name}: {}\n", neighbour.id, envelope::escape(&neighbour.text)),
+            true => body += &format!("\n[this] {name}: {shown}\n"),
+            false => body += &format!("\n[{}] {name}: {}\n", neighbour.id, envelope::quoted(&neighbour.text)),
         }
     }
     if !own_is_shown {
         body += &format!("\n{shown}\n");
     }
     if goes_on.is_some() {
-        body += "\n(The text goes on.)\n";
+        body += "\n[the text goes on]\n";
     }
     let mut text = envelope::wrap(secret, &body);
     if let Some(cursor) = goes_on {
@@ -425,8 +427,7 @@ fn offset(cursor: &str, text: &str) -> Result<usize> {
         .ok()
         .filter(|offset| text.is_char_boundary(*offset) && *offset < text.len())
         .ok_or_else(|| {
-            let shown: String = cursor.chars().take(40).collect();
-            Error::bad_input(format!("`cursor` is none of this memory: `{shown}`"))
+            Error::bad_input(format!("`cursor` is none of this memory: `{}`", quoted(cursor)))
                 .hint("leave it out to start anew")
         })
 }

@@ -245,7 +245,8 @@ fn round(weight: f64) -> f64 {
 
 fn line(of: &OfSession) -> String {
     let OfSession { session_id, range: (first, last), summary, open, level, .. } = of;
-    format!("[{session_id} #{first} to #{last}, open {open} level {level}]\n{summary}\n")
+    let (name, open) = (envelope::name(session_id), envelope::name(open));
+    format!("[{name} #{first} to #{last}, open {open} level {level}]\n{}\n", envelope::quoted(summary))
 }
 
 fn render(output: &Output, secret: &[u8; 32]) -> String {

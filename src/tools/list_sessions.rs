@@ -7,7 +7,7 @@ use super::common::counted;
 use super::{catch_up, common, times};
 use crate::engine::Engine;
 use crate::envelope;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::store::SessionRow;
 
 /// The name agents call it by.
@@ -72,8 +72,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let offset = match args.cursor.as_deref() {
         None => 0,
         Some(cursor) => cursor.parse::<u32>().map_err(|_| {
-            let shown: String = cursor.chars().take(40).collect();
-            Error::bad_input(format!("`cursor` is none of this tool: `{shown}`"))
+            Error::bad_input(format!("`cursor` is none of this tool: `{}`", quoted(cursor)))
                 .hint("leave it out to start anew")
         })? as usize,
     };
@@ -111,15 +110,23 @@ impl Output {
     /// Returns the answer in words.
     pub fn text(&self) -> String {
         if self.sessions.is_empty() {
-            return format!("No sessions in project `{}` yet; save_messages begins one.", self.project);
+            return format!(
+                "No sessions in project `{}` yet; save_messages begins one.",
+                quoted(&self.project)
+            );
         }
         let mut body = String::new();
         for session in &self.sessions {
             let Session { session_id, memories, tokens, first, last, branch } = session;
-            let branch = branch.as_ref().map_or(String::new(), |branch| format!(", branch {branch}"));
+            let branch = branch
+                .as_ref()
+                .map_or(String::new(), |branch| format!(", branch {}", envelope::name(branch)));
             let memories = counted(*memories, "memory", "memories");
             let tokens = counted(*tokens, "token", "tokens");
-            body += &format!("{session_id}: {memories}, {tokens}, {first} to {last}{branch}\n");
+            // A session is one line, whatever it is called.
+            let name = envelope::name(session_id);
+            body +=
+                &format!("{}: {memories}, {tokens}, {first} to {last}{branch}\n", envelope::quoted(&name));
         }
         let mut text = envelope::wrap(&self.secret, &body);
         if let Some(cursor) = &self.next_cursor {

@@ -10,7 +10,7 @@ use crate::budget::Budget;
 use crate::chunk::excerpt::Shown;
 use crate::engine::{Engine, OpenProject};
 use crate::envelope;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, quoted};
 use crate::filter::Filter;
 use crate::memory::Kind;
 use crate::redact::Redactor;
@@ -19,7 +19,7 @@ use crate::retrieve::rank::{Ranked, Weights};
 use crate::retrieve::{self, fit, pair};
 use crate::scope::{Scope, SessionId, Sessions};
 use crate::store::{ShownMemory, Store};
-use crate::tokens::bounded;
+use crate::tokens::{Tokenizer, bounded};
 
 /// The name agents call it by.
 pub const NAME: &str = "search_project_memory";
@@ -278,8 +278,7 @@ fn filter(args: &Args) -> Result<Filter> {
 fn offset(cursor: Option<&str>) -> Result<usize> {
     let Some(cursor) = cursor else { return Ok(0) };
     cursor.parse::<u16>().map(usize::from).map_err(|_| {
-        let shown: String = cursor.chars().take(40).collect();
-        Error::bad_input(format!("`cursor` is none of this tool: `{shown}`"))
+        Error::bad_input(format!("`cursor` is none of this tool: `{}`", quoted(cursor)))
             .hint("leave it out to start anew")
     })
 }
@@ -300,11 +299,7 @@ pub(super) async fn missing_sessions(project: &OpenProject, scope: &Scope) -> Re
     let Sessions::Only(ids) = &scope.sessions else { return Ok(Vec::new()) };
     let known = project.store.sessions(scope, 0, ids.len()).await?;
     let missing = ids.iter().filter(|id| !known.iter().any(|row| row.id == **id));
-    Ok(missing
-        .map(|id| {
-            format!("no session is called `{}`; list_sessions shows them", envelope::escape(id.as_str()))
-        })
-        .collect())
+    Ok(missing.map(|id| format!("no session is called `{}`; list_sessions shows them", quoted(id))).collect())
 }
 
 /// Returns the hit that `ranked` is.
@@ -320,7 +315,11 @@ fn hit(ranked: &Ranked, found: ShownMemory, scope: &str, standing: Standing) -> 
         tokens += 10;
     }
     let piece = memory.text.get(chunk.start..chunk.end).unwrap_or_default();
-    let excerpt = Shown::of_memory(&memory).excerpt(piece);
+    let about = Shown::of_memory(&memory);
+    let excerpt = about.excerpt(piece);
+    if about.may_count_otherwise(piece) {
+        tokens = tokens.max(Tokenizer::O200k.count(&excerpt).high);
+    }
     let shown = |text: &str| envelope::escape(text).into_owned();
     let parts = &ranked.parts;
     Hit {
@@ -434,9 +433,9 @@ impl Output {
 /// most one token.
 fn stale_line(hit: &Hit) -> String {
     match hit.freshness.as_str() {
-        "file_changed" => "(the file changed since)\n".to_owned(),
-        "other_branch" => "(on another branch)\n".to_owned(),
-        "commit_gone" => "(commit gone)\n".to_owned(),
+        "file_changed" => "[the file changed since]\n".to_owned(),
+        "other_branch" => "[on another branch]\n".to_owned(),
+        "commit_gone" => "[commit gone]\n".to_owned(),
         _ => String::new(),
     }
 }

@@ -7,7 +7,7 @@ use super::summary::{self, Estimate, Made, Wanted};
 use super::{common, messages, times};
 use crate::engine::Engine;
 use crate::envelope;
-use crate::error::Result;
+use crate::error::{Result, quoted};
 use crate::memory::Level;
 use crate::summarize;
 
@@ -206,7 +206,8 @@ impl Output {
         let Output { session_id, level, messages, tokens, range: (first, last), provider, .. } = self;
         let counted = common::counted(*messages, "message", "messages");
         if let Some((requests, sent, back)) = self.estimate {
-            let about = format!("{counted} of `{session_id}` (#{first} to #{last}), {tokens} tokens");
+            let about =
+                format!("{counted} of `{}` (#{first} to #{last}), {tokens} tokens", quoted(session_id));
             return match requests {
                 0 => format!(
                     "{about}: sentences are chosen here, for nothing; at most {} tokens.",
@@ -223,9 +224,10 @@ impl Output {
                 }
             };
         }
-        let mut body = format!("{session_id} #{first} to #{last}, {level}\n{}\n", self.summary);
+        let (name, summary) = (envelope::name(session_id), envelope::quoted(&self.summary));
+        let mut body = format!("[{name} #{first} to #{last}, {level}]\n{summary}\n");
         if !self.topics.is_empty() {
-            body += &format!("Topics: {}\n", self.topics.join(", "));
+            body += &format!("[topics: {}]\n", envelope::name(&self.topics.join(", ")));
         }
         let mut text = envelope::wrap(&self.secret, &body);
         if let Some(id) = &self.id {

@@ -110,7 +110,7 @@ fn a_decision_that_answers_is_shown_whatever_else_is_known() {
     let id = server.data("store_memory", store)["id"].as_str().unwrap().to_owned();
     let ask = |query: &str| json!({"query": query, "session_id": "s", "max_tokens": 1500});
     let text = server.text("retrieve_context", ask("are the lanterns and ropes in order?"));
-    assert_eq!(text.matches(&format!("- decision {id}: Do have the lanterns")).count(), 1, "{text}");
+    assert_eq!(text.matches(&format!("[decision {id}] Do have the lanterns")).count(), 1, "{text}");
     let text = server.text("retrieve_context", ask("what do olive trees cost?"));
     assert!(!text.contains("lanterns"), "what it doesn't answer has no room for it: {text}");
 }
@@ -122,9 +122,9 @@ fn what_was_decided_is_known_with_its_source() {
     server.save("s", "vow", "Fine. We decided to keep the ledger in SQLite. What else is there?");
     talk(&mut server, "s", 0, 120);
     let text = context(&mut server, "s", "what do parser errors cost?");
-    let line = text.lines().find(|line| line.starts_with("- decision m")).expect(&text);
-    assert!(line.ends_with(": We decided to keep the ledger in SQLite."), "{line}");
-    let id = line.split([' ', ':']).nth(2).unwrap();
+    let line = text.lines().find(|line| line.starts_with("[decision m")).expect(&text);
+    assert!(line.ends_with("] We decided to keep the ledger in SQLite."), "{line}");
+    let id = line.split([' ', ']']).nth(1).unwrap();
     let opened = server.data("expand_detail", json!({"id": id}));
     assert_eq!(opened["references"].as_array().map(Vec::len), Some(1), "{opened}");
 }
