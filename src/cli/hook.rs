@@ -18,6 +18,7 @@ use serde_json::json;
 use crate::clients::Client;
 use crate::clients::transcripts::{self, Line, Lines};
 use crate::config::Config;
+use crate::envelope;
 use crate::error::Result;
 use crate::project;
 use crate::spool::{self, Reference, Spool};
@@ -72,7 +73,7 @@ pub fn run(args: Args, project: Option<&Path>) -> ExitCode {
     if let Ok(Ok(Some(answer))) = receiver.recv_timeout(PATIENCE) {
         use std::io::Write;
         // A client that doesn't read the answer doesn't want it.
-        let _ = writeln!(std::io::stdout(), "{answer}");
+        let _ = writeln!(std::io::stdout(), "{}", envelope::in_json(&answer));
     }
     ExitCode::SUCCESS
 }
@@ -164,7 +165,11 @@ fn read_payload() -> Payload {
 
 /// Returns what a session begins with: the same words as long as what is remembered is the same.
 fn pointer(remembered: Option<&str>, session: &str) -> String {
-    let remembered = remembered.unwrap_or("nothing yet");
+    // What a session begins with is read as the user's own words, so it has counts and nothing else.
+    let is_plain = |text: &&str| {
+        text.len() <= 120 && text.chars().all(|c| c.is_ascii_alphanumeric() || " ,".contains(c))
+    };
+    let remembered = remembered.filter(is_plain).unwrap_or("nothing yet");
     let session: String =
         session.chars().filter(|c| c.is_ascii_alphanumeric() || "-_.:".contains(*c)).take(80).collect();
     format!(

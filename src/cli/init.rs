@@ -1,10 +1,11 @@
 //! `tiro init`: live beside the clients that are here.
 
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal};
 use std::process::ExitCode;
 
-use super::{Out, import};
+use super::{Out, import, print};
 use crate::engine::Engine;
+use crate::envelope;
 use crate::error::{Error, Result};
 use crate::tools::common::counted;
 use crate::tools::import_git;
@@ -33,7 +34,7 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     }
     let prepared = init::prepare(engine).await?;
     prepared.something()?;
-    eprint!("{}", prepared.text());
+    print::aside(&prepared.text());
     if args.dry_run {
         return Ok(ExitCode::SUCCESS);
     }
@@ -65,7 +66,12 @@ async fn remove(engine: &Engine, out: Out) -> Result<ExitCode> {
         text += &format!("\n{note}");
     }
     for finding in &removed.findings {
-        text += &format!("\nLeft alone: {}: {}; {}", finding.path.display(), finding.found, finding.mend);
+        text += &format!(
+            "\nLeft alone: {}: {}; {}",
+            envelope::one_line(&finding.path.to_string_lossy()),
+            finding.found,
+            finding.mend
+        );
     }
     out.answer(&removed, &text)
 }
@@ -85,8 +91,7 @@ fn asked(question: &str) -> Result<bool> {
     if !std::io::stdin().is_terminal() {
         return Err(Error::bad_input("there is nobody to ask").hint("say --yes, or --dry-run to look only"));
     }
-    eprint!("{question} [y/N] ");
-    let _ = std::io::stderr().flush();
+    print::aside(&format!("{question} [y/N] "));
     let mut answer = String::new();
     let _ = std::io::stdin().lock().read_line(&mut answer);
     Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))

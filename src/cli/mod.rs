@@ -20,6 +20,7 @@ mod init;
 mod man;
 mod model;
 mod pause;
+mod print;
 mod progress;
 mod projects;
 mod provider;
@@ -29,18 +30,17 @@ mod sessions;
 mod stats;
 mod summarize;
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use serde::Serialize;
 
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::{Context, Kind, Result};
+use print::Out;
 
 /// A memory for coding agents: MCP server and command line.
 #[derive(Parser)]
@@ -133,17 +133,12 @@ enum Command {
 pub fn main() -> ExitCode {
     let whole = Cli::command();
     let matches = whole.clone().try_get_matches();
-    let matches = matches.unwrap_or_else(|error| without_hidden(error).exit());
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| without_hidden(error).exit());
+    let matches = matches.unwrap_or_else(|error| print::usage(without_hidden(error)));
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| print::usage(without_hidden(error)));
     match run(cli) {
         Ok(code) => code,
         Err(error) => {
-            let command = matches.subcommand_name().and_then(|name| whole.find_subcommand(name));
-            let told = |text: &str| command.map_or(text.to_owned(), |command| flags::named(command, text));
-            eprintln!("error: {}", told(&error.to_string()));
-            if let Some(hint) = error.way_out() {
-                eprintln!("hint: {}", told(hint));
-            }
+            print::failure(&error, matches.subcommand_name().and_then(|name| whole.find_subcommand(name)));
             ExitCode::FAILURE
         }
     }
@@ -191,7 +186,7 @@ fn run(cli: Cli) -> Result<ExitCode> {
     {
         return Err(Arc::into_inner(fault).expect("nobody else has it yet"));
     }
-    log_to_stderr(&config.log);
+    print::log(&config.log);
     let engine = Arc::new(Engine::new(config));
     match command {
         // The server has a runtime of its own.
@@ -234,44 +229,4 @@ fn run(cli: Cli) -> Result<ExitCode> {
             | Command::Hook(_) => unreachable!("handled above"),
         }
     })
-}
-
-/// How answers are printed.
-#[derive(Clone, Copy)]
-struct Out {
-    json: bool,
-}
-
-impl Out {
-    /// Prints an answer: as JSON, or in words.
-    fn answer(self, answer: &impl Serialize, text: &str) -> Result<ExitCode> {
-        let line = match self.json {
-            true => serde_json::to_string_pretty(answer).expect("answers are plain values"),
-            false => text.to_owned(),
-        };
-        self.line(&line)?;
-        Ok(ExitCode::SUCCESS)
-    }
-
-    /// Prints a line; a reader that went away is no error.
-    fn line(self, line: &str) -> Result<()> {
-        match writeln!(std::io::stdout(), "{line}") {
-            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-                Err(error).context(Kind::Io, || "cannot print".to_owned())
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-fn log_to_stderr(filter: &str) {
-    // The protocol library logs whole requests, and with them the text of memories; so do those that ask models.
-    let filter = tracing_subscriber::EnvFilter::try_new(format!("{filter},rmcp=off,{}", crate::llm::QUIET))
-        .unwrap_or_else(|_| "warn".into());
-    // A second subscriber in one process, as in tests, is no error.
-    let _ = tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .without_time()
-        .try_init();
 }

@@ -8,7 +8,8 @@ use super::common::{self, counted};
 use super::{init, surroundings};
 use crate::embed::install;
 use crate::engine::{Engine, OpenProject, SeenProject};
-use crate::error::{Error, Result};
+use crate::envelope;
+use crate::error::{Error, Kind, Result};
 use crate::scope::Scope;
 use crate::store::{Check, Registry, Store};
 
@@ -114,7 +115,7 @@ fn data_directory(engine: &Engine) -> Finding {
         Err(error) => Finding {
             what,
             ok: false,
-            found: format!("{found} can't be written: {error}"),
+            found: Error::new(Kind::Io, format!("{found} can't be written")).source(error).to_string(),
             mend: Some("make it writable, free some space, or set TIRO_DATA_DIR".into()),
         },
     }
@@ -266,9 +267,9 @@ impl Output {
         let mut text = format!("tiro {}\n", self.version);
         for Finding { what, ok, found, mend } in &self.findings {
             let mark = if *ok { "ok  " } else { "FAIL" };
-            text += &format!("{mark} {what}: {found}\n");
+            text += &format!("{mark} {what}: {}\n", envelope::one_line(found));
             if let Some(mend) = mend {
-                text += &format!("       mend: {mend}\n");
+                text += &format!("       mend: {}\n", envelope::one_line(mend));
             }
         }
         text.trim_end().to_owned()

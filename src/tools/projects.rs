@@ -8,7 +8,8 @@ use super::backup;
 use super::common::counted;
 use crate::config::Config;
 use crate::engine::Engine;
-use crate::error::{Error, Result};
+use crate::envelope;
+use crate::error::{Error, Result, quoted};
 use crate::git::{Repository, identity};
 use crate::scope::ProjectId;
 use crate::spool::Spool;
@@ -83,7 +84,7 @@ pub async fn link(engine: &Engine, id: &str, directory: &Path, forget_others: bo
     let registry = &engine.installation().await?.registry;
     let row = find(engine, id).await?;
     let directory = directory.canonicalize().map_err(|error| {
-        Error::bad_input(format!("there is no directory `{}`", directory.display())).source(error)
+        Error::bad_input(format!("there is no directory `{}`", quoted(directory.display()))).source(error)
     })?;
     let place = match Repository::discover(&directory)? {
         Some(repository) => {
@@ -115,7 +116,7 @@ pub async fn merge(
         return Err(Error::bad_input("a project can't be merged into itself"));
     }
     let place = into.places.first().ok_or_else(|| {
-        Error::bad_input(format!("nobody knows where project `{}` is", into.name))
+        Error::bad_input(format!("nobody knows where project `{}` is", quoted(&into.name)))
             .hint("say so with `tiro projects link`")
     })?;
     let config = Config { project: Some(place.into()), ..engine.config().clone() };
@@ -158,9 +159,9 @@ async fn find(engine: &Engine, which: &str) -> Result<ProjectRow> {
     let mut named: Vec<ProjectRow> = rows.into_iter().filter(|row| row.name == which).collect();
     match (named.pop(), named.is_empty()) {
         (Some(row), true) => Ok(row),
-        (Some(_), false) => Err(Error::bad_input(format!("several projects are called `{which}`"))
+        (Some(_), false) => Err(Error::bad_input(format!("several projects are called `{}`", quoted(which)))
             .hint("give the id that `tiro projects list` shows")),
-        (None, _) => Err(Error::not_found(format!("no project is called `{which}`"))
+        (None, _) => Err(Error::not_found(format!("no project is called `{}`", quoted(which)))
             .hint("`tiro projects list` shows them")),
     }
 }
@@ -173,7 +174,8 @@ impl Listed {
         }
         let line = |project: &Project| {
             let Project { id, name, places, bytes, .. } = project;
-            format!("{id} {name}, {bytes} bytes\n  {}", places.join("\n  "))
+            let places: Vec<_> = places.iter().map(|place| envelope::one_line(place)).collect();
+            format!("{id} {}, {bytes} bytes\n  {}", envelope::one_line(name), places.join("\n  "))
         };
         self.projects.iter().map(line).collect::<Vec<_>>().join("\n")
     }
@@ -182,7 +184,7 @@ impl Listed {
 impl Linked {
     /// Returns the answer in words.
     pub fn text(&self) -> String {
-        format!("{} belongs to project {}.", self.place, self.id)
+        format!("{} belongs to project {}.", envelope::one_line(&self.place), self.id)
     }
 }
 

@@ -5,6 +5,7 @@ use serde::Serialize;
 use super::{leaves, spending};
 use crate::context::tier::{Tier, Tiers};
 use crate::engine::{Embedding, Engine};
+use crate::envelope;
 use crate::error::Result;
 use crate::memory::Level as SummaryLevel;
 use crate::store::{LevelCount, Measurement, SummarisedSegment};
@@ -298,7 +299,8 @@ fn tool_use(measurements: &[Measurement]) -> Vec<ToolUse> {
 impl Output {
     /// Returns the answer in words.
     pub fn text(&self) -> String {
-        let mut text = format!("project {} ({})\nstore {}\n\n", self.project, self.project_id, self.store);
+        let (project, store) = (envelope::one_line(&self.project), envelope::one_line(&self.store));
+        let mut text = format!("project {project} ({})\nstore {store}\n\n", self.project_id);
         text += &format!("{:14} {:>9} {:>12} {:>12}\n", "kind", "memories", "bytes", "tokens");
         for each in &self.kinds {
             text +=

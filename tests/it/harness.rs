@@ -29,6 +29,18 @@ pub struct Ran {
     pub stderr: String,
 }
 
+impl Ran {
+    /// Runs `command` to its end, with nothing to read.
+    pub fn of(command: &mut Command) -> Ran {
+        let output = command.stdin(Stdio::null()).output().unwrap();
+        Ran {
+            is_ok: output.status.success(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
 impl Home {
     pub fn new() -> Home {
         let home = Home { root: tempfile::tempdir().unwrap() };
@@ -83,12 +95,7 @@ impl Home {
 
     /// Runs a command of the program to its end.
     pub fn run(&self, directory: &Path, args: &[&str]) -> Ran {
-        let output = self.tiro(directory, args).stdin(Stdio::null()).output().unwrap();
-        Ran {
-            is_ok: output.status.success(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
+        Ran::of(&mut self.tiro(directory, args))
     }
 
     /// Runs a command of the program that reads `input` to its end.

@@ -14,6 +14,7 @@ mod forgets;
 mod harness;
 mod keeps_out;
 mod large;
+mod leaves;
 mod lives_beside;
 mod misbehaves;
 mod mock;
