@@ -2,8 +2,8 @@
 //!
 //! So it can't send anything to a new place, can't send a key anywhere but to the service that it is for, holds no key
 //! itself, and can't let what is or was an external provider summarise: that a user says, on the command line or in the
-//! file. What it may do is what is left: model, answer's length, temperature, which of the allowed is the default, and
-//! what needs no key on this machine. The rules look at a provider as it stands, in the same turn in which it is changed,
+//! file. Of this machine's ports it reaches the one that a service has of its own, Ollama's, and no other. What it may
+//! do is what is left: model, answer's length, temperature, and which of the allowed is the default. The rules look at a provider as it stands, in the same turn in which it is changed,
 //! so that two calls get no further than one.
 
 use schemars::JsonSchema;
@@ -133,11 +133,11 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let (endpoint, variable) = (said.endpoint.clone(), said.api_key_env.clone());
     let uses = endpoint.as_ref().and_then(|_| uses(&name, known));
     let admit = |known: Option<&Configured>| {
-        if let Some(endpoint) = &endpoint {
-            admit_endpoint(endpoint, &name, known)?;
+        if let Some(variable) = &variable {
+            admit_variable(variable, &name, endpoint.as_deref(), known)?;
         }
-        match &variable {
-            Some(variable) => admit_variable(variable, &name, endpoint.as_deref(), known),
+        match &endpoint {
+            Some(endpoint) => admit_endpoint(endpoint, &name, known),
             None => Ok(()),
         }
     };
@@ -174,7 +174,10 @@ fn uses(name: &str, known: Option<&Configured>) -> Option<Vec<Use>> {
     (service != Service::Ollama && !uses.contains(&Use::Summarize)).then(|| uses.to_vec())
 }
 
-/// Admits where the user has the provider already, and this machine for one that has no key.
+/// Admits where the user has the provider already, and the address that a service on this machine has of its own.
+///
+/// Any other port of this machine may be anything: a database, a development server, an administration page. What would
+/// be sent there is memory of every project, and it would be sent again with each summary.
 fn admit_endpoint(endpoint: &str, name: &str, known: Option<&Configured>) -> Result<()> {
     let host = config::host(endpoint)?;
     if known.is_some_and(|each| each.provider.endpoint.as_deref() == Some(endpoint)) {
@@ -185,13 +188,34 @@ fn admit_endpoint(endpoint: &str, name: &str, known: Option<&Configured>) -> Res
         let message = "`endpoint` is neither on this machine nor the one configured for the provider";
         return Err(Error::bad_input(message).hint(hint));
     }
-    match known.is_some_and(|each| each.provider.key != Key::None) {
-        true => Err(Error::bad_input(format!(
+    if known.is_some_and(|each| each.provider.key != Key::None) {
+        return Err(Error::bad_input(format!(
             "`endpoint` would send the key of `{name}` to another place than it was configured for"
         ))
-        .hint(hint)),
-        false => Ok(()),
+        .hint(hint));
     }
+    let service = known.map(|each| each.provider.service).or(config::usual_service(name));
+    match service.is_some_and(|service| is_own_port(service, endpoint, host)) {
+        true => Ok(()),
+        false => Err(Error::bad_input(format!(
+            "`endpoint` is neither the address that `{name}` has of its own on this machine nor one that the user configured"
+        ))
+        .hint(hint)),
+    }
+}
+
+/// Returns whether `endpoint`, which is at `host` of this machine, is where `service` listens unless told otherwise.
+fn is_own_port(service: Service, endpoint: &str, host: &str) -> bool {
+    let Some(own) = service.own_endpoint().filter(|own| config::host(own).is_ok_and(config::is_loopback))
+    else {
+        return false;
+    };
+    let behind = |address: &str, host: &str| {
+        let (_, rest) = address.split_once(host)?;
+        Some(rest.trim_start_matches(']').trim_end_matches('/').to_owned())
+    };
+    let own_port = config::host(own).ok().and_then(|host| behind(own, host));
+    endpoint.starts_with("http://") && own_port.is_some() && behind(endpoint, host) == own_port
 }
 
 /// Admits the variables that hold the key of the provider's own service, for its own address.

@@ -198,6 +198,25 @@ fn the_tool_reaches_no_new_place_and_takes_no_key() {
         refused(json!({"provider": "openai", "config": {"endpoint": endpoint, "model": "m"}}), "endpoint");
     }
     refused(json!({"provider": "lab", "config": {"endpoint": "https://lab.example.evil/v1"}}), "`endpoint`");
+    // A port of this machine may be anything: only the one that a service has of its own is open to an agent.
+    for endpoint in [
+        "http://127.0.0.1:9",
+        "http://127.0.0.1:5432",
+        "http://localhost",
+        "http://localhost:114340",
+        "http://localhost:11434/api/delete",
+        "https://localhost:11434",
+        "http://127.0.0.1:11434.evil.example",
+        "http://127.9.9.9:11435",
+    ] {
+        refused(json!({"provider": "ollama", "config": {"endpoint": endpoint, "model": "m"}}), "ndpoint");
+    }
+    for endpoint in ["http://127.0.0.1:8080/v1", "http://[::1]:11434"] {
+        refused(
+            json!({"provider": "openai", "config": {"endpoint": endpoint, "model": "m"}}),
+            "tiro provider add",
+        );
+    }
     refused(json!({"provider": "openai", "config": {"apiKeyEnv": KEY}}), "`api_key_env`");
     refused(json!({"provider": "openai", "config": {"apiKeyEnv": "PATH"}}), "`api_key_env`");
     refused(json!({"provider": "openai", "config": {"model": KEY}}), "a key stands in `config`");
@@ -220,7 +239,7 @@ fn the_tool_reaches_no_new_place_and_takes_no_key() {
     let openai = data["providers"].as_array().unwrap().iter().find(|each| each["name"] == "openai").unwrap();
     assert_eq!(openai["uses"], json!(["consult"]), "a model can't let memory out: {data}");
     assert_eq!(server.data("configure_llm_provider", seed)["changed"], false);
-    let local = json!({"operation": "set", "config": {"provider": "ollama", "model": "llama3.2", "endpoint": "http://127.0.0.1:9"}});
+    let local = json!({"operation": "set", "config": {"provider": "ollama", "model": "llama3.2", "endpoint": "http://localhost:11434/"}});
     let data = server.data("configure_llm_provider", local);
     let ollama = data["providers"].as_array().unwrap().iter().find(|each| each["name"] == "ollama").unwrap();
     assert_eq!(ollama["uses"], json!(["summarize", "consult"]), "{data}");
@@ -276,11 +295,19 @@ fn the_tool_sends_a_key_nowhere_but_to_the_service_that_it_is_for() {
     let written = std::fs::read_to_string(file(&home)).unwrap();
     assert!(!written.contains("endpoint") && !written.contains("STRIPE"), "{written}");
 
-    // What has no key may be moved to this machine, gets none there, and isn't asked for summaries because of that.
+    // What has no key is moved to this machine by the user alone, and gets no key there.
     write(&home, "");
     let mut server = home.serve(&project);
-    let data = server.data("configure_llm_provider", configured("openai", here));
-    assert_eq!(data["providers"][0]["uses"], json!(["consult"]), "{data}");
+    let refused = server.error("configure_llm_provider", configured("openai", here.clone()));
+    assert!(
+        refused.contains("one that the user configured") && refused.contains("tiro provider add"),
+        "{refused}"
+    );
+    let endpoint = here["endpoint"].as_str().unwrap();
+    let added = home.run(&project, &["provider", "add", "openai", "--endpoint", endpoint, "--model", "m"]);
+    assert!(added.is_ok, "{added:?}");
+    let again = server.data("configure_llm_provider", configured("openai", here));
+    assert_eq!(again["changed"], false, "{again}");
     let told =
         server.error("configure_llm_provider", configured("openai", json!({"apiKeyEnv": "OPENAI_API_KEY"})));
     assert!(told.contains("would send a key"), "{told}");
