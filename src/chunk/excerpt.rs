@@ -62,6 +62,16 @@ impl<'a> Shown<'a> {
 
     /// Returns the excerpt: the line, then `piece`, trimmed and [quoted](envelope::quoted).
     pub fn excerpt(&self, piece: &str) -> String {
+        self.line() + &Shown::body(piece)
+    }
+
+    /// Returns what of an excerpt follows the line, [quoted](envelope::quoted), with the line feed that ends it.
+    pub fn body(piece: &str) -> String {
+        format!("{}\n", envelope::quoted(piece.trim()))
+    }
+
+    /// Returns the line that an excerpt begins with, with its line feed.
+    pub fn line(&self) -> String {
         let mut line = format!("[{} {} {}", self.kind, self.id, date(self.time));
         if let (Kind::Commit, Some(sha)) = (self.kind, self.source_id) {
             line += &format!(" {}", envelope::name(sha.get(..10).unwrap_or(sha)));
@@ -75,7 +85,7 @@ impl<'a> Shown<'a> {
         if let Some(branch) = self.branch {
             line += &format!(", branch {}", envelope::name(branch));
         }
-        format!("{line}]\n{}\n", envelope::quoted(piece.trim()))
+        format!("{line}]\n")
     }
 
     /// Returns whether the excerpt of `piece` may be another than the one whose tokens were counted when it was stored:

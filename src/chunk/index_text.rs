@@ -13,11 +13,26 @@ use crate::memory::{Draft, Group, Kind, Millis, Role};
 /// Words of a neighbouring turn that count as context. Arbitrary: most of a turn, little of a long answer.
 const NEIGHBOUR_WORDS: usize = 80;
 
+/// Bytes of a neighbouring turn that count as context, for those whose words are long or that have no spaces. Arbitrary:
+/// twice what 80 words of code take.
+const NEIGHBOUR_BYTES: usize = 1024;
+
+/// Bytes of the context of a row. Arbitrary: four neighbours.
+const CONTEXT_BYTES: usize = 4 * (NEIGHBOUR_BYTES + 1);
+
+/// Pieces of a text, from its beginning, that are indexed with what stands around it. Arbitrary: all of most texts; with
+/// all pieces of a long one the index would be many times as large as the text.
+pub const WITH_CONTEXT: i64 = 16;
+
 /// Turns on each side that count as context.
 pub const NEIGHBOURS: i64 = 2;
 
 /// Extra words an identifier may add to a row, in bytes. Arbitrary: bounds what hostile text can cost.
 const SPLIT_BYTES: usize = 4096;
+
+/// Parts of an identifier at most. Arbitrary: what has more is base64 or noise, whose parts nobody looks for and which
+/// would double the index.
+const MOST_PARTS: usize = 8;
 
 /// What is known of a memory, beside its text.
 #[derive(Clone, Copy, Debug)]
@@ -53,10 +68,11 @@ pub struct IndexText {
 }
 
 impl About<'_> {
-    /// Returns what the text index holds of `piece`, `context` being what stands around it.
+    /// Returns what the text index holds of `piece`, `context` being what stands around it, of which the first 4 KB count.
     pub fn indexed(&self, piece: &str, context: &str) -> IndexText {
         let topic = self.topic.map(|topic| format!(" {topic}")).unwrap_or_default();
         let paths = self.path.map(|path| format!(" {path}")).unwrap_or_default();
+        let context = &context[..context.floor_char_boundary(CONTEXT_BYTES)];
         IndexText {
             speaker: self.name().to_owned(),
             header: date(self.time) + &topic,
@@ -100,11 +116,13 @@ impl<'a> From<&'a Draft> for About<'a> {
 pub fn neighbours<'t>(turns: impl Iterator<Item = &'t str>) -> String {
     let mut context = String::new();
     for turn in turns {
+        let turn = turn.trim_start();
+        let turn = &turn[..turn.floor_char_boundary(NEIGHBOUR_BYTES)];
         let end = turn.split_whitespace().nth(NEIGHBOUR_WORDS).map_or(turn.len(), |word| {
             // Words are parts of the turn, so their distance is an offset in it.
             word.as_ptr() as usize - turn.as_ptr() as usize
         });
-        context.push_str(turn[..end].trim());
+        context.push_str(turn[..end].trim_end());
         context.push('\n');
     }
     context
@@ -147,6 +165,9 @@ fn push_camel_parts(extra: &mut String, identifier: &str) {
         let next_is_lower = bytes.get(at + 1).is_some_and(u8::is_ascii_lowercase);
         here.is_ascii_uppercase() && (before.is_ascii_lowercase() || before.is_ascii_digit() || next_is_lower)
     };
+    if (1..bytes.len()).filter(|at| starts_part(*at)).count() >= MOST_PARTS {
+        return;
+    }
     let mut start = 0;
     for at in 1..=bytes.len() {
         if at == bytes.len() && start == 0 {
@@ -193,6 +214,7 @@ mod tests {
             "HttpClient and XMLParser2Go\n Http Client XML Parser2 Go"
         );
         assert_eq!(with_parts("--squeeze-blank"), "--squeeze-blank\n squeezeblank");
+        assert_eq!(with_parts("aB1Cd2Ef3Gh4Ij5Kl6Mn7Op8"), "aB1Cd2Ef3Gh4Ij5Kl6Mn7Op8", "base64 has no parts");
         assert_eq!(with_parts("plain words, nothing else"), "plain words, nothing else");
     }
 
@@ -200,5 +222,22 @@ mod tests {
     fn a_long_neighbour_is_cut() {
         let long = "word ".repeat(500);
         assert_eq!(neighbours([long.as_str()].into_iter()).split_whitespace().count(), NEIGHBOUR_WORDS);
+    }
+
+    /// A neighbour without spaces was context as a whole, for each piece of a text: 544 MB for four times 400 KB.
+    #[test]
+    fn a_neighbour_without_spaces_is_cut() {
+        for long in
+            ["password=".repeat(50_000), "語".repeat(50_000), " ".repeat(100_000) + &"x".repeat(9_000)]
+        {
+            let context = neighbours([long.as_str(); 4].into_iter());
+            assert!(
+                context.len() <= CONTEXT_BYTES && context.trim().len() > NEIGHBOUR_BYTES,
+                "{}",
+                context.len()
+            );
+        }
+        let row = about(Kind::Commit).indexed("a", &"src/a.rs\n".repeat(5_000));
+        assert!(row.context.len() <= 2 * CONTEXT_BYTES + SPLIT_BYTES);
     }
 }

@@ -58,7 +58,8 @@ fn divide(text: &str, range: Chunk, size: &dyn Fn(&str) -> usize, max: usize, at
         }
     }
     let within = |inner: Chunk| Chunk { start: range.start + inner.start, end: range.start + inner.end };
-    let words = ranges(part, |before, _| before.is_whitespace());
+    // White space stays with the word before it: a run of it is one part, however long.
+    let words = ranges(part, |before, after| before.is_whitespace() && !after.is_whitespace());
     if words.len() > 1 {
         words.into_iter().for_each(|word| divide(text, within(word), size, max, atoms));
         return;
@@ -137,20 +138,17 @@ enum Cut {
     Paragraph,
 }
 
-/// Returns what cut there is before each atom.
+/// Returns what cut there is before each atom. The atoms follow one another and cover the text.
 fn cuts(text: &str, atoms: &[Atom]) -> Vec<Cut> {
     let mut fenced = false;
+    let (mut read, mut breaks) = (0, LineBreaks::default());
     let before_atom = |atom: &Atom| {
-        let (before, part) = text.split_at(atom.range.start);
-        let lines = before.trim_end_matches([' ', '\t', '\r']);
-        let starts_line = lines.is_empty() || lines.ends_with('\n');
-        let is_fence =
-            starts_line && part[..atom.range.end - atom.range.start].trim_start().starts_with("```");
-        let after_blank = lines
-            .strip_suffix('\n')
-            .is_some_and(|lines| lines.trim_end_matches([' ', '\t', '\r']).ends_with('\n'));
+        breaks.read(&text[read..atom.range.start]);
+        read = atom.range.start;
+        let starts_line = breaks.is_line_start();
+        let is_fence = starts_line && text[atom.range.start..atom.range.end].trim_start().starts_with("```");
         let cut = match (starts_line, fenced) {
-            (true, false) if after_blank || is_fence => Cut::Paragraph,
+            (true, false) if breaks.is_after_blank() || is_fence => Cut::Paragraph,
             (true, _) => Cut::Line,
             (false, _) => Cut::Anywhere,
         };
@@ -158,6 +156,34 @@ fn cuts(text: &str, atoms: &[Atom]) -> Vec<Cut> {
         cut
     };
     atoms.iter().map(before_atom).collect()
+}
+
+/// The line breaks since the last character that is no blank. It reads forward, so that a text is read once: looking
+/// back from each atom took time by the square of a run of blanks.
+#[derive(Default)]
+struct LineBreaks {
+    count: usize,
+    has_text: bool,
+}
+
+impl LineBreaks {
+    fn read(&mut self, text: &str) {
+        for byte in text.bytes() {
+            match byte {
+                b'\n' => self.count += 1,
+                b' ' | b'\t' | b'\r' => {}
+                _ => *self = LineBreaks { count: 0, has_text: true },
+            }
+        }
+    }
+
+    fn is_line_start(&self) -> bool {
+        self.count > 0 || !self.has_text
+    }
+
+    fn is_after_blank(&self) -> bool {
+        self.count > 1
+    }
 }
 
 /// Returns the last of the best cuts up to `next` that give a chunk something new and leave it at least half full.
@@ -250,7 +276,41 @@ mod tests {
         assert_eq!(cut.last().unwrap().end, long.len());
     }
 
+    /// Each of a hundred thousand spaces was an atom of its own that looked back to the first: 5 s.
+    #[test]
+    fn work_grows_with_the_length_of_a_run_and_not_with_its_square() {
+        let measured = |text: &str| {
+            let work = std::cell::Cell::new(0);
+            let size = |text: &str| {
+                work.set(work.get() + text.len() + 1);
+                text.len()
+            };
+            chunks(text, &size, 150, 16);
+            work.get()
+        };
+        for run in [" ", "\n", "\t", "a", ". ", " \n", "\r\n", "a b. ", "```\n", "日", "。", "\u{2003}"] {
+            for (before, after) in [("", ""), ("a", "a"), ("\n\n", "\n\na")] {
+                let text = |bytes: usize| format!("{before}{}{after}", run.repeat(bytes / run.len()));
+                let (one, four) = (measured(&text(16 << 10)), measured(&text(64 << 10)));
+                assert!(four <= 5 * one + 4096, "{run:?}: {one}, {four}");
+            }
+        }
+    }
+
     proptest! {
+        #[test]
+        fn line_breaks_are_read_forward_as_looking_back_finds_them(text in "[a \t\r\n]{0,12}") {
+            let mut breaks = LineBreaks::default();
+            for (at, _) in text.char_indices() {
+                let lines = text[..at].trim_end_matches([' ', '\t', '\r']);
+                let after_blank = lines.strip_suffix('\n')
+                    .is_some_and(|lines| lines.trim_end_matches([' ', '\t', '\r']).ends_with('\n'));
+                prop_assert_eq!(breaks.is_line_start(), lines.is_empty() || lines.ends_with('\n'));
+                prop_assert_eq!(breaks.is_after_blank(), after_blank);
+                breaks.read(&text[at..=at]);
+            }
+        }
+
         #[test]
         fn chunks_cover_the_text_in_order_and_fit(
             text in "[a-c .!\n日é]{0,400}", max in 1usize..40, overlap in 0usize..10

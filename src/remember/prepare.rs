@@ -6,7 +6,7 @@ use crate::chunk::{Chunk, chunks};
 use crate::memory::{Draft, Identity, MemoryId};
 use crate::redact::Redactor;
 use crate::store::{PendingChunk, PreparedChunk, PreparedMemory};
-use crate::tokens::Tokenizer;
+use crate::tokens::{Tokenizer, joins_exactly};
 
 /// Tokens of a chunk at most (o200k): an excerpt is one chunk, and with its header it fits the embedder's 256 tokens
 /// of most scripts. What doesn't is embedded in pieces, never cut.
@@ -17,12 +17,18 @@ const OVERLAP_TOKENS: usize = 16;
 
 /// Returns the memory that `draft` becomes, and the secrets replaced in it by rule.
 ///
+/// `redactor` is that of the project; marks compare within the draft's conversation, or else within what names it.
 /// `fresh` gives a random key where nothing else makes a second write the same write.
 pub fn prepare(
     redactor: &Redactor,
     mut draft: Draft,
     fresh: &mut impl FnMut() -> [u8; 16],
 ) -> (PreparedMemory, Vec<(String, usize)>) {
+    let redactor = redactor.within(&match (&draft.session, &draft.identity) {
+        (Some(session), _) => format!("session {session}"),
+        (None, Identity::Named(key)) => format!("{} {key}", draft.kind),
+        (None, Identity::Text | Identity::Fresh) => draft.kind.to_string(),
+    });
     let mut found: Vec<(String, usize)> = Vec::new();
     let mut clean = |text: &mut String| {
         let redacted = redactor.redact(text);
@@ -59,7 +65,8 @@ pub fn prepare(
     };
     let id = MemoryId::derive(draft.kind, draft.session.as_ref(), &key);
     let about = About::from(&draft);
-    let shown = Shown::of_draft(&draft, &id);
+    let line = Shown::of_draft(&draft, &id).line();
+    let line_tokens = Tokenizer::O200k.count(&line).high;
     // Where redaction joined the beginning with what follows, all of it is embedded.
     let lead = draft.lead.as_deref().filter(|lead| draft.text.starts_with(lead)).unwrap_or(&draft.text);
     let pieces = chunks(lead, &|text| Tokenizer::O200k.count(text).high, CHUNK_TOKENS, OVERLAP_TOKENS);
@@ -67,12 +74,22 @@ pub fn prepare(
         .into_iter()
         .map(|Chunk { start, end }| {
             let piece = &draft.text[start..end];
-            let tokens = Tokenizer::O200k.count(&shown.excerpt(piece)).high as i64;
+            let tokens = excerpt_tokens(&line, line_tokens, piece) as i64;
             PreparedChunk { start, end, tokens, embedded: about.embedded(piece), embedding: None }
         })
         .collect();
     let tokens = Tokenizer::O200k.count(&draft.text).high as i64;
     (PreparedMemory { id, tokens, chunks, draft }, found)
+}
+
+/// Returns the tokens of `piece` as an answer shows it. The line, which has the same tokens for all pieces, is counted once
+/// where that adds up: it may be longer than they.
+fn excerpt_tokens(line: &str, line_tokens: usize, piece: &str) -> usize {
+    let body = Shown::body(piece);
+    match joins_exactly(line, &body) {
+        true => line_tokens + Tokenizer::O200k.count(&body).high,
+        false => Tokenizer::O200k.count(&format!("{line}{body}")).high,
+    }
 }
 
 /// Returns the text whose embedding stands for a chunk that waits.

@@ -23,7 +23,11 @@ const MOST_COMMIT_IDS: usize = 8;
 pub fn terms(query: &str) -> Vec<String> {
     let words = words(query);
     let mut terms: Vec<String> = Vec::new();
+    // Each is compared with those that are kept already, of which there are few however long the query is.
     for word in words.iter().filter(|word| !is_stopword(word)) {
+        if terms.len() == MOST_TERMS {
+            break;
+        }
         if !terms.contains(word) {
             terms.push(word.clone());
         }
@@ -31,8 +35,8 @@ pub fn terms(query: &str) -> Vec<String> {
     if terms.is_empty() {
         terms = words;
         terms.dedup();
+        terms.truncate(MOST_TERMS);
     }
-    terms.truncate(MOST_TERMS);
     terms
 }
 

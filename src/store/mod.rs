@@ -13,6 +13,7 @@ mod cache;
 mod conditions;
 mod dense;
 mod expired;
+mod foreign;
 mod forget;
 mod ledger;
 mod lexical;
@@ -31,18 +32,18 @@ mod tests;
 pub mod vectors;
 mod write;
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-pub use backup::{Check, ForeignMemory};
+pub use backup::Check;
 pub use cache::CacheStats;
 pub use dense::DenseCandidate;
 pub use expired::{Expired, LeftSession, LevelCount};
-pub use forget::{Forgotten, Operation, Selection};
+pub use foreign::{Foreign, ForeignMemory, ForeignPage};
+pub use forget::{Forgotten, Operation, Reach, Selection};
 pub use ledger::{Money, Planned, Reservation, SpendLimits, SpendingRow, Spent};
 pub use lexical::LexicalCandidate;
 pub use links::{MadeRow, MomentRow, Origin};
@@ -57,6 +58,7 @@ pub use summaries::{ConversationRow, Saved, Summary, SummaryRow};
 pub use write::{Outcome, PreparedChunk, PreparedMemory, Receipt};
 
 use crate::error::{Error, Kind, Result};
+use crate::private;
 use crate::scope::{ProjectId, Scope};
 
 /// How long a writer waits for another process before it gives up.
@@ -64,6 +66,9 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How often to see whether another call has finished its write.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
+/// The longest that a WAL stays after a write, in bytes: a little more than SQLite lets it grow by small writes.
+const LONGEST_LOG: u64 = 4_350_000;
 
 /// Pages cached by each connection, in KiB. Arbitrary: enough for the upper levels of every index at 100k memories.
 const CACHE_KIB: i64 = 6 * 1024;
@@ -108,10 +113,12 @@ impl Store {
                 .hint("build Tiro with its bundled SQLite"));
         }
         if let Some(parent) = path.parent() {
-            create_private_dir(parent)?;
+            private::create_dir(parent)?;
         }
-        let mut writer = connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)
-            .map_err(|error| opening(path, error))?;
+        // SQLite gives what lies beside a file the mode of that file, and a new one what the umask leaves.
+        private::create(path).map_err(|error| opening(path, error))?;
+        let mut writer =
+            connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(|error| opening(path, error))?;
         migrate::migrate(&mut writer, path, flavour)?;
         let inner = Inner {
             path: path.to_owned(),
@@ -169,6 +176,7 @@ impl Store {
             let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let answer = work(&transaction, &scope)?;
             transaction.commit()?;
+            store.inner.shorten_log(&writer);
             Ok(answer)
         })
         .await
@@ -209,6 +217,19 @@ impl Store {
 }
 
 impl Inner {
+    /// Empties the WAL where one write made it long: otherwise it stays as long as that. Where others read, it stays too.
+    fn shorten_log(&self, writer: &Connection) {
+        let mut log = self.path.as_os_str().to_owned();
+        log.push("-wal");
+        if !std::fs::metadata(&log).is_ok_and(|log| log.len() > LONGEST_LOG) {
+            return;
+        }
+        // What fails here is tried again after the next write.
+        drop(writer.busy_timeout(Duration::ZERO));
+        drop(writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())));
+        drop(writer.busy_timeout(BUSY_TIMEOUT));
+    }
+
     /// Returns an idle reading connection, or a new one.
     fn reader(&self) -> Result<Connection> {
         if let Some(reader) = lock(&self.readers).pop() {
@@ -231,19 +252,6 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.set_prepared_statement_cache_capacity(64);
     Ok(connection)
-}
-
-/// Creates `path` and what is missing above it, readable by its owner alone.
-pub(crate) fn create_private_dir(path: &Path) -> Result<()> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path).map_err(|error| {
-        Error::new(Kind::Store, format!("cannot create the data directory `{}`", path.display()))
-            .source(error)
-            .hint("make it writable, or name another one in TIRO_DATA_DIR")
-    })
 }
 
 /// Locks what a panicking thread may have left locked: every use leaves the value whole.

@@ -1,6 +1,7 @@
 //! Storing memories: rows, text index and vectors in one transaction.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -9,6 +10,7 @@ use super::vectors::encode_f16;
 use crate::chunk::index_text::{self, About, IndexText};
 use crate::error::Result;
 use crate::memory::{Draft, Group, Kind, MemoryId, Millis, Provenance, Role};
+use crate::redact;
 use crate::scope::{Scope, SessionId, Sessions};
 
 /// Memories stored by one transaction. Larger writes are split, so that other processes get their turn.
@@ -175,7 +177,12 @@ impl OpenSession {
                 .execute((self.seq, &self.branch, &self.head))?;
         }
         if self.next_ordinal > self.first_new {
-            index_turns(connection, self.seq, self.first_new - index_text::NEIGHBOURS, self.next_ordinal)?;
+            index_turns(
+                connection,
+                self.seq,
+                self.first_new - index_text::NEIGHBOURS..self.next_ordinal,
+                self.first_new,
+            )?;
         }
         Ok(())
     }
@@ -191,7 +198,7 @@ pub(super) fn save_one(
     let owner = scope.owner.as_str();
     let PreparedMemory { id, draft, tokens, chunks } = memory;
     let hash = blake3::hash(draft.text.as_bytes());
-    if let Some(outcome) = met_before(connection, owner, id, hash.as_bytes())? {
+    if let Some(outcome) = met_before(connection, owner, id, hash.as_bytes(), &draft.text)? {
         if let Some(commit) = &draft.commit {
             record_commit_id(connection, owner, &commit.sha, id)?;
         }
@@ -271,7 +278,8 @@ pub(super) fn save_one(
             // What the index sees instead of the text stands in the first row.
             let instead = draft.indexed.as_deref().filter(|_| place == 0);
             let piece = instead.unwrap_or(&draft.text[chunk.start..chunk.end]);
-            let row = About::from(draft).indexed(piece, &paths);
+            let paths = if (place as i64) < index_text::WITH_CONTEXT { paths.as_str() } else { "" };
+            let row = About::from(draft).indexed(piece, paths);
             index(connection, chunk_seq, draft.kind.group(), &row)?;
         }
     }
@@ -279,11 +287,14 @@ pub(super) fn save_one(
 }
 
 /// Returns the fate of a memory whose id the store has seen before.
+///
+/// Texts that differ in the digits of their marks are the same: those depend on project and version.
 fn met_before(
     connection: &Connection,
     owner: &str,
     id: &MemoryId,
     hash: &[u8; 32],
+    text: &str,
 ) -> Result<Option<Outcome>> {
     let stored: Option<(Vec<u8>, bool)> = connection
         .prepare_cached(
@@ -294,7 +305,7 @@ fn met_before(
     if let Some((stored_hash, tombstoned)) = stored {
         return Ok(Some(match () {
             () if tombstoned => Outcome::Forgotten,
-            () if stored_hash == hash => Outcome::AlreadyStored,
+            () if stored_hash == hash || is_alike(connection, owner, id, text)? => Outcome::AlreadyStored,
             () => Outcome::Conflict,
         }));
     }
@@ -302,6 +313,14 @@ fn met_before(
         .prepare_cached("SELECT 1 FROM purged WHERE owner = ?1 AND id = ?2")?
         .exists((owner, id.as_str()))?;
     Ok(purged.then_some(Outcome::Forgotten))
+}
+
+/// Whether the stored text is `text` but for the digits of marks.
+fn is_alike(connection: &Connection, owner: &str, id: &MemoryId, text: &str) -> Result<bool> {
+    let stored: String = connection
+        .prepare_cached("SELECT text FROM memories WHERE owner = ?1 AND id = ?2")?
+        .query_row((owner, id.as_str()), |row| row.get(0))?;
+    Ok(redact::alike(&stored, text))
 }
 
 /// Whether everything of `ids` is stored and not forgotten: what is derived from something doesn't outlive it.
@@ -387,9 +406,10 @@ struct Turn {
     text: String,
 }
 
-/// Indexes, or indexes anew, the living messages of the session whose ordinal lies in `from..to`, with their
-/// neighbours as context.
-pub(super) fn index_turns(connection: &Connection, session: i64, from: i64, to: i64) -> Result<()> {
+/// Indexes, or indexes anew, the living messages of the session whose ordinal lies in `places`, with their neighbours as
+/// context. Of those before `new`, only the pieces that have a context: it is all that a new neighbour changes.
+pub(super) fn index_turns(connection: &Connection, session: i64, places: Range<i64>, new: i64) -> Result<()> {
+    let (from, to) = (places.start, places.end);
     let mut statement = connection.prepare_cached(
         "SELECT seq, ordinal, role, speaker, topic, path, time, text FROM (
              SELECT * FROM (SELECT * FROM memories WHERE session = ?1 AND ordinal < ?2 AND tombstoned_at IS NULL
@@ -403,7 +423,7 @@ pub(super) fn index_turns(connection: &Connection, session: i64, from: i64, to: 
     )?;
     let rows = statement.query_map((session, from, to, index_text::NEIGHBOURS), turn)?;
     let turns: Vec<Turn> = rows.collect::<Result<_, _>>()?;
-    index_among(connection, &turns, |turn| (from..to).contains(&turn.ordinal))
+    index_among(connection, &turns, new, |turn| places.contains(&turn.ordinal))
 }
 
 /// Indexes anew the forgotten messages of the session, with all that is left around them as context: what `operation`
@@ -424,7 +444,7 @@ pub(super) fn index_forgotten(connection: &Connection, session: i64, operation: 
              AND seq NOT IN (SELECT memory FROM operation_memories WHERE operation = ?2) ORDER BY ordinal",
     )?;
     let turns: Vec<Turn> = statement.query_map((session, operation), turn)?.collect::<Result<_, _>>()?;
-    index_among(connection, &turns, |turn| forgotten.contains(&turn.ordinal))
+    index_among(connection, &turns, i64::MIN, |turn| forgotten.contains(&turn.ordinal))
 }
 
 fn turn(row: &Row<'_>) -> rusqlite::Result<Turn> {
@@ -440,8 +460,14 @@ fn turn(row: &Row<'_>) -> rusqlite::Result<Turn> {
     })
 }
 
-/// Indexes those of `turns`, which are in order, that are `wanted`, with the others around them as context.
-fn index_among(connection: &Connection, turns: &[Turn], wanted: impl Fn(&Turn) -> bool) -> Result<()> {
+/// Indexes those of `turns`, which are in order, that are `wanted`, with the others around them as context; of those
+/// before `new` only the pieces that have one.
+fn index_among(
+    connection: &Connection,
+    turns: &[Turn],
+    new: i64,
+    wanted: impl Fn(&Turn) -> bool,
+) -> Result<()> {
     let reach = index_text::NEIGHBOURS as usize;
     for (at, turn) in turns.iter().enumerate() {
         if !wanted(turn) {
@@ -449,12 +475,13 @@ fn index_among(connection: &Connection, turns: &[Turn], wanted: impl Fn(&Turn) -
         }
         let around = turns[at.saturating_sub(reach)..at].iter().chain(turns[at + 1..].iter().take(reach));
         let context = index_text::neighbours(around.map(|turn| turn.text.as_str()));
-        index_turn(connection, turn, &context)?;
+        let pieces = if turn.ordinal < new { index_text::WITH_CONTEXT } else { i64::MAX };
+        index_turn(connection, turn, &context, pieces)?;
     }
     Ok(())
 }
 
-fn index_turn(connection: &Connection, turn: &Turn, context: &str) -> Result<()> {
+fn index_turn(connection: &Connection, turn: &Turn, context: &str, pieces: i64) -> Result<()> {
     let about = About {
         kind: Kind::Message,
         role: turn.role,
@@ -464,11 +491,12 @@ fn index_turn(connection: &Connection, turn: &Turn, context: &str) -> Result<()>
         path: turn.path.as_deref(),
         time: turn.time,
     };
-    let mut statement =
-        connection.prepare_cached("SELECT seq, start_byte, end_byte FROM chunks WHERE memory = ?1")?;
-    let mut chunks = statement.query([turn.seq])?;
+    let sql = "SELECT seq, start_byte, end_byte, ordinal FROM chunks WHERE memory = ?1 AND ordinal < ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut chunks = statement.query((turn.seq, pieces))?;
     while let Some(chunk) = chunks.next()? {
         let (seq, start, end): (i64, i64, i64) = (chunk.get(0)?, chunk.get(1)?, chunk.get(2)?);
+        let context = if chunk.get::<_, i64>(3)? < index_text::WITH_CONTEXT { context } else { "" };
         let piece = turn.text.get(start as usize..end as usize).unwrap_or_default();
         connection.prepare_cached("DELETE FROM text_index WHERE rowid = ?1")?.execute([seq])?;
         index(connection, seq, Group::Message, &about.indexed(piece, context))?;
