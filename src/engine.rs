@@ -39,8 +39,15 @@ pub struct Installation {
     pub registry: Registry,
     /// The secret that marks and hashes are keyed with.
     pub secret: [u8; 32],
-    /// Takes secrets out of texts.
+    /// Takes secrets out of what leaves: its marks tell nothing. What is stored has the redactor of its place.
     pub redactor: Redactor,
+}
+
+impl Installation {
+    /// Returns what takes secrets out of texts that are stored in the project, or with the owner's memories.
+    pub fn redactor_of(&self, project: &ProjectId) -> Redactor {
+        Redactor::new(self.secret).within(&format!("project {}", project.as_str()))
+    }
 }
 
 /// The project a process works on.
@@ -55,6 +62,8 @@ pub struct OpenProject {
     pub store: Store,
     /// All its sessions.
     pub scope: Scope,
+    /// Takes secrets out of what is stored in it.
+    pub redactor: Redactor,
 }
 
 /// A project as it stands: nothing was registered or made for it.
@@ -122,7 +131,7 @@ impl Engine {
             .get_or_try_init(async || {
                 let registry = Registry::open(&self.config.data_dir, &self.config.owner)?;
                 let secret = registry.secret(self.random()).await?;
-                Ok(Installation { registry, secret, redactor: Redactor::new(secret) })
+                Ok(Installation { registry, secret, redactor: Redactor::blank() })
             })
             .await
     }
@@ -140,13 +149,16 @@ impl Engine {
     /// Errors as [`Engine::project`] does.
     pub async fn look(&self) -> Result<SeenProject> {
         let directory = project::directory(&self.config)?;
-        let registry = self.existing_installation().await?.map(|installation| &installation.registry);
+        let installation = self.existing_installation().await?;
+        let registry = installation.map(|installation| &installation.registry);
         let seen = project::look(&directory, self.config.home.as_deref(), registry).await?;
         let repository = seen.repository.map(Arc::new);
         let known = seen.known.map(|(id, folder)| (id, self.store_path(&folder)));
-        let open = match known.filter(|(_, path)| path.symlink_metadata().is_ok()) {
+        let known = known.filter(|(_, path)| path.symlink_metadata().is_ok());
+        let open = match known.zip(installation) {
             None => None,
-            Some((id, path)) => Some(OpenProject {
+            Some(((id, path), installation)) => Some(OpenProject {
+                redactor: installation.redactor_of(&id),
                 name: seen.name.clone(),
                 root: seen.root.clone(),
                 repository: repository.clone(),
@@ -164,14 +176,17 @@ impl Engine {
         self.project
             .get_or_try_init(async || {
                 let directory = project::directory(&self.config)?;
-                let registry = &self.installation().await?.registry;
+                let installation = self.installation().await?;
+                let registry = &installation.registry;
                 let home = self.config.home.as_deref();
                 let fresh = ProjectId::from_random(self.random());
                 let found = project::find(&directory, home, registry, fresh, self.now()).await?;
                 let path = self.store_path(&found.folder);
                 let store = Store::open(&path, Flavour::Project, found.id.clone())?;
+                let redactor = installation.redactor_of(&found.id);
                 let scope = Scope::project(self.config.owner.clone(), found.id);
                 Ok(OpenProject {
+                    redactor,
                     name: found.name,
                     root: found.root,
                     repository: found.repository.map(Arc::new),

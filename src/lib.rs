@@ -8,6 +8,7 @@
 //! - what is done: [`remember`] (the write path), [`retrieve`] (the read path), [`import`] (histories to drafts),
 //!   [`context`] (what of a conversation is shown), [`summarize`]
 //! - effects: [`store`], [`embed`], [`git`], [`clients`], [`llm`], [`spool`]
+//! - files for one user alone: [`private`]
 //! - text: [`chunk`], [`tokens`]
 //! - words and values: [`memory`], [`scope`], [`filter`], [`budget`], [`redact`], [`envelope`], [`error`], [`file`]
 
@@ -27,6 +28,7 @@ pub mod git;
 pub mod import;
 pub mod llm;
 pub mod memory;
+pub mod private;
 pub mod project;
 pub mod redact;
 pub mod remember;

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::file::{self, Bytes, State};
 use super::{Change, Client, Finding, GitPlace, claude_code, git_hook, without};
 use crate::error::{Context, Error, Kind, Result, quoted};
+use crate::private;
 
 /// The largest record that is read, in bytes. Arbitrary: it holds the former text of a few files of 4 MiB at most.
 const LARGEST: u64 = 256 << 20;
@@ -78,7 +79,7 @@ pub fn apply(changes: &[Change], dir: &Path) -> Result<Applied> {
     if changes.is_empty() {
         return Ok(applied);
     }
-    fs::create_dir_all(dir).context(Kind::Io, || format!("cannot make `{}`", quoted(dir.display())))?;
+    private::create_dir(dir)?;
     let _lock = lock(dir)?;
     let mut record = load(dir)?;
     for change in changes {
@@ -299,6 +300,7 @@ fn keep(dir: &Path, record: &Record) -> Result<()> {
 /// without locks is trusted to have one user.
 fn lock(dir: &Path) -> Result<File> {
     let path = dir.join(LOCK);
+    private::create(&path)?;
     let file =
         File::create(&path).context(Kind::Io, || format!("cannot write `{}`", quoted(path.display())))?;
     let began = Instant::now();

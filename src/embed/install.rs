@@ -22,6 +22,7 @@ use sha2::{Digest, Sha256};
 use super::weights::{self, Weights};
 use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::file::{self, Links};
+use crate::private;
 
 /// The one model that can be installed, and its folder.
 pub const MODEL: &str = "all-MiniLM-L6-v2";
@@ -130,6 +131,8 @@ pub fn install(source: &Source, models: &Path, progress: &dyn Fn(Progress<'_>)) 
         return Ok(Installed { folder, bytes, origin: None });
     }
 
+    // The model is no secret, and may be shared; the data directory above it is private from the first.
+    private::make_dir(models)?;
     fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, error))?;
     remove_unfinished(&folder);
     let temporary = tempfile::Builder::new()

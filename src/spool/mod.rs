@@ -276,7 +276,7 @@ impl Spool {
     }
 
     fn put(&self, name: &str, bytes: &[u8]) -> Result<()> {
-        crate::store::create_private_dir(&self.root)?;
+        crate::private::create_dir(&self.root)?;
         let written = Folder::make(&self.root, &self.folder).and_then(|folder| folder.put(name, bytes));
         written.context(Kind::Io, || format!("cannot write to `{}`", quoted(self.folder.display())))
     }

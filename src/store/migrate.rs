@@ -10,6 +10,7 @@ use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
 use super::Flavour;
 use crate::error::{Context, Error, Kind, Result};
+use crate::private;
 
 /// `Tiro` in ASCII: what makes a SQLite file one of ours.
 const APPLICATION_ID: i32 = 0x5469_726f;
@@ -70,12 +71,6 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path, flavour: Flavour
     upgrade(connection, flavour)
 }
 
-/// Brings a copy in memory up to date, without a backup.
-pub(super) fn migrate_copy(connection: &mut Connection, path: &Path, flavour: Flavour) -> Result<()> {
-    check(connection, path, flavour)?;
-    upgrade(connection, flavour)
-}
-
 fn upgrade(connection: &mut Connection, flavour: Flavour) -> Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Another process may have come first.
@@ -129,7 +124,7 @@ pub(super) fn whose(connection: &Connection) -> rusqlite::Result<Whose> {
 }
 
 /// Returns the file's schema version, 0 for an empty file; errors where it isn't ours to write.
-fn check(connection: &mut Connection, path: &Path, flavour: Flavour) -> Result<i32> {
+pub(super) fn check(connection: &mut Connection, path: &Path, flavour: Flavour) -> Result<i32> {
     let refused = |error| super::opening(path, Error::from(error));
     // All is read of one moment: another process may just be making the tables.
     let connection = connection.transaction().map_err(refused)?;
@@ -160,12 +155,13 @@ fn check(connection: &mut Connection, path: &Path, flavour: Flavour) -> Result<i
 /// Copies the file beside itself before a migration changes it, and drops all but the last two copies.
 fn back_up(connection: &Connection, path: &Path, version: i32) -> Result<()> {
     let folder = backups_folder(path);
-    super::create_private_dir(&folder)?;
+    private::create_dir(&folder)?;
     let mut number = 0;
     let target = loop {
         number += 1;
         let candidate = folder.join(format!("schema-{version:04}-{number:04}.db"));
         if !candidate.exists() {
+            private::create_new(&candidate)?;
             break candidate;
         }
     };

@@ -8,6 +8,7 @@ use rusqlite::{OptionalExtension, Row};
 use super::{Flavour, Store};
 use crate::error::Result;
 use crate::memory::Millis;
+use crate::private;
 use crate::scope::{OwnerId, ProjectId, Scope};
 
 /// A registered project.
@@ -33,6 +34,7 @@ pub struct Registry {
 impl Registry {
     /// Opens `owner.db` in the data directory, creating it as needed; errors as [`Store::open`] does.
     pub fn open(data_dir: &Path, owner: &OwnerId) -> Result<Registry> {
+        private::data_dir(data_dir)?;
         let store = Store::open(&data_dir.join("owner.db"), Flavour::Owner, ProjectId::owner_wide())?;
         Ok(Registry { store, scope: Scope::project(owner.clone(), ProjectId::owner_wide()) })
     }

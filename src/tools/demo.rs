@@ -16,9 +16,10 @@ use super::{import_git, index, model, save_messages};
 use crate::config::Config;
 use crate::embed::install::{self, Progress};
 use crate::engine::{Embedding, Engine};
-use crate::error::{Context, Kind, Result, quoted};
+use crate::error::{Kind, Result};
 use crate::filter::Filter;
 use crate::memory::{CommitRecord, Draft, Identity, Kind as MemoryKind, Provenance};
+use crate::private;
 use crate::remember::remember;
 use crate::store::Outcome;
 
@@ -187,8 +188,7 @@ impl Found for History {
 /// Returns the folder that stands for the made-up project, made as needed.
 fn sample_folder(engine: &Engine) -> Result<std::path::PathBuf> {
     let folder = engine.config().data_dir.join("demo").join("harbour");
-    std::fs::create_dir_all(&folder)
-        .context(Kind::Io, || format!("cannot create `{}`", quoted(folder.display())))?;
+    private::create_dir(&folder)?;
     Ok(folder)
 }
 
@@ -279,7 +279,7 @@ async fn save_sample_commits(sample: &Engine) -> Result<(usize, usize)> {
         drafts.push(draft);
     }
     let project = sample.project().await?;
-    let redactor = &sample.installation().await?.redactor;
+    let redactor = &project.redactor;
     let (store, scope) = (&project.store, &project.scope);
     let fresh = || sample.random();
     let saved = remember(store, scope, redactor, None, drafts, sample.now(), fresh, |_| {}).await?;

@@ -1,6 +1,7 @@
 //! Checks the installation and says how to mend what is wrong.
 
 use std::io::Write;
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -10,6 +11,7 @@ use crate::embed::install;
 use crate::engine::{Engine, OpenProject, SeenProject};
 use crate::envelope;
 use crate::error::{Error, Kind, Result};
+use crate::private;
 use crate::scope::Scope;
 use crate::store::{Check, Registry, Store};
 
@@ -111,7 +113,12 @@ fn data_directory(engine: &Engine) -> Finding {
         file.sync_all()
     };
     match probe() {
-        Ok(()) => Finding { what, ok: true, found, mend: None },
+        Ok(()) => match exposed(folder) {
+            None => Finding { what, ok: true, found, mend: None },
+            Some((exposed, mend)) => {
+                Finding { what, ok: false, found: format!("{found}: {exposed}"), mend: Some(mend) }
+            }
+        },
         Err(error) => Finding {
             what,
             ok: false,
@@ -119,6 +126,26 @@ fn data_directory(engine: &Engine) -> Finding {
             mend: Some("make it writable, free some space, or set TIRO_DATA_DIR".into()),
         },
     }
+}
+
+/// Returns what other users of the machine can do with the data directory, and the way out; `None` where that is nothing.
+fn exposed(folder: &Path) -> Option<(String, String)> {
+    let open = private::open_to_others(folder);
+    if let Some((path, how)) = open.first() {
+        let place = path.strip_prefix(folder).ok().filter(|rest| !rest.as_os_str().is_empty());
+        let name = place.map_or("it".to_owned(), |rest| format!("`{}`", rest.display()));
+        let more = match open.len() - 1 {
+            0 => String::new(),
+            more => format!(", and {more} more of Tiro's in it are open to them"),
+        };
+        let mend = format!("`chmod -R go= '{}'`, as the user to whom it belongs", folder.display());
+        return Some((format!("{name} {how}{more}"), mend));
+    }
+    let above = private::replaceable(folder)?;
+    let exposed = format!("other users can put another folder in its place, in `{}`", above.display());
+    let mend =
+        format!("`chmod go-w '{}'`, or set TIRO_DATA_DIR to a folder beneath your own", above.display());
+    Some((exposed, mend))
 }
 
 fn model(engine: &Engine) -> Finding {

@@ -17,6 +17,7 @@ const ROWS: &[&[&str]] = &[
     &["remember", "import", "retrieve", "context", "summarize"],
     &["spool"],
     &["store", "embed", "git", "clients", "llm"],
+    &["private"],
     &["chunk", "tokens"],
     &["budget", "envelope", "filter", "memory", "scope", "redact", "error", "file"],
 ];

@@ -1,0 +1,355 @@
+//! Files and folders that no other user of the machine reads, whatever the umask.
+//!
+//! What Tiro keeps is everything that was said, and the secret that marks are keyed with. So its folders have the mode
+//! 0700 and its files 0600, from the moment they exist: a file is made with its mode before a library writes to it. What
+//! an older Tiro or somebody else left open is closed where it belongs to this user and is Tiro's own, and refused
+//! otherwise: it is never used as it is.
+//!
+//! It is not: a defence against root, or against another program of the same user. Where there are no modes, as on
+//! Windows, the folders of a user's profile are private by themselves, and nothing is checked.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+
+use crate::error::{Context, Error, Kind, Result, quoted};
+
+/// What Tiro keeps in a data directory for one user alone, by name.
+const OWN_NAMES: [&str; 5] = [OWNER_STORE, "projects", "spool", "init", "demo"];
+
+/// What it keeps there that is no secret.
+const MODELS: &str = "models";
+
+/// The database that makes a folder a data directory.
+const OWNER_STORE: &str = "owner.db";
+
+/// What may lie beside a database and belongs to it.
+const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
+
+/// Folders and files that are closed at most when a data directory was found open. Arbitrary.
+const MOST_CLOSED: usize = 100_000;
+
+/// Makes `path` and what is missing above it, for this user alone; where it is there already, closes it.
+///
+/// It must be a folder of Tiro's own. Errors with [`Kind::Store`] where it can't be made or closed, or is another user's.
+pub fn create_dir(path: &Path) -> Result<()> {
+    make_dir(path)?;
+    close(path, DIR_MODE)
+}
+
+/// Makes the data directory where it is missing; where it is open to others, closes it and all of Tiro's in it.
+///
+/// Errors with [`Kind::Store`] where it can't be made or closed, is another user's, or is open and holds what isn't
+/// Tiro's: then nothing is changed.
+pub fn data_dir(path: &Path) -> Result<()> {
+    make_dir(path)?;
+    let store = path.join(OWNER_STORE);
+    let is_open =
+        |path: &Path| matches!(look(path), Some(found) if found.mode & OTHERS != 0 && found.is_ours);
+    if is_open(path) && !store.exists() && !holds_only_ours(path) {
+        let mode = look(path).map_or(0, |found| found.mode);
+        let message =
+            format!("`{}` is open to other users (mode {mode:04o}) and isn't Tiro's own", quoted(path.display()));
+        return Err(Error::new(Kind::Store, message).hint(format!(
+            "name a folder of its own in TIRO_DATA_DIR, or close this one: `chmod 700 '{}'`",
+            quoted(path.display())
+        )));
+    }
+    let was_open = is_open(path) || is_open(&store);
+    close(path, DIR_MODE)?;
+    if was_open { close_all(path) } else { Ok(()) }
+}
+
+/// Makes the file `path`, empty and for this user alone, and returns it.
+///
+/// Errors with [`Kind::BadInput`] where something is there already, and with [`Kind::Io`] where it can't be made.
+pub fn create_new(path: &Path) -> Result<File> {
+    options().write(true).create_new(true).open(path).map_err(|error| match error.kind() {
+        ErrorKind::AlreadyExists => Error::bad_input(format!("`{}` exists already", quoted(path.display())))
+            .hint("name a file that doesn't exist; nothing was overwritten"),
+        _ => Error::new(Kind::Io, format!("cannot write `{}`", quoted(path.display())))
+            .source(error)
+            .hint("name a folder that exists and can be written"),
+    })
+}
+
+/// Makes the file `path` for this user alone where it is missing; where it is there, closes it and, of a database, what
+/// lies beside it.
+///
+/// Errors with [`Kind::Store`] where it can't be made or closed, or is another user's.
+pub fn create(path: &Path) -> Result<()> {
+    match options().write(true).create_new(true).open(path) {
+        Ok(_) => return Ok(()),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+        Err(error) => {
+            return Err(error).context(Kind::Store, || format!("cannot make `{}`", quoted(path.display())));
+        }
+    }
+    if !fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
+        let message = format!("`{}` is no regular file", quoted(path.display()));
+        return Err(Error::new(Kind::Store, message).hint("move it away"));
+    }
+    close(path, FILE_MODE)?;
+    for beside in BESIDE {
+        let mut name = path.as_os_str().to_owned();
+        name.push(beside);
+        close(Path::new(&name), FILE_MODE)?;
+    }
+    Ok(())
+}
+
+/// Returns what other users may do with the folder or the file at `path`, in words; `None` where that is nothing.
+pub fn openness(path: &Path) -> Option<String> {
+    let found = look(path)?;
+    if !found.is_ours {
+        return Some("belongs to another user".into());
+    }
+    let does = match found.mode & OTHERS {
+        0 => return None,
+        bits if bits & 0o022 != 0 => "can be changed by other users",
+        _ => "can be read by other users",
+    };
+    Some(format!("{does} (mode {:04o})", found.mode))
+}
+
+/// Returns what of Tiro's in the data directory other users can read or change, itself first.
+pub fn open_to_others(data_dir: &Path) -> Vec<(PathBuf, String)> {
+    let below = OWN_NAMES.into_iter().flat_map(|name| beneath(&data_dir.join(name)));
+    let all = std::iter::once(data_dir.to_owned()).chain(below).take(MOST_CLOSED);
+    all.filter_map(|path| openness(&path).map(|how| (path, how))).collect()
+}
+
+/// Returns the folder above `path` in which another user could put something else in the place of what leads to `path`.
+pub fn replaceable(path: &Path) -> Option<PathBuf> {
+    let path = fs::canonicalize(path).ok()?;
+    path.ancestors().skip(1).find(|above| is_replaceable_in(above)).map(Path::to_owned)
+}
+
+/// Makes the folder and what is missing above it for this user alone. What is there is left as it is.
+///
+/// Errors with [`Kind::Store`] where it can't be made.
+pub fn make_dir(path: &Path) -> Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, DIR_MODE);
+    builder.create(path).map_err(|error| {
+        Error::new(Kind::Store, format!("cannot create the data directory `{}`", quoted(path.display())))
+            .source(error)
+            .hint("make it writable, or name another one in TIRO_DATA_DIR")
+    })
+}
+
+fn options() -> OpenOptions {
+    #[cfg_attr(not(unix), expect(unused_mut, reason = "there are no modes"))]
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, FILE_MODE);
+    options
+}
+
+/// Whether the folder holds nothing that Tiro doesn't make.
+fn holds_only_ours(path: &Path) -> bool {
+    let Ok(entries) = fs::read_dir(path) else { return false };
+    entries.into_iter().all(|entry| {
+        let name = entry.map(|entry| entry.file_name().to_string_lossy().into_owned()).unwrap_or_default();
+        name == MODELS
+            || OWN_NAMES
+                .iter()
+                .any(|own| name == *own || name.strip_prefix(own).is_some_and(|rest| BESIDE.contains(&rest)))
+    })
+}
+
+/// Returns `path` and what lies beneath it, without following links; the files beside a database with it.
+fn beneath(path: &Path) -> Vec<PathBuf> {
+    let mut found = vec![path.to_owned()];
+    for beside in BESIDE {
+        let mut name = path.as_os_str().to_owned();
+        name.push(beside);
+        found.push(name.into());
+    }
+    let mut next = 0;
+    while next < found.len() && found.len() < MOST_CLOSED {
+        let is_dir = found[next].symlink_metadata().is_ok_and(|metadata| metadata.is_dir());
+        if is_dir && let Ok(entries) = fs::read_dir(&found[next]) {
+            found.extend(entries.flatten().map(|entry| entry.path()));
+        }
+        next += 1;
+    }
+    found
+        .retain(|path| path.symlink_metadata().is_ok_and(|metadata| metadata.is_dir() || metadata.is_file()));
+    found
+}
+
+/// Closes all of Tiro's in the data directory: it was open, and so may be what older programs left there.
+fn close_all(data_dir: &Path) -> Result<()> {
+    for path in OWN_NAMES.into_iter().flat_map(|name| beneath(&data_dir.join(name))) {
+        let mode = if path.is_dir() { DIR_MODE } else { FILE_MODE };
+        close(&path, mode)?;
+    }
+    Ok(())
+}
+
+const DIR_MODE: u32 = 0o700;
+const FILE_MODE: u32 = 0o600;
+
+/// The bits of a mode that let others in.
+const OTHERS: u32 = 0o077;
+
+/// What there is to know of who may use a file.
+struct Found {
+    mode: u32,
+    is_ours: bool,
+}
+
+#[cfg(unix)]
+fn look(path: &Path) -> Option<Found> {
+    use std::os::unix::fs::MetadataExt;
+    let found = fs::metadata(path).ok()?;
+    let is_ours = found.uid() == rustix::process::geteuid().as_raw();
+    Some(Found { mode: found.mode() & 0o7777, is_ours })
+}
+
+#[cfg(not(unix))]
+fn look(path: &Path) -> Option<Found> {
+    fs::metadata(path).ok().map(|_| Found { mode: 0, is_ours: true })
+}
+
+/// Takes the rights of others from what is at `path`, where there is anything.
+#[cfg(unix)]
+fn close(path: &Path, mode: u32) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let Some(found) = look(path) else { return Ok(()) };
+    if found.is_ours && found.mode & OTHERS == 0 {
+        return Ok(());
+    }
+    let hint = "run Tiro as the user to whom it belongs, or name another folder in TIRO_DATA_DIR";
+    if !found.is_ours {
+        let message = format!("`{}` belongs to another user", quoted(path.display()));
+        return Err(Error::new(Kind::Store, message).hint(hint));
+    }
+    let closed = fs::set_permissions(path, fs::Permissions::from_mode(mode));
+    // Another process may have removed it: a database takes its log with it.
+    let left = look(path).map_or(0, |found| found.mode);
+    if left & OTHERS == 0 {
+        return Ok(());
+    }
+    let message =
+        format!("`{}` is open to other users (mode {left:04o}) and can't be closed", quoted(path.display()));
+    let error = Error::new(Kind::Store, message)
+        .hint("name a folder in TIRO_DATA_DIR on a file system that keeps permissions");
+    Err(match closed {
+        Ok(()) => error,
+        Err(cause) => error.source(cause),
+    })
+}
+
+#[cfg(not(unix))]
+fn close(_path: &Path, _mode: u32) -> Result<()> {
+    Ok(())
+}
+
+/// Whether another user could replace what lies in the folder.
+#[cfg(unix)]
+fn is_replaceable_in(folder: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    const STICKY: u32 = 0o1000;
+    let Ok(found) = fs::metadata(folder) else { return false };
+    let is_trusted = found.uid() == 0 || found.uid() == rustix::process::geteuid().as_raw();
+    !is_trusted || (found.mode() & 0o022 != 0 && found.mode() & STICKY == 0)
+}
+
+#[cfg(not(unix))]
+fn is_replaceable_in(_folder: &Path) -> bool {
+    false
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o7777
+    }
+
+    fn set(path: &Path, mode: u32) {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+
+    /// Another user read the installation's secret.
+    #[test]
+    fn an_open_data_directory_is_closed_with_all_of_it() {
+        let root = tempfile::tempdir().unwrap();
+        let data = root.path().join("data");
+        fs::create_dir_all(data.join("projects/a-1/tiro.db.backups")).unwrap();
+        let files = ["owner.db", "owner.db-wal", "projects/a-1/tiro.db", "projects/a-1/tiro.db.backups/1.db"];
+        for file in files {
+            fs::write(data.join(file), "x").unwrap();
+            set(&data.join(file), 0o644);
+        }
+        fs::write(data.join("notes.txt"), "not Tiro's").unwrap();
+        set(&data.join("notes.txt"), 0o644);
+        set(&data, 0o755);
+        assert!(open_to_others(&data).len() >= 5);
+        data_dir(&data).unwrap();
+        assert_eq!(open_to_others(&data), []);
+        assert_eq!((mode(&data), mode(&data.join("projects/a-1"))), (0o700, 0o700));
+        assert!(files.iter().all(|file| mode(&data.join(file)) == 0o600));
+        assert_eq!(mode(&data.join("notes.txt")), 0o644);
+        // An older program may run beside this one.
+        set(&data.join("owner.db"), 0o644);
+        data_dir(&data).unwrap();
+        assert_eq!(mode(&data.join("owner.db")), 0o600);
+    }
+
+    #[test]
+    fn an_open_folder_of_others_things_is_refused_and_left_as_it_is() {
+        let root = tempfile::tempdir().unwrap();
+        let data = root.path().join("data");
+        fs::create_dir(&data).unwrap();
+        set(&data, 0o755);
+        data_dir(&data).unwrap();
+        assert_eq!(mode(&data), 0o700, "an empty one is taken");
+        fs::write(data.join("thesis.tex"), "").unwrap();
+        set(&data, 0o755);
+        let error = data_dir(&data).unwrap_err();
+        assert!(
+            error.to_string().contains("mode 0755") && error.way_out().unwrap().contains("chmod 700"),
+            "{error}"
+        );
+        assert_eq!(mode(&data), 0o755);
+    }
+
+    #[test]
+    fn a_file_is_private_from_its_first_moment_and_closed_where_it_was_not() {
+        let root = tempfile::tempdir().unwrap();
+        let file = root.path().join("a.db");
+        create(&file).unwrap();
+        assert_eq!(mode(&file), 0o600);
+        let log = root.path().join("a.db-wal");
+        fs::write(&log, "").unwrap();
+        for path in [&file, &log] {
+            set(path, 0o666);
+        }
+        create(&file).unwrap();
+        assert_eq!((mode(&file), mode(&log)), (0o600, 0o600));
+        assert!(create_new(&file).unwrap_err().to_string().contains("exists already"));
+        std::os::unix::fs::symlink(root.path().join("nowhere"), root.path().join("link")).unwrap();
+        assert!(create_new(&root.path().join("link")).is_err(), "a link is not followed");
+    }
+
+    #[test]
+    fn a_folder_that_others_write_to_is_named() {
+        let root = tempfile::tempdir().unwrap();
+        let data = root.path().join("shared/data");
+        create_dir(&data).unwrap();
+        let named = |data: &Path| replaceable(data).filter(|above| above.ends_with("shared"));
+        assert_eq!(named(&data), None);
+        set(&root.path().join("shared"), 0o777);
+        assert!(named(&data).is_some());
+        set(&root.path().join("shared"), 0o1777);
+        assert_eq!(named(&data), None, "there only its owner can move it");
+    }
+}
