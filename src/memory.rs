@@ -11,6 +11,10 @@ use crate::scope::SessionId;
 /// Milliseconds since 1970-01-01 UTC.
 pub type Millis = i64;
 
+/// The longest text of a memory, in bytes: what comes in by a call, an import or a backup holds to it. Arbitrary: some
+/// hundred times the longest answer, and seconds to store.
+pub const LONGEST_TEXT: usize = 16 << 20;
+
 /// The id of a memory: `m` and 13 characters of base 32, derived from what the memory is.
 ///
 /// The same message of the same session, or the same commit, has the same id on every machine, so that a restored

@@ -1,30 +1,14 @@
-//! Copying a store, merging one into another, checking one.
+//! Copying a store, checking one.
 
 use std::path::Path;
 
-use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, NotADatabase, ReadOnly};
-use rusqlite::{Connection, OpenFlags, OptionalExtension};
+use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, ReadOnly};
+use rusqlite::OpenFlags;
 
-use super::migrate::Whose;
-use super::{Flavour, Store, blocking, lock, migrate};
-use crate::error::{Context, Error, Kind, Result};
-use crate::memory::{CommitRecord, Memory, MemoryId};
+use super::{Store, blocking, lock};
+use crate::error::{Error, Kind, Result};
+use crate::private;
 use crate::scope::Scope;
-
-/// A memory read from another store, with what stands beside it.
-#[derive(Clone, Debug)]
-pub struct ForeignMemory {
-    /// The memory.
-    pub memory: Memory,
-    /// What it refers to.
-    pub references: Vec<MemoryId>,
-    /// The beginning of the text that is embedded, in bytes, where that isn't all.
-    pub lead: Option<usize>,
-    /// The files it touches.
-    pub files: Vec<String>,
-    /// What a commit is beside its text.
-    pub commit: Option<CommitRecord>,
-}
 
 /// What a check of the file found; everything empty or equal is sound.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,13 +36,11 @@ impl Store {
     /// Errors where `target` exists, and where the store is damaged: a copy that can't be restored is none.
     pub async fn back_up(&self, scope: &Scope, target: &Path) -> Result<()> {
         self.admit(scope)?;
-        if target.exists() {
-            return Err(Error::bad_input(format!("`{}` exists already", target.display()))
-                .hint("name a file that doesn't exist; nothing was overwritten"));
-        }
         let (store, scope, target) = (self.clone(), scope.clone(), target.to_owned());
         blocking(move || {
             let reader = store.inner.reader()?;
+            // SQLite writes to a file that is there as to a new one, and keeps its mode.
+            private::create_new(&target)?;
             let copied = reader
                 .backup("main", &target, None::<fn(rusqlite::backup::Progress)>)
                 .map_err(Error::from)
@@ -73,16 +55,6 @@ impl Store {
             })
         })
         .await
-    }
-
-    /// Reads every living memory from the store in the file `source`, in the order they were stored; what was made of
-    /// them is left out, to be made anew.
-    ///
-    /// The file is only read. It may be a backup of another machine, whose owner has another name; of a file with the
-    /// memories of several owners, those of the scope's owner are read.
-    pub async fn read_foreign(scope: &Scope, source: &Path) -> Result<Vec<ForeignMemory>> {
-        let (scope, source) = (scope.clone(), source.to_owned());
-        blocking(move || read_foreign(&scope, &source)).await
     }
 
     /// Checks the file, the text index and the vectors against each other. Reads everything: seconds at 100k.
@@ -155,79 +127,4 @@ fn keep_only(copy: &Path, scope: &Scope) -> Result<()> {
     connection.pragma_update(None, "journal_mode", "DELETE")?;
     connection.execute_batch("VACUUM")?;
     Ok(())
-}
-
-fn read_foreign(scope: &Scope, source: &Path) -> Result<Vec<ForeignMemory>> {
-    if !source.is_file() {
-        return Err(Error::not_found(format!("no backup `{}`", source.display()))
-            .hint("`tiro backup FILE` makes one"));
-    }
-    // A copy in memory: a backup may lie on a read-only medium, where a WAL file can't be opened.
-    let mut connection = Connection::open_in_memory()?;
-    let restored = connection.restore("main", source, None::<fn(rusqlite::backup::Progress)>);
-    let found = match restored {
-        Err(error) if error.sqlite_error_code() == Some(NotADatabase) => Some("no database"),
-        Err(error) => {
-            return Err(error)
-                .context(Kind::Store, || format!("cannot read the backup `{}`", source.display()));
-        }
-        Ok(()) => match migrate::whose(&connection)? {
-            Whose::Ours => None,
-            Whose::Nobodys => Some(match source.metadata().map_or(0, |metadata| metadata.len()) {
-                0 => "an empty file",
-                // SQLite takes what is shorter than its smallest page for nothing at all.
-                1..512 => "no database",
-                _ => "an empty database",
-            }),
-            Whose::Anothers => Some("a database of another program"),
-        },
-    };
-    if let Some(found) = found {
-        let message = format!("`{}` is no backup but {found}", source.display());
-        return Err(Error::bad_input(message).hint("give a file that `tiro backup FILE` wrote"));
-    }
-    migrate::migrate_copy(&mut connection, source, Flavour::Project)
-        .map_err(|error| Error::new(error.kind(), "the backup can't be used").source(error))?;
-    let mut statement = connection.prepare(
-        "SELECT m.id, m.seq, m.kind, m.provenance, m.text, s.name, m.ordinal, m.role, m.speaker, m.title, m.topic,
-             m.source_id, m.path, m.branch, m.head_sha, m.time, m.importance, m.marked, m.tokens, m.indexed
-         FROM memories m LEFT JOIN sessions s ON s.seq = m.session
-         WHERE m.tombstoned_at IS NULL AND (m.owner = ?1 OR (SELECT count(DISTINCT owner) FROM memories) = 1)
-             AND m.seq NOT IN (SELECT memory FROM conversations)
-             AND NOT (m.provenance = 'derived' AND NOT EXISTS (SELECT 1 FROM chunks c WHERE c.memory = m.seq))
-         ORDER BY m.seq",
-    )?;
-    let rows = statement.query_map([scope.owner.as_str()], super::memories::memory)?;
-    let mut found = Vec::new();
-    for row in rows {
-        let memory = row?;
-        let strings = |sql: &str| -> Result<Vec<String>> {
-            let mut statement = connection.prepare_cached(sql)?;
-            let rows = statement.query_map([memory.seq], |row| row.get(0))?;
-            Ok(rows.collect::<Result<_, _>>()?)
-        };
-        let references = strings("SELECT target FROM memory_references WHERE memory = ?1 ORDER BY target")?;
-        let references = references.iter().filter_map(|id| MemoryId::parse(id)).collect();
-        let files = strings("SELECT path FROM memory_paths WHERE memory = ?1 ORDER BY path")?;
-        let sha: Option<String> = connection
-            .prepare_cached("SELECT min(sha) FROM commit_ids WHERE memory = ?1")?
-            .query_row([memory.seq], |row| row.get(0))
-            .optional()?
-            .flatten();
-        let lead: Option<i64> = connection
-            .prepare_cached("SELECT max(end_byte) FROM chunks WHERE memory = ?1")?
-            .query_row([memory.seq], |row| row.get(0))?;
-        let lead = lead.filter(|_| memory.indexed.is_some()).map(|lead| lead as usize);
-        let commit = match sha {
-            None => None,
-            Some(sha) => Some(CommitRecord {
-                sha: memory.source_id.clone().unwrap_or(sha),
-                parents: strings("SELECT sha FROM commit_parents WHERE memory = ?1 ORDER BY place")?,
-                patch_id: None,
-                files: files.clone(),
-            }),
-        };
-        found.push(ForeignMemory { memory, references, lead, files, commit });
-    }
-    Ok(found)
 }

@@ -4,15 +4,13 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::common::counted;
+use super::common::{self, counted};
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::memory::{Draft, Identity, MemoryId};
+use crate::memory::{Draft, Identity, LONGEST_TEXT, MemoryId};
+use crate::redact::Redactor;
 use crate::remember::prepare;
-use crate::store::{ForeignMemory, Outcome, PreparedMemory, Store};
-
-/// Memories merged by one write.
-const BATCH: usize = 500;
+use crate::store::{Foreign, ForeignMemory, Outcome, PreparedMemory};
 
 /// What `tiro backup` answers.
 #[derive(Debug, Serialize)]
@@ -42,57 +40,74 @@ pub struct Restored {
     pub conflicts: usize,
     /// Memories that were forgotten here and stay so.
     pub forgotten: usize,
+    /// Memories left out because they are longer than a memory may be.
+    pub too_long: usize,
+    /// Entries left out because they are no memories: of an unknown kind, without an id, at an impossible time.
+    pub malformed: usize,
+    /// Secrets replaced that the backup held, by rule.
+    pub redactions: Vec<common::Redaction>,
     /// Pieces not embedded yet.
     pub pending: usize,
 }
 
 /// Merges the memories of the backup `file` into the project by id: what is here stays, what is new is added.
+///
+/// What comes in is held to what holds for every write, wherever the file comes from: see `store/foreign.rs`.
 pub async fn restore(
     engine: &Engine,
     file: PathBuf,
     mut progress: impl FnMut(usize, usize) + Send,
 ) -> Result<Restored> {
     let project = engine.project().await?;
-    let redactor = &engine.installation().await?.redactor;
-    let foreign = Store::read_foreign(&project.scope, &file).await?;
-    let all = foreign.len();
+    let redactor = &project.redactor;
+    let mut foreign = Foreign::open(&project.scope, &file).await?;
     let mut restored = Restored::default();
-    let mut marked: Vec<MemoryId> = Vec::new();
-    let mut foreign = foreign.into_iter().peekable();
     let mut done = 0;
-    while foreign.peek().is_some() {
-        let batch: Vec<ForeignMemory> = foreign.by_ref().take(BATCH).collect();
-        done += batch.len();
-        marked.extend(batch.iter().filter(|each| each.memory.marked).map(|each| each.memory.id.clone()));
-        let prepared = batch.into_iter().map(|each| {
-            let id = each.memory.id.clone();
-            let (memory, _) = prepare(redactor, draft(each), &mut || engine.random());
+    while let Some(page) = foreign.next().await? {
+        done += page.memories.len() + page.too_long + page.malformed;
+        restored.too_long += page.too_long;
+        restored.malformed += page.malformed;
+        let mut marked: Vec<MemoryId> = Vec::new();
+        let mut prepared = Vec::with_capacity(page.memories.len());
+        for each in page.memories {
+            let (id, is_marked) = (each.memory.id.clone(), each.memory.marked);
+            let Some(draft) = draft(redactor, each) else {
+                restored.malformed += 1;
+                continue;
+            };
+            let (memory, found) = prepare(redactor, draft, &mut || engine.random());
+            found.iter().for_each(|(rule, count)| common::add(&mut restored.redactions, rule, *count));
+            marked.extend(is_marked.then(|| id.clone()));
             // The id was made from a key that the backup doesn't hold, and names the same memory here.
-            PreparedMemory { id, ..memory }
-        });
-        let prepared = prepared.collect();
+            prepared.push(PreparedMemory { id, ..memory });
+        }
         let receipt = project.store.save(&project.scope, prepared, engine.now(), |_| {}).await?;
+        project.store.mark(&project.scope, &marked, true, None).await?;
         restored.added += receipt.count(Outcome::Stored);
         restored.known += receipt.count(Outcome::AlreadyStored);
         restored.conflicts += receipt.count(Outcome::Conflict);
         restored.forgotten += receipt.count(Outcome::Forgotten);
         restored.pending += receipt.pending;
-        progress(done, all);
+        progress(done, foreign.all);
     }
-    project.store.mark(&project.scope, &marked, true, None).await?;
     engine.wrote();
     Ok(restored)
 }
 
-fn draft(foreign: ForeignMemory) -> Draft {
+/// Returns what to store of a memory of the backup; `None` where its conversation's name is none once redacted.
+fn draft(redactor: &Redactor, foreign: ForeignMemory) -> Option<Draft> {
     let ForeignMemory { memory, references, lead, files, commit } = foreign;
-    Draft {
+    let session = match &memory.session {
+        Some(name) => Some(common::session(redactor, "session", name.as_str()).ok()?),
+        None => None,
+    };
+    Some(Draft {
         kind: memory.kind,
         provenance: memory.provenance,
         lead: lead.and_then(|lead| memory.text.get(..lead)).map(str::to_owned),
         text: memory.text,
         indexed: memory.indexed,
-        session: memory.session,
+        session,
         role: memory.role,
         speaker: memory.speaker,
         title: memory.title,
@@ -108,7 +123,7 @@ fn draft(foreign: ForeignMemory) -> Draft {
         references,
         identity: Identity::Fresh,
         commit,
-    }
+    })
 }
 
 impl Backup {
@@ -121,13 +136,26 @@ impl Backup {
 impl Restored {
     /// Returns the answer in words.
     pub fn text(&self) -> String {
-        format!(
+        let mut text = format!(
             "Added {}; {} here already, {} here, {} forgotten here. {} for embedding.",
             counted(self.added, "memory", "memories"),
             counted(self.known, "was", "were"),
             counted(self.conflicts, "differs and was left as it is", "differ and were left as they are"),
             counted(self.forgotten, "is", "are"),
             counted(self.pending, "piece waits", "pieces wait"),
-        )
+        );
+        if self.too_long > 0 {
+            let longer = counted(self.too_long, "memory is", "memories are");
+            text += &format!("\n{longer} longer than {} MB and left out.", LONGEST_TEXT >> 20);
+        }
+        if self.malformed > 0 {
+            let entries = counted(self.malformed, "entry", "entries");
+            text += &format!("\n{entries} of the file can't be read as memories and were left out.");
+        }
+        if !self.redactions.is_empty() {
+            let secrets = self.redactions.iter().map(|each| each.count).sum::<usize>();
+            text += &format!("\n{} in it replaced.", counted(secrets, "secret was", "secrets were"));
+        }
+        text
     }
 }

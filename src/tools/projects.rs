@@ -57,6 +57,8 @@ pub struct Merged {
     pub added: usize,
     /// Memories that were in both.
     pub known: usize,
+    /// Memories that were left behind: too long, or none.
+    pub left_out: usize,
     /// The store that is no longer used.
     pub left_behind: String,
 }
@@ -134,6 +136,7 @@ pub async fn merge(
         from: from.id.as_str().to_owned(),
         added: restored.added,
         known: restored.known,
+        left_out: restored.too_long + restored.malformed,
         left_behind: source.display().to_string(),
     })
 }
@@ -191,11 +194,18 @@ impl Linked {
 impl Merged {
     /// Returns the answer in words.
     pub fn text(&self) -> String {
-        let Merged { into, from, added, known, left_behind } = self;
+        let Merged { into, from, added, known, left_out, left_behind } = self;
         let added = counted(*added, "memory", "memories");
         let known = counted(*known, "was", "were");
+        let left_out = match left_out {
+            0 => String::new(),
+            _ => format!(
+                " {} left out: too long, or not readable.",
+                counted(*left_out, "memory was", "memories were")
+            ),
+        };
         format!(
-            "Project {from} is part of {into} now: {added} added, {known} in both.\n\
+            "Project {from} is part of {into} now: {added} added, {known} in both.{left_out}\n\
              Its old store is no longer used and can be removed: {left_behind}"
         )
     }
