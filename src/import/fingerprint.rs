@@ -1,9 +1,13 @@
 //! Tells near-identical outputs: the same command again, with other times, counts and temporary paths.
 
+use crate::redact::Redactor;
+
 /// Returns a hash of a tool call that is equal for a repeat of it: `call` must be the same but for temporary folders,
 /// `outcome` the same but for numbers, hexadecimal, times, durations and temporary folders.
 pub(super) fn fingerprint(call: &str, outcome: &str) -> u64 {
-    let text = normal(call, false) + "\n" + &normal(outcome, true);
+    // An id is made of it, which answers show: it must not confirm what somebody guesses of a secret.
+    let [call, outcome] = [call, outcome].map(|text| Redactor::blank().redact(text).text.into_owned());
+    let text = normal(&call, false) + "\n" + &normal(&outcome, true);
     let hash = blake3::hash(text.as_bytes());
     u64::from_le_bytes(hash.as_bytes()[..8].try_into().expect("8 of 32 bytes"))
 }
@@ -54,6 +58,14 @@ fn normal(text: &str, numbers: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The id of an output was a hash of it with its secrets: who saw the rest could try guesses against it.
+    #[test]
+    fn a_fingerprint_tells_nothing_of_a_secret() {
+        let of = |secret: &str| fingerprint("Bash: env", &format!("DB_PASSWORD={secret}"));
+        assert_eq!(of("qZxWvKjPhRtLmNbYcDgF"), of("LmNbYcDgFqZxWvKjPhRt"));
+        assert_ne!(of("CorrectHorseBattery"), fingerprint("Bash: env", "DB_HOST=qZxWvKjPhRtLmNbYcDgF"));
+    }
 
     #[test]
     fn a_repeat_differs_in_numbers_only() {

@@ -234,14 +234,21 @@ fn touches(marks: &[Range<usize>], range: &Range<usize>) -> bool {
 /// How a mark begins.
 pub(super) const MARK: &str = "[REDACTED:";
 
-/// Returns the whole mark that begins at `start`: a known rule's id and eight hexadecimal digits.
-fn mark_at(text: &[u8], start: usize) -> Option<Range<usize>> {
+/// Hexadecimal digits of a mark: see the module's documentation.
+pub(super) const DIGITS: usize = 3;
+
+/// Those of the marks of an earlier version.
+const FORMER_DIGITS: usize = 8;
+
+/// Returns the whole mark that begins at `start`: a known rule's id and as many hexadecimal digits as one has, or had.
+pub(super) fn mark_at(text: &[u8], start: usize) -> Option<Range<usize>> {
     let id = start + MARK.len();
     let colon = id + text[id..].iter().take(48).position(|&b| b == b':')?;
-    let known = rules().any(|rule| rule.id.as_bytes() == &text[id..colon]);
-    let digest = text.get(colon + 1..colon + 9)?;
-    let whole = digest.iter().all(u8::is_ascii_hexdigit) && text.get(colon + 9) == Some(&b']');
-    (known && whole).then_some(start..colon + 10)
+    let digits = text[colon + 1..].iter().take(FORMER_DIGITS + 1).position(|&b| b == b']')?;
+    let are_digits = matches!(digits, DIGITS | FORMER_DIGITS)
+        && text[colon + 1..][..digits].iter().all(u8::is_ascii_hexdigit);
+    let is_known = || rules().any(|rule| rule.id.as_bytes() == &text[id..colon]);
+    (are_digits && is_known()).then_some(start..colon + 1 + digits + 1)
 }
 
 /// Returns `word` in lower case, capitalised and in upper case.

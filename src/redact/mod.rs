@@ -1,9 +1,16 @@
 //! Takes secrets out of text: the first step of every write, the last of every exit.
 //!
-//! [`Redactor::redact`] replaces each secret by `[REDACTED:<rule>:<hash>]`. The hash is keyed with a secret of the
-//! installation, so that the same secret gives the same mark, redacted texts stay comparable, and nobody can try
-//! guesses against it. What counts as a secret is a table ([`rules()`]); how it is found is one pass over the text with
-//! all the table's literals, and a rule's own check only where its literal stands (`engine`).
+//! [`Redactor::redact`] replaces each secret by `[REDACTED:<rule>:<digits>]`. What counts as a secret is a table
+//! ([`rules()`]); how it is found is one pass over the text with all the table's literals, and a rule's own check only
+//! where its literal stands (`engine`).
+//!
+//! The digits say whether two marks stand for the same secret, and so could be used to try guesses: a guess is saved, and
+//! its mark compared. Therefore they are a hash keyed for one place, derived from the installation's secret, the project
+//! and, within it, the conversation, or the commit or whatever else names a memory that belongs to none; a mark of another
+//! place agrees by chance, one time in 4,096. And they are three: within one conversation, a guess that agrees is one of
+//! every 4,096 that do. What stays possible: who can save to a conversation and read its marks can rule out guesses there,
+//! and is left with the right one and a 4,096th of the wrong ones. What leaves without being stored (errors, questions to
+//! models) has marks with the digits `000`. Marks of eight digits, which an earlier version made, are known as marks.
 //!
 //! The promises, each held by a test: redacting again changes nothing; a secret is taken whole, a key with its body;
 //! time is linear in the text whatever the text is; everything else stays byte for byte.
@@ -29,18 +36,36 @@ use std::sync::Arc;
 
 pub use rules::{Before, Edge, RULESET_VERSION, Rule, Scanner, Shape, rules};
 
-/// Takes secrets out of text, marking them with hashes under one key.
+/// Takes secrets out of text, and leaves marks that can be compared within one place.
 ///
 /// Making one costs nothing and cloning one a counter: what is compiled is compiled once a process, at first use.
 #[derive(Clone)]
 pub struct Redactor {
-    key: Arc<[u8; 32]>,
+    /// `None` where no mark is to be compared with another.
+    key: Option<Arc<[u8; 32]>>,
 }
 
 impl Redactor {
-    /// Returns a redactor whose marks are keyed with `secret`, the installation's own.
+    /// Returns a redactor whose marks are keyed with `secret`; what is stored has one that is narrowed to its place by
+    /// [`Redactor::within`].
     pub fn new(secret: [u8; 32]) -> Redactor {
-        Redactor { key: Arc::new(secret) }
+        Redactor { key: Some(Arc::new(secret)) }
+    }
+
+    /// Returns a redactor all of whose marks are the same but for the rule: for texts that leave and are compared with no
+    /// others, such as errors.
+    pub fn blank() -> Redactor {
+        Redactor { key: None }
+    }
+
+    /// Returns a redactor for the `place` within what this one is for: its marks compare with no others.
+    pub fn within(&self, place: &str) -> Redactor {
+        let key = self.key.as_ref().map(|key| {
+            let mut hasher = blake3::Hasher::new_keyed(key);
+            hasher.update(b"tiro 2026 marks within ").update(place.as_bytes());
+            Arc::new(*hasher.finalize().as_bytes())
+        });
+        Redactor { key }
     }
 
     /// Returns `text` without its secrets, borrowed when it has none, and what was found.
@@ -73,18 +98,42 @@ impl Redactor {
 
     /// Appends the mark of the secret at `span` of `text`.
     fn mark(&self, to: &mut String, span: &engine::Span, text: &str) {
-        let secret = &text.as_bytes()[span.range.clone()];
-        let mut hasher = blake3::Hasher::new_keyed(&self.key);
-        match span.rule.shape {
-            Shape::Scanned(Scanner::Private) => hasher.update(blocks::private_content(secret)),
-            _ => hasher.update(secret),
-        };
         to.push_str(engine::MARK);
         to.push_str(span.rule.id);
         to.push(':');
-        to.push_str(&hasher.finalize().to_hex()[..8]);
+        match &self.key {
+            None => to.push_str(&"0".repeat(engine::DIGITS)),
+            Some(key) => {
+                let secret = &text.as_bytes()[span.range.clone()];
+                let secret = match span.rule.shape {
+                    Shape::Scanned(Scanner::Private) => blocks::private_content(secret),
+                    _ => secret,
+                };
+                to.push_str(&blake3::keyed_hash(key, secret).to_hex()[..engine::DIGITS]);
+            }
+        }
         to.push(']');
     }
+}
+
+/// Whether two redacted texts are the same but for the digits of their marks: those of two places, of two versions of
+/// Tiro, or of a secret that was changed.
+pub fn alike(one: &str, other: &str) -> bool {
+    one == other || (one.contains(engine::MARK) && without_digits(one) == without_digits(other))
+}
+
+/// Returns `text` with the digits of its marks left out.
+fn without_digits(text: &str) -> String {
+    let mut left = String::with_capacity(text.len());
+    let mut end = 0;
+    for (start, _) in text.match_indices(engine::MARK) {
+        if let Some(mark) = engine::mark_at(text.as_bytes(), start) {
+            let digits = text[start..mark.end].rfind(':').map_or(mark.end, |colon| start + colon);
+            left.push_str(&text[end..digits]);
+            end = mark.end;
+        }
+    }
+    left + &text[end..]
 }
 
 /// Shows no key.

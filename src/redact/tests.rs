@@ -43,7 +43,7 @@ fn redact(text: &str) -> String {
 /// Returns the rule's id when `text` is one mark.
 fn only_mark(text: &str) -> Option<&str> {
     let (id, hash) = text.strip_prefix("[REDACTED:")?.strip_suffix(']')?.split_once(':')?;
-    (hash.len() == 8 && hash.bytes().all(|b| b.is_ascii_hexdigit())).then_some(id)
+    (hash.len() == 3 && hash.bytes().all(|b| b.is_ascii_hexdigit())).then_some(id)
 }
 
 #[test]

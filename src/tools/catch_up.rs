@@ -67,7 +67,7 @@ pub async fn follow(
     let began = Instant::now();
     let spool = engine.spool(project);
     // Taken before the commits are read: one made meanwhile is noticed the next time.
-    let redactor = &engine.installation().await?.redactor;
+    let redactor = &project.redactor;
     let stamp = project.repository.as_ref().map(|repository| repository.heads_stamp());
     let stamp = stamp.map(|stamp| redactor.redact(&stamp).text.into_owned());
     let moved = match &stamp {

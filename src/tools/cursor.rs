@@ -72,7 +72,7 @@ impl Cursor {
         (self.branch, self.is_subagent) = (about.branch.clone(), about.is_subagent);
         self.last = reader.known_before();
         let text = serde_json::to_string(&self).expect("a cursor is plain values");
-        let text = engine.installation().await?.redactor.redact(&text).text.into_owned();
+        let text = project.redactor.redact(&text).text.into_owned();
         project.store.set_import_cursor(&project.scope, source, &text, engine.now()).await
     }
 }

@@ -156,9 +156,8 @@ async fn named<'e>(engine: &'e Engine, text: &str, walk: &Walk) -> Result<(&'e S
     if let Some(id) = commit_named(engine, text).await? {
         return find(engine, &id).await;
     }
-    let redactor = &engine.installation().await?.redactor;
     let project = engine.project().await?;
-    if let Some((session, ordinal)) = levels::place(redactor, "id", text)? {
+    if let Some((session, ordinal)) = levels::place(&project.redactor, "id", text)? {
         return match levels::message(project, &session, ordinal).await? {
             Some(memory) => Ok((&project.store, &project.scope, memory)),
             None => Err(Error::not_found(format!("no message {ordinal} in session `{}`", quoted(&session)))

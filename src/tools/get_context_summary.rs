@@ -125,8 +125,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let sessions = match args.conversation_ids.as_deref() {
         None | Some([]) => Sessions::All,
         Some(names) => {
-            let named =
-                names.iter().map(|name| common::session(&installation.redactor, "conversation_ids", name));
+            let named = names.iter().map(|name| common::session(&project.redactor, "conversation_ids", name));
             Sessions::Only(named.collect::<Result<Vec<SessionId>>>()?)
         }
     };

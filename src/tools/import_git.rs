@@ -76,7 +76,6 @@ pub async fn run(
     mut progress: impl FnMut(usize, usize) + Send,
 ) -> Result<Output> {
     let project = engine.project().await?;
-    let installation = engine.installation().await?;
     let repository = repository(project)?;
     let cursor = project.store.import_cursor(&project.scope, SOURCE).await?;
     let summarize = args.summarize.then_some(args.limit);
@@ -115,7 +114,7 @@ pub async fn run(
         let remembered = remember(
             &project.store,
             &project.scope,
-            &installation.redactor,
+            &project.redactor,
             None,
             drafts,
             engine.now(),

@@ -110,7 +110,7 @@ pub async fn commits(engine: &Engine, args: import_git::Args, summarize: bool) -
         Some(project) => stored(project, left).await?,
         None => Vec::new(),
     };
-    let redactor = redactor(engine).await?;
+    let redactor = summarize_commits::redactor(engine.existing_installation().await?);
     let provider = writer.provider.name.clone();
     let commits = shas.len() + stored.len();
     let ignored = engine.config().ignored.clone();
@@ -159,7 +159,7 @@ pub async fn sessions(engine: &Engine, args: import_sessions::Args) -> Result<Se
     if found.is_empty() {
         output.notices.push(format!("no session of {} was held in this project", args.client.name()));
     }
-    let redactor = redactor(engine).await?;
+    let redactor = seen.open.as_ref().map_or_else(Redactor::blank, |project| project.redactor.clone());
     for transcript in found {
         output.transcripts += 1;
         let path = &transcript.path;
@@ -199,12 +199,6 @@ pub async fn sessions(engine: &Engine, args: import_sessions::Args) -> Result<Se
 
 fn tokens(texts: &[String]) -> usize {
     texts.iter().map(|text| Tokenizer::O200k.count(text).high).sum()
-}
-
-/// Returns what takes secrets out, keyed as it is where there is an installation.
-async fn redactor(engine: &Engine) -> Result<Redactor> {
-    let secret = engine.existing_installation().await?.map_or([0; 32], |installation| installation.secret);
-    Ok(Redactor::new(secret))
 }
 
 impl Commits {

@@ -171,7 +171,7 @@ pub(super) async fn follow(
 ) -> Result<()> {
     let began = Instant::now();
     output.transcripts += 1;
-    let redactor = &engine.installation().await?.redactor;
+    let redactor = &project.redactor;
     let source = redactor.redact(&format!("transcript:{}", path.display())).text.into_owned();
     let (mut cursor, all) = Cursor::of(project, &source, path).await?;
     if cursor.at + cursor.looked >= all {
@@ -275,10 +275,8 @@ async fn store(
     if said.is_empty() {
         return Ok(());
     }
-    let installation = engine.installation().await?;
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
-    let session =
-        common::session(&installation.redactor, "session", about.session.as_deref().unwrap_or(&stem))?;
+    let session = common::session(&project.redactor, "session", about.session.as_deref().unwrap_or(&stem))?;
     let pauses = KeptOut::of(engine, project);
     cursor.first = cursor.first.or_else(|| said.iter().find_map(kept_out::began));
     let title = about.title.as_deref().filter(|_| !pauses.title(cursor.first, about.last));
@@ -286,12 +284,8 @@ async fn store(
     let origin = Origin {
         client: Some(client.word().to_owned()),
         worktree: work_tree.as_ref().map(|root| root.to_string_lossy().into_owned()),
-        title: title.map(|title| installation.redactor.redact(title).text.into_owned()),
-        aliases: about
-            .aliases
-            .iter()
-            .map(|alias| installation.redactor.redact(alias).text.into_owned())
-            .collect(),
+        title: title.map(|title| project.redactor.redact(title).text.into_owned()),
+        aliases: about.aliases.iter().map(|alias| project.redactor.redact(alias).text.into_owned()).collect(),
     };
     let ignored = &engine.config().ignored;
     // A fork begins with a copy of what it was forked from, under the same ids.
@@ -334,7 +328,7 @@ async fn store(
     let remembered = remember(
         &project.store,
         &project.scope,
-        &installation.redactor,
+        &project.redactor,
         None,
         drafts,
         engine.now(),

@@ -124,7 +124,7 @@ pub(super) async fn ids(
     argument: &str,
     texts: &[String],
 ) -> Result<(Vec<MemoryId>, Vec<String>)> {
-    let redactor = &engine.installation().await?.redactor;
+    let redactor = &engine.project().await?.redactor;
     let (mut ids, mut unknown) = (Vec::with_capacity(texts.len()), Vec::new());
     for text in texts {
         let Some((session, ordinal)) = place(redactor, argument, text)? else {

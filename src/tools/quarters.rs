@@ -57,7 +57,7 @@ pub(super) async fn sum_up(engine: &Engine, project: &OpenProject, dry_run: bool
             draft.title = Some(summed.quarter.clone());
             draft.topic = Some(format!("quarter {}", summed.quarter));
             draft.references = ids;
-            let redactor = &engine.installation().await?.redactor;
+            let redactor = &project.redactor;
             let (memory, _) = remember::prepare(redactor, draft, &mut || engine.random());
             summed.tokens = usize::try_from(memory.tokens).unwrap_or(0);
             // Something of it was forgotten meanwhile: the next time it is summed up without.

@@ -101,7 +101,7 @@ async fn conversation(engine: &Engine, id: &str) -> Result<String> {
     let project = engine.project().await?;
     let installation = engine.installation().await?;
     let secret = installation.secret;
-    let session = common::session(&installation.redactor, "id", id)?;
+    let session = common::session(&project.redactor, "id", id)?;
     let scope = Scope { sessions: Sessions::Only(vec![session.clone()]), ..project.scope.clone() };
     let newest = project.store.list(&scope, &Filter::default(), None, MOST_MEMORIES + 1).await?;
     if newest.is_empty() {

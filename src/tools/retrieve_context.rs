@@ -177,7 +177,7 @@ async fn read(engine: &Engine, project: &OpenProject, args: &Args) -> Result<(As
     if query.is_empty() {
         return Err(Error::bad_input("`query` is empty").hint("say what is at hand, or ask a question"));
     }
-    let redactor = &engine.installation().await?.redactor;
+    let redactor = &project.redactor;
     let session = args.session_id.as_deref().map(|name| common::session(redactor, "session_id", name));
     let session = session.transpose()?;
     let named = args.conversation_ids.as_ref().filter(|names| !names.is_empty());

@@ -79,8 +79,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         return Err(Error::bad_input("`messages` is empty").hint("give at least one message"));
     }
     let project = engine.project().await?;
-    let installation = engine.installation().await?;
-    let session = common::session(&installation.redactor, "session_id", &args.session_id)?;
+    let session = common::session(&project.redactor, "session_id", &args.session_id)?;
     let head = common::head(project);
     let without_id = args.messages.iter().filter(|message| message.id.is_none()).count();
 
@@ -103,7 +102,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let remembered = remember(
         &project.store,
         &project.scope,
-        &installation.redactor,
+        &project.redactor,
         embedder.as_deref(),
         drafts,
         now,

@@ -175,7 +175,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let offset = offset(args.cursor.as_deref())?;
     let project = engine.project().await?;
     let installation = engine.installation().await?;
-    let (scope, covered) = narrowed(&project.scope, &installation.redactor, args.sessions.as_deref())?;
+    let (scope, covered) = narrowed(&project.scope, &project.redactor, args.sessions.as_deref())?;
 
     // The owner's memories belong to no session, so a search of some sessions leaves them out.
     let owners = &installation.registry;

@@ -70,18 +70,15 @@ pub struct Output {
 pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let now = engine.now();
     let installation = engine.installation().await?;
-    let mut draft = draft(&args, now, &installation.redactor)?;
+    let is_owners = is_owners(args.scope.as_deref())?;
+    let redactor = match is_owners {
+        true => installation.redactor_of(&installation.registry.scope().project),
+        false => engine.project().await?.redactor.clone(),
+    };
+    let mut draft = draft(&args, now, &redactor)?;
     let given = args.references.as_deref().unwrap_or_default();
     let (references, nowhere) = levels::ids(engine, "references", given).await?;
     draft.references = references;
-    let is_owners = match args.scope.as_deref().map(str::trim) {
-        None | Some("project") => false,
-        Some("owner") => true,
-        Some(other) => {
-            return Err(Error::bad_input(format!("`scope` is not a scope: `{}`", quoted(other)))
-                .hint("use project or owner"));
-        }
-    };
     if is_owners && draft.session.is_some() {
         return Err(Error::bad_input("`session_id` belongs to a project, `scope` is owner")
             .hint("leave one of them out"));
@@ -105,17 +102,9 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let kind = draft.kind;
 
     let embedder = engine.loaded_embedder();
-    let remembered = remember(
-        store,
-        scope,
-        &installation.redactor,
-        embedder.as_deref(),
-        vec![draft],
-        now,
-        || engine.random(),
-        |_| {},
-    )
-    .await?;
+    let remembered =
+        remember(store, scope, &redactor, embedder.as_deref(), vec![draft], now, || engine.random(), |_| {})
+            .await?;
     engine.wrote();
 
     let (id, outcome) = remembered.receipt.outcomes.first().expect("one draft has one outcome");
@@ -133,6 +122,16 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         pending: remembered.receipt.pending,
         notices,
     })
+}
+
+/// Whether the memory is to belong to the owner.
+fn is_owners(scope: Option<&str>) -> Result<bool> {
+    match scope.map(str::trim) {
+        None | Some("project") => Ok(false),
+        Some("owner") => Ok(true),
+        Some(other) => Err(Error::bad_input(format!("`scope` is not a scope: `{}`", quoted(other)))
+            .hint("use project or owner")),
+    }
 }
 
 fn draft(args: &Args, now: i64, redactor: &Redactor) -> Result<Draft> {

@@ -212,7 +212,7 @@ async fn save(
     draft.identity = Identity::Named(format!("session {}{by}", blake3::Hash::from(hash).to_hex()));
     draft.session = Some(session.clone());
     (draft.branch, draft.head_sha) = store.session_stands(scope, session).await?;
-    let redactor = &engine.installation().await?.redactor;
+    let redactor = &project.redactor;
     let (memory, _) = remember::prepare(redactor, draft, &mut || engine.random());
     let saved = store.save_conversation(scope, memory, last.ordinal, hash, engine.now()).await?;
     Ok(matches!(saved, Saved::Made(_)))

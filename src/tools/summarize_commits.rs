@@ -15,7 +15,7 @@ use super::messages::{blocking, count};
 use super::summarize_all::{AtMost, PATIENCE};
 use super::summary::{self, AGAIN, UNKNOWN_WINDOW};
 use crate::config::{Configured, Use};
-use crate::engine::{Engine, OpenProject};
+use crate::engine::{Engine, Installation, OpenProject};
 use crate::error::{Error, Kind, Result};
 use crate::git::{Reader, Repository, Sha};
 use crate::import::git as import;
@@ -209,11 +209,11 @@ async fn diffs(engine: &Engine, project: &OpenProject, commits: &[Memory]) -> Re
     let shas: Vec<Option<Sha>> =
         commits.iter().map(|commit| commit.source_id.as_deref().and_then(|sha| sha.parse().ok())).collect();
     let Some(repository) = project.repository.clone() else { return Ok(vec![String::new(); shas.len()]) };
-    let secret = engine.installation().await?.secret;
+    let redactor = redactor(Some(engine.installation().await?));
     let ignored = engine.config().ignored.clone();
     blocking(move || {
         let is_ignored = |path: &str| ignored.path(path);
-        let (mut reader, redactor) = (repository.reader(&is_ignored), Redactor::new(secret));
+        let mut reader = repository.reader(&is_ignored);
         shas.iter()
             .map(|sha| sha.map_or(String::new(), |sha| diff(&repository, &mut reader, &redactor, &sha)))
             .collect()
@@ -221,7 +221,13 @@ async fn diffs(engine: &Engine, project: &OpenProject, commits: &[Memory]) -> Re
     .await
 }
 
-/// Returns the changed lines of a commit as a model gets them.
+/// Returns what takes secrets out of diffs.
+pub(super) fn redactor(installation: Option<&Installation>) -> Redactor {
+    Redactor::new(installation.map_or([0; 32], |installation| installation.secret))
+}
+
+/// Returns the changed lines of a commit as a model gets them. Its marks are its own, and compare with no others: within
+/// it, that a secret was changed is seen.
 pub(super) fn diff(
     repository: &Repository,
     reader: &mut Reader<'_>,
@@ -231,7 +237,7 @@ pub(super) fn diff(
     if !repository.contains(sha) {
         return String::new();
     }
-    reader.diff(sha, redactor, MOST_OF_DIFF).unwrap_or_default()
+    reader.diff(sha, &redactor.within(&format!("diff {sha}")), MOST_OF_DIFF).unwrap_or_default()
 }
 
 /// Stores the summary of a commit; returns what became of it, and how many pieces wait to be embedded.
@@ -246,7 +252,7 @@ async fn keep(
     draft.references = vec![commit.id.clone()];
     draft.title.clone_from(&commit.title);
     draft.branch.clone_from(&commit.branch);
-    let redactor = &engine.installation().await?.redactor;
+    let redactor = &project.redactor;
     let (store, scope) = (&project.store, &project.scope);
     let random = || engine.random();
     let kept =

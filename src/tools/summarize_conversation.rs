@@ -128,7 +128,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let max_tokens = args.max_tokens.and(Some(max_tokens));
     let project = engine.project().await?;
     let installation = engine.installation().await?;
-    let session = common::session(&installation.redactor, "session_id", &args.session_id)?;
+    let session = common::session(&project.redactor, "session_id", &args.session_id)?;
     let span = times::range(("since", args.since.as_deref()), ("until", args.until.as_deref()))?;
     let rows = summary::range(project, &session, (args.from, args.to), span).await?;
     let focus = match args.focus.as_deref().map(str::trim).filter(|focus| !focus.is_empty()) {

@@ -431,7 +431,7 @@ async fn ask_for(
     };
     project.store.attempt(&project.scope, attempt).await?;
     let (summary, quality) = made?;
-    let redacted = engine.installation().await?.redactor.redact(&summary.text).text.into_owned();
+    let redacted = project.redactor.redact(&summary.text).text.into_owned();
     Ok(Made {
         id: None,
         tokens: count(&redacted),

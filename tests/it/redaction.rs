@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::Home;
+use crate::harness::{Home, Server};
 
 /// Returns a character of `alphabet` for each place, always the same and without a pattern that looks made up.
 fn noise(alphabet: &str, length: usize, mut state: u64) -> String {
@@ -125,4 +125,81 @@ fn a_secret_in_the_name_of_a_conversation_is_replaced_there_too() {
     let log = server.end();
     assert!(!log.contains(&secret) && said.iter().all(|said| !said.to_string().contains(&secret)));
     assert_eq!(home.files_with(&secret), Vec::<std::path::PathBuf>::new());
+}
+
+/// Returns the digits of the one mark in `text`.
+fn digits(text: &str) -> String {
+    let (_, rest) = text.split_once("[REDACTED:").unwrap_or_else(|| panic!("no mark: {text}"));
+    rest.split_once(']').unwrap().0.split_once(':').unwrap().1.to_owned()
+}
+
+/// Marks were one hash for the whole installation: 2,560 guesses saved to another project, and the mark of the right one
+/// was that of the secret.
+#[test]
+fn a_mark_confirms_no_guess_from_another_place() {
+    const GUESSES: usize = 2560;
+    const RIGHT: [usize; 3] = [100, 1234, 2000];
+    let home = Home::new();
+    let (victim, attacker) = (home.dir("victim"), home.dir("attacker"));
+    let text = |n: usize| format!("password = \"{}{n}\"", noise(LETTERS, 18, 77));
+    let save = |project: &std::path::Path, session: &str, which: &[usize]| {
+        let message = |n: &usize| json!({"id": n.to_string(), "role": "user", "text": text(*n)});
+        let messages: Vec<Value> = which.iter().map(message).collect();
+        home.serve(project).data("save_messages", json!({"session_id": session, "messages": messages}));
+    };
+    let marks = |project: &std::path::Path, session: &str| -> Vec<String> {
+        let exported = home.run(project, &["export"]).stdout;
+        let lines = exported.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let own = lines.filter(|each| each["session_id"] == session);
+        let mut marks: Vec<(usize, String)> = own
+            .map(|each| {
+                let n = each["source_id"].as_str().unwrap().parse().unwrap();
+                (n, digits(each["text"].as_str().unwrap()))
+            })
+            .collect();
+        marks.sort();
+        marks.into_iter().map(|(_, digits)| digits).collect()
+    };
+    save(&victim, "s", &RIGHT);
+    let secrets = marks(&victim, "s");
+    assert!(secrets.iter().all(|digits| digits.len() == 3), "{secrets:?}");
+    let all: Vec<usize> = (0..GUESSES).collect();
+    for (project, session) in [(&attacker, "s"), (&victim, "t")] {
+        save(project, session, &all);
+        let tried = marks(project, session);
+        assert_eq!(tried.len(), GUESSES);
+        let are_right = RIGHT.iter().zip(&secrets).all(|(n, secret)| tried[*n] == *secret);
+        let agree =
+            secrets.iter().map(|secret| tried.iter().filter(|each| *each == secret).count()).sum::<usize>();
+        // By chance one in 4,096 agrees, the right one as little as any.
+        assert!(!are_right && agree < 40, "{session}: {agree}");
+    }
+    // What stays possible: the same secret has the same mark within a conversation.
+    let message = json!([{"id": "again", "role": "assistant", "text": text(RIGHT[1])}]);
+    let mut server = home.serve(&victim);
+    let id = server.data("save_messages", json!({"session_id": "s", "messages": message}))["ids"][0].take();
+    let opened = server.data("expand_detail", json!({"id": id}));
+    assert_eq!(digits(opened["text"].as_str().unwrap()), secrets[1]);
+}
+
+/// What was stored with the marks of another version or machine met its own import as a conflict.
+#[test]
+fn a_text_whose_marks_differ_is_the_same_text() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    let (_, secret) = secrets().swap_remove(7);
+    let save = |server: &mut Server, text: &str| {
+        let messages = json!([{"id": "1", "role": "user", "text": text}]);
+        server.data("save_messages", json!({"session_id": "s", "messages": messages}))
+    };
+    assert_eq!(save(&mut server, "password = \"[REDACTED:password:01234567]\" it is")["saved"], 1);
+    let again = save(&mut server, &format!("password = \"{secret}\" it is"));
+    assert_eq!((&again["already_stored"], &again["conflicts"]), (&json!(1), &json!([])), "{again}");
+    let other = save(&mut server, &format!("password = \"{secret}\" it was"));
+    assert_eq!(other["conflicts"], json!(["1"]), "{other}");
+    let stored = server.data("expand_detail", json!({"id": "s#0"}));
+    assert!(
+        stored["text"].as_str().unwrap().contains("[REDACTED:password:01234567]"),
+        "a former mark stays: {stored}"
+    );
 }
