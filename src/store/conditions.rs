@@ -16,8 +16,15 @@ pub(super) struct Conditions {
 impl Conditions {
     /// Admits the living memories of the scope.
     pub fn of_scope(connection: &Connection, scope: &Scope) -> Result<Conditions> {
-        let mut conditions = Conditions { sql: String::from("m.tombstoned_at IS NULL"), values: Vec::new() };
-        conditions.and("m.owner = ?", [scope.owner.as_str().to_owned().into()]);
+        let mut conditions = Conditions::with_forgotten(connection, scope)?;
+        conditions.and("m.tombstoned_at IS NULL", []);
+        Ok(conditions)
+    }
+
+    /// Admits the memories of the scope, also those that were forgotten.
+    pub fn with_forgotten(connection: &Connection, scope: &Scope) -> Result<Conditions> {
+        let owner = Value::from(scope.owner.as_str().to_owned());
+        let mut conditions = Conditions { sql: String::from("m.owner = ?"), values: vec![owner] };
         if let Some(sessions) = sessions(connection, scope)? {
             // Looked up once: a query that reads one row would spend its time on the names.
             let marks = vec!["?"; sessions.len()].join(", ");

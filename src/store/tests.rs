@@ -1,5 +1,6 @@
 //! What is made of messages is true of them or gone, also after the store was closed and opened again.
 
+use std::fs;
 use std::path::PathBuf;
 
 use proptest::prelude::*;

@@ -16,7 +16,7 @@ use super::{import_git, index, model, save_messages};
 use crate::config::Config;
 use crate::embed::install::{self, Progress};
 use crate::engine::{Embedding, Engine};
-use crate::error::{Kind, Result};
+use crate::error::{Kind, Result, quoted};
 use crate::filter::Filter;
 use crate::memory::{CommitRecord, Draft, Identity, Kind as MemoryKind, Provenance};
 use crate::private;

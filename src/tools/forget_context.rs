@@ -11,8 +11,9 @@ use crate::envelope;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::memory::{MemoryId, Millis};
+use crate::retrieve;
 use crate::scope::Scope;
-use crate::store::{Forgotten, Selection, Store};
+use crate::store::{Forgotten, Reach, Selection, Store};
 use crate::tokens::Tokenizer;
 
 /// The name agents call it by.
@@ -79,6 +80,12 @@ pub struct Output {
     /// Matches of the query that were left alone, because others match much better.
     #[serde(skip_serializing_if = "is_zero")]
     pub left_out: usize,
+    /// Of what is removed for good, how many memories had been forgotten before.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub forgotten_before: usize,
+    /// Memories forgotten before that hold the query's words and were left: ask again.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub forgotten_left_out: usize,
     /// How to take what is quoted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caution: Option<&'static str>,
@@ -103,17 +110,14 @@ fn is_zero(count: &usize) -> bool {
 }
 
 /// What a call selects, and what to say of it.
-struct Selected {
-    selection: Selection,
+#[derive(Default)]
+struct Selected<'a> {
+    /// What is named, in each place that has something of it.
+    parts: Vec<(&'a Store, &'a Scope, Selection)>,
     unknown: Vec<String>,
     left_out: usize,
+    forgotten_left_out: usize,
     matches: Vec<Match>,
-}
-
-impl From<Selection> for Selected {
-    fn from(selection: Selection) -> Selected {
-        Selected { selection, unknown: Vec::new(), left_out: 0, matches: Vec::new() }
-    }
 }
 
 /// Forgets, undoes or purges; durable when it returns.
@@ -127,33 +131,55 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     if let Some(operation) = &args.undo {
         return undo(engine, places, operation, is_dry).await;
     }
-    let (store, scope, selected) = select(engine, places, &args).await?;
-    let Selected { selection, unknown: nowhere, left_out, matches } = selected;
-    let answer = |done: &str, forgotten: Forgotten| {
-        let mut unknown = unknown(&selection, &forgotten);
-        unknown.extend(nowhere.clone());
-        Output { unknown, left_out, ..output(done, forgotten) }
-    };
-    if is_dry {
-        let would = answer("would_forget", store.selected(scope, &selection).await?);
-        let caution = (!matches.is_empty()).then_some(envelope::CAUTION);
-        return Ok(Output { caution, matches, secret: engine.installation().await?.secret, ..would });
-    }
+    // What is removed for good may have been forgotten before, and is in the files until then.
+    let is_purge = args.purge.unwrap_or(false);
+    let reach = if is_purge { Reach::Forgotten } else { Reach::Living };
+    let selected = select(engine, places, &args, reach).await?;
     let operation = format!("f{}", hex(engine.random::<6>()));
-    let (done, forgotten) = match args.purge.unwrap_or(false) {
-        true => {
-            let purged = store.forget_for_good(scope, &selection, &operation, now).await?;
-            // What an earlier call began to remove is forgotten already, and is removed now.
-            let left = store.finish_purges(scope, Millis::MAX).await?;
-            ("purged", if purged.ids.is_empty() { left } else { purged })
+    let (mut all, mut before) = (Forgotten::default(), 0);
+    for (store, scope, selection) in &selected.parts {
+        let named = store.selected(scope, selection, reach).await?;
+        if is_purge {
+            let living = store.selected(scope, selection, Reach::Living).await?;
+            before += named.ids.len().saturating_sub(living.ids.len());
         }
-        false => ("forgotten", store.forget(scope, &selection, &operation, now).await?),
+        all.add(match (is_dry, is_purge) {
+            (true, _) => named,
+            (false, true) => store.forget_for_good(scope, selection, &operation, now).await?,
+            (false, false) => store.forget(scope, selection, &operation, now).await?,
+        });
+    }
+    if is_purge && !is_dry {
+        // What an earlier call began to remove is forgotten already, and is removed now.
+        for (store, scope) in places {
+            let left = store.finish_purges(scope, Millis::MAX).await?;
+            all.add(left);
+        }
+    }
+    let mut unknown = unknown(&selected.parts, &all);
+    unknown.extend(selected.unknown);
+    let done = match (is_dry, is_purge) {
+        (true, _) => "would_forget",
+        (false, true) => "purged",
+        (false, false) => "forgotten",
     };
-    if forgotten.ids.is_empty() {
+    if !is_dry && all.ids.is_empty() {
         return Err(nothing());
     }
+    let answer = Output {
+        unknown,
+        left_out: selected.left_out,
+        forgotten_before: before,
+        forgotten_left_out: selected.forgotten_left_out,
+        ..output(done, all)
+    };
+    if is_dry {
+        let caution = (!selected.matches.is_empty()).then_some(envelope::CAUTION);
+        let secret = engine.installation().await?.secret;
+        return Ok(Output { caution, matches: selected.matches, secret, ..answer });
+    }
     engine.wrote();
-    Ok(answer(done, forgotten))
+    Ok(answer)
 }
 
 fn nothing() -> Error {
@@ -188,64 +214,112 @@ async fn undo(
     Ok(output("undone", undone))
 }
 
-/// Returns what to forget, and in which of the two places it is.
+/// Returns what to forget, and where it is.
 async fn select<'a>(
     engine: &Engine,
     places: [(&'a Store, &'a Scope); 2],
     args: &Args,
-) -> Result<(&'a Store, &'a Scope, Selected)> {
-    let [(store, scope), (owner_store, owner_scope)] = places;
+    reach: Reach,
+) -> Result<Selected<'a>> {
     let given = [args.ids.is_some(), args.session_id.is_some(), args.source.is_some(), args.query.is_some()];
     if given.iter().filter(|is_given| **is_given).count() != 1 {
         return Err(Error::bad_input(
             "exactly one of `ids`, `session_id`, `source`, `query` and `undo` is needed",
         ));
     }
-    if let Some(ids) = &args.ids {
-        let (ids, unknown) = levels::ids(engine, "ids", ids).await.map_err(|error| of_commit(ids, error))?;
-        let selection = Selection::Ids(ids);
-        let in_project = store.selected(scope, &selection).await?;
-        let owners = owner_store.selected(owner_scope, &selection).await?;
-        let selected = Selected { unknown, ..Selected::from(selection) };
-        return match (in_project.ids.is_empty(), owners.ids.is_empty()) {
-            (true, false) => Ok((owner_store, owner_scope, selected)),
-            (false, false) => Err(Error::bad_input("`ids` mixes memories of the project and of the owner")
-                .hint("forget them in two calls; nothing was forgotten")),
-            _ => Ok((store, scope, selected)),
-        };
-    }
-    let selected = match (&args.session_id, &args.source, &args.query) {
-        (Some(name), ..) => {
-            let redactor = &engine.installation().await?.redactor;
-            Selection::Session(common::session(redactor, "session_id", name)?).into()
+    let mut selected = Selected::default();
+    let selection = match (&args.ids, &args.session_id, &args.source) {
+        (Some(ids), ..) => {
+            let found = levels::ids(engine, "ids", ids).await.map_err(|error| of_commit(ids, error))?;
+            let (mut ids, unknown) = found;
+            for text in unknown {
+                match forgotten_place(engine, &text).await? {
+                    Some(id) if reach == Reach::Forgotten => ids.push(id),
+                    _ => selected.unknown.push(text),
+                }
+            }
+            Selection::Ids(ids)
         }
-        (_, Some(source), _) => {
+        (_, Some(name), _) => {
+            let redactor = &engine.project().await?.redactor;
+            Selection::Session(common::session(redactor, "session_id", name)?)
+        }
+        (.., Some(source)) => {
             let source = common::short("source", source)?;
-            Selection::Matching(Filter { source_id: Some(source), ..Filter::default() }).into()
+            Selection::Matching(Filter { source_id: Some(source), ..Filter::default() })
         }
-        (.., query) => {
-            let query = query.clone().unwrap_or_default();
-            let max_tokens = Some(SEARCH_TOKENS);
-            let args = search::Args { query, k: Some(BY_QUERY), max_tokens, ..search::Args::default() };
-            let mut found = search::run(engine, args).await?.hits;
-            found.retain(|hit| hit.scope == "project");
-            let best = found.iter().map(|hit| hit.score).fold(0.0, f64::max);
-            let before = found.len();
-            found.retain(|hit| hit.score >= MATCHES * best);
-            let ids = found.iter().filter_map(|hit| MemoryId::parse(&hit.id)).collect();
-            let (left_out, matches) = (before - found.len(), found.iter().map(shown).collect());
-            Selected { left_out, matches, ..Selected::from(Selection::Ids(ids)) }
+        (None, None, None) => {
+            by_query(engine, places, args.query.clone().unwrap_or_default(), reach, &mut selected).await?;
+            return Ok(selected);
         }
     };
-    Ok((store, scope, selected))
+    for (store, scope) in places {
+        if !store.selected(scope, &selection, reach).await?.ids.is_empty() {
+            selected.parts.push((store, scope, selection.clone()));
+        }
+    }
+    match (&selected.parts[..], reach) {
+        // An operation that can be undone is of one place.
+        ([_, _], Reach::Living) => {
+            Err(Error::bad_input("this names memories of the project and of the owner")
+                .hint("name them by their ids, in two calls; nothing was forgotten"))
+        }
+        ([], _) => {
+            selected.parts.push((places[0].0, places[0].1, selection));
+            Ok(selected)
+        }
+        _ => Ok(selected),
+    }
 }
 
-/// Returns what is shown of a hit: how it begins, on one line.
-fn shown(hit: &search::Hit) -> Match {
-    let line = hit.text.split_whitespace().collect::<Vec<_>>().join(" ");
+/// Returns the forgotten message that stood at a place, SESSION#NUMBER.
+async fn forgotten_place(engine: &Engine, text: &str) -> Result<Option<MemoryId>> {
+    let project = engine.project().await?;
+    match levels::place(&project.redactor, "ids", text)? {
+        Some((session, ordinal)) => project.store.forgotten_at(&project.scope, &session, ordinal).await,
+        None => Ok(None),
+    }
+}
+
+/// Selects the memories of the project that match best; and where that is within reach, what was forgotten before in either
+/// place and holds all words of the query.
+async fn by_query<'a>(
+    engine: &Engine,
+    places: [(&'a Store, &'a Scope); 2],
+    query: String,
+    reach: Reach,
+    selected: &mut Selected<'a>,
+) -> Result<()> {
+    let words = retrieve::query::terms(&query);
+    let max_tokens = Some(SEARCH_TOKENS);
+    let args = search::Args { query, k: Some(BY_QUERY), max_tokens, ..search::Args::default() };
+    let mut found = search::run(engine, args).await?.hits;
+    found.retain(|hit| hit.scope == "project");
+    let best = found.iter().map(|hit| hit.score).fold(0.0, f64::max);
+    let before = found.len();
+    found.retain(|hit| hit.score >= MATCHES * best);
+    selected.left_out = before - found.len();
+    selected.matches = found.iter().map(|hit| shown(&hit.id, &hit.text)).collect();
+    let mut ids: Vec<MemoryId> = found.iter().filter_map(|hit| MemoryId::parse(&hit.id)).collect();
+    for (store, scope) in places {
+        if reach == Reach::Forgotten {
+            let (forgotten, others) = store.forgotten_with(scope, words.clone(), BY_QUERY).await?;
+            selected.forgotten_left_out += others;
+            selected.matches.extend(forgotten.iter().map(|(id, text)| shown(id.as_str(), text)));
+            ids.extend(forgotten.into_iter().map(|(id, _)| id));
+        }
+        selected.parts.push((store, scope, Selection::Ids(std::mem::take(&mut ids))));
+    }
+    Ok(())
+}
+
+/// Returns what is shown of a memory: how it begins, on one line.
+fn shown(id: &str, text: &str) -> Match {
+    let line = text.split_whitespace().take(EXCERPT).collect::<Vec<_>>().join(" ");
     let start = Tokenizer::O200k.truncate(&line, EXCERPT);
-    let more = if start.len() < line.len() { "…" } else { "" };
-    Match { id: hit.id.clone(), text: format!("{start}{more}") }
+    let is_whole = start.len() == line.len() && text.split_whitespace().nth(EXCERPT).is_none();
+    let more = if is_whole { "" } else { "…" };
+    Match { id: id.to_owned(), text: format!("{start}{more}") }
 }
 
 /// Tells whoever gave the id of a commit where it belongs.
@@ -262,12 +336,15 @@ fn of_commit(ids: &[String], error: Error) -> Error {
     }
 }
 
-/// Returns the ids of the selection that are not among those forgotten, each once.
-fn unknown(selection: &Selection, forgotten: &Forgotten) -> Vec<String> {
-    let Selection::Ids(ids) = selection else { return Vec::new() };
+/// Returns the ids of the selections that are not among those forgotten, each once.
+fn unknown(parts: &[(&Store, &Scope, Selection)], forgotten: &Forgotten) -> Vec<String> {
     let known: HashSet<&MemoryId> = forgotten.ids.iter().collect();
     let mut seen = HashSet::new();
-    ids.iter().filter(|id| !known.contains(id) && seen.insert(*id)).map(MemoryId::to_string).collect()
+    let ids = parts.iter().filter_map(|(.., selection)| match selection {
+        Selection::Ids(ids) => Some(ids),
+        _ => None,
+    });
+    ids.flatten().filter(|id| !known.contains(id) && seen.insert(*id)).map(MemoryId::to_string).collect()
 }
 
 fn output(done: &str, forgotten: Forgotten) -> Output {
@@ -280,6 +357,8 @@ fn output(done: &str, forgotten: Forgotten) -> Output {
         ids: if forgotten.ids.len() <= LISTED { ids.collect() } else { Vec::new() },
         unknown: Vec::new(),
         left_out: 0,
+        forgotten_before: 0,
+        forgotten_left_out: 0,
         caution: None,
         matches: Vec::new(),
         secret: [0; 32],
@@ -306,7 +385,15 @@ impl Output {
                 format!("Would forget {what}:\n{}Nothing was changed.", envelope::wrap(&self.secret, &body))
             }
             "would_forget" => format!("Would forget {what}{ids}. Nothing was changed."),
-            "purged" => format!("Removed {what} for good{ids}."),
+            "purged" => {
+                let before = match self.forgotten_before {
+                    0 => String::new(),
+                    count => format!(", {count} of them forgotten before"),
+                };
+                format!(
+                    "Removed {what} for good{before}{ids}. Backups and exports that you made yourself may still hold it."
+                )
+            }
             _ => format!(
                 "Forgot {what}{ids}. To bring {} back: undo `{operation}`.",
                 if self.count == 1 { "it" } else { "them" }
@@ -315,6 +402,12 @@ impl Output {
         if self.left_out > 0 {
             let others = common::counted(self.left_out, "match", "matches");
             text += &format!("\n{others} of less weight left alone; name them by id.");
+        }
+        if self.forgotten_left_out > 0 {
+            let others = common::counted(self.forgotten_left_out, "memory", "memories");
+            text += &format!(
+                "\n{others} forgotten before hold these words too: ask again for the next {BY_QUERY}."
+            );
         }
         if !self.unknown.is_empty() {
             text += &format!("\nNo memory is called {}.", common::some(&self.unknown));

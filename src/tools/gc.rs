@@ -12,7 +12,7 @@ use super::times;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::memory::Millis;
-use crate::store::{Expired, Selection};
+use crate::store::{Expired, Reach, Selection};
 
 /// Milliseconds of a day.
 const DAY: Millis = 24 * 60 * 60 * 1000;
@@ -95,7 +95,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         for left in project.store.left_sessions(&project.scope, before).await? {
             let selection = Selection::Session(left.session.clone());
             let forgotten = match args.dry_run {
-                true => project.store.selected(&project.scope, &selection).await?,
+                true => project.store.selected(&project.scope, &selection, Reach::Living).await?,
                 false => {
                     let operation = format!("f{:012x}", u64::from_le_bytes(engine.random()) >> 16);
                     project.store.forget(&project.scope, &selection, &operation, now).await?

@@ -194,3 +194,90 @@ fn what_is_forgotten_is_not_counted() {
     let after = home.json(&project, &["stats"]);
     assert_eq!((&after["sessions"], &after["tiers"]), (&json!(0), &json!([])));
 }
+
+/// What was forgotten first was found by no purge, and stayed in the file and in its backups.
+#[test]
+fn a_purge_reaches_what_was_forgotten_before() {
+    for (n, by) in ["ids", "place", "session_id", "source", "query", "owner"].into_iter().enumerate() {
+        let home = Home::new();
+        let project = home.dir("project");
+        let mut server = home.serve(&project);
+        let secret = format!("xylograph{n}");
+        let is_owners = by == "owner";
+        let id = match is_owners {
+            false => {
+                let id = server.save("s", "m1", &format!("we decided to keep the {secret} in the cellar"));
+                server.save("s", "m2", "and what else is there?");
+                server.save("s", "m3", "nothing else");
+                // What is made of it: facts, segments, summaries, answers.
+                server.data("retrieve_context", json!({"query": "cellar", "session_id": "s"}));
+                server.data("summarize_conversation", json!({"session_id": "s", "use_provider": false}));
+                id
+            }
+            true => {
+                let fact = json!({"text": format!("the {secret} is mine"), "scope": "owner"});
+                server.data("store_memory", fact)["id"].as_str().unwrap().to_owned()
+            }
+        };
+        home.run(&project, &["index"]);
+        let backups = home.store().with_file_name("tiro.db.backups");
+        std::fs::create_dir_all(&backups).unwrap();
+        std::fs::copy(home.store(), backups.join("schema-0001-0001.db")).unwrap();
+        server.data("forget_context", json!({"ids": [id]}));
+        assert!(server.search(&secret).is_empty() && !home.files_with(&secret).is_empty());
+        let what = match by {
+            "place" => json!({"ids": ["s#0"]}),
+            "session_id" => json!({"session_id": "s"}),
+            "source" => json!({"source": "m1"}),
+            "query" => json!({"query": format!("the {secret} in the cellar")}),
+            _ => json!({"ids": [id]}),
+        };
+        let with = |key: &str| {
+            let mut arguments = what.clone();
+            arguments["purge"] = json!(true);
+            arguments[key] = json!(true);
+            arguments
+        };
+        let would = server.data("forget_context", with("dry_run"));
+        assert!(would["ids"].as_array().unwrap().contains(&json!(id)), "{by}: {would}");
+        let (text, purged) = server.both("forget_context", with("purge"));
+        assert!(purged["ids"].as_array().unwrap().contains(&json!(id)), "{by}: {purged}");
+        assert!(
+            purged["forgotten_before"].as_u64() >= Some(1) && text.contains("forgotten before"),
+            "{by}: {text}"
+        );
+        let undone = server.error("forget_context", json!({"undo": "last"}));
+        assert!(undone.contains("nothing to undo"), "{by}: {undone}");
+        if !is_owners {
+            assert!(!backups.join("schema-0001-0001.db").exists());
+        }
+        assert_eq!(home.files_with(&secret), Vec::<std::path::PathBuf>::new(), "{by}");
+        // What comes again, by a call or from a backup, stays away.
+        if by == "ids" {
+            server.data(
+                "save_messages",
+                json!({"session_id": "s", "messages": [{"id": "m1", "role": "user", "text": secret}]}),
+            );
+            assert_eq!(home.files_with(&secret), Vec::<std::path::PathBuf>::new());
+        }
+    }
+}
+
+/// A search finds nothing of it, so a query went by what lives; it goes through what was forgotten too, and says what it
+/// left.
+#[test]
+fn a_purge_by_query_takes_twenty_of_what_was_forgotten_and_says_so() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    for n in 0..25 {
+        server.save("s", &n.to_string(), &format!("the Xylograph number {n}"));
+    }
+    server.save("t", "1", "a xylophone");
+    server.data("forget_context", json!({"session_id": "s"}));
+    let (text, purged) = server.both("forget_context", json!({"query": "number xylograph", "purge": true}));
+    assert_eq!((&purged["count"], &purged["forgotten_left_out"]), (&json!(20), &json!(5)), "{purged}");
+    assert!(text.contains("5 memories forgotten before hold these words too"), "{text}");
+    server.data("forget_context", json!({"query": "number xylograph", "purge": true}));
+    assert_eq!(home.files_with("ylograph"), Vec::<std::path::PathBuf>::new());
+    assert_eq!(server.search("xylophone").len(), 1);
+}

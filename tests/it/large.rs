@@ -208,3 +208,63 @@ fn what_contexts_save_is_counted_in_all_processes() {
     assert!(text.contains("contexts of conversations 4, tokens "), "{text}");
     assert!(text.contains("ancient segments ") && text.contains("brief summaries by extractive "), "{text}");
 }
+
+#[path = "../../crates/evals/src/hostile_texts.rs"]
+mod hostile_texts;
+
+/// A message of 100 KB of spaces took 5 s, one of 400 KB more than a minute.
+#[test]
+fn what_a_text_takes_grows_with_its_length_whatever_the_text() {
+    use tiro::memory::{Draft, Kind, Provenance};
+    use tiro::remember::prepare;
+
+    const SIZE: usize = 4 << 10;
+    const TIMES: usize = 8;
+    let redactor = tiro::redact::Redactor::new([7; 32]);
+    let literals: std::collections::BTreeSet<&str> =
+        tiro::redact::rules().flat_map(|rule| rule.literals.iter().copied()).collect();
+    let literals: Vec<&str> = literals.into_iter().collect();
+    let texts = |size: usize| {
+        let texts = hostile_texts::all(size).into_iter().chain(hostile_texts::of_literals(size, &literals));
+        texts.collect::<Vec<_>>()
+    };
+    let prepared = |text: &str| {
+        let draft = Draft::new(Kind::Message, Provenance::UserSaid, text, 0);
+        let began = Instant::now();
+        let (memory, _) = prepare(&redactor, draft, &mut || [1; 16]);
+        let took = began.elapsed();
+        let bytes = memory.chunks.iter().map(|chunk| chunk.end - chunk.start).sum::<usize>();
+        assert!(bytes <= 2 * memory.draft.text.len(), "{bytes} in pieces of {}", memory.draft.text.len());
+        took
+    };
+    let (small, large) = (texts(SIZE), texts(TIMES * SIZE));
+    assert!(small.len() >= 300, "{}", small.len());
+    for ((name, small), (_, large)) in small.iter().zip(&large) {
+        // What takes time by the square takes 64 times as long. A busy machine may hold one run up, not all.
+        let is_linear = (0..4).any(|_| {
+            let one = prepared(small);
+            prepared(large) <= one * 24 + Duration::from_millis(40)
+        });
+        assert!(is_linear, "{name}");
+    }
+}
+
+/// 400 KB of `password=`, saved four times, took 24 s and 544 MB.
+#[test]
+fn what_a_text_takes_on_disk_is_a_small_multiple_of_it() {
+    const SIZE: usize = 200 << 10;
+    for part in ["password=", "a", "語", "x ", "aB", "=", "<a>"] {
+        let home = Home::new();
+        let mut server = home.serve(&home.dir("project"));
+        let text = part.repeat(SIZE / part.len());
+        server.save("s", "0", "warm");
+        let before = home.store().metadata().unwrap().len();
+        for n in 1..=4 {
+            server.save("s", &n.to_string(), &text);
+        }
+        server.end();
+        let taken = home.store().metadata().unwrap().len() - before;
+        let log = home.store().with_file_name("tiro.db-wal").metadata().map_or(0, |log| log.len());
+        assert!(taken + log <= 4 * 4 * text.len() as u64 + (4 << 20), "{part:?}: {taken} + {log}");
+    }
+}

@@ -3,22 +3,23 @@
 //! Forgetting tombstones: the memory leaves every answer at once and `undo` brings it back.
 
 mod purge;
+mod select;
 
 use std::collections::{BTreeSet, HashSet};
 use std::time::{Duration, Instant};
 
-use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
+use rusqlite::{Connection, OptionalExtension, params};
 
-use super::conditions::Conditions;
 use super::{Store, blocking, write};
 use crate::chunk::index_text;
 use crate::error::{Error, Result};
-use crate::filter::Filter;
 use crate::memory::{MemoryId, Millis};
-use crate::scope::{Scope, SessionId};
+use crate::scope::Scope;
 
 pub(super) use purge::erase;
+pub use select::{Reach, Selection};
+
+use select::{SelectedRow, select, selected_row, with_derived};
 
 /// Memories that one transaction forgets or brings back: a quarter of a second. What is more takes several; where one fails, or
 /// its process dies, those before it stay, under the operation's name, and the rest can be forgotten or brought back by
@@ -29,16 +30,8 @@ const AT_ONCE: usize = if cfg!(test) { 3 } else { 5_000 };
 /// every tenth of a second.
 const TURN: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
 
-/// What to forget.
-#[derive(Clone, Debug)]
-pub enum Selection {
-    /// These memories.
-    Ids(Vec<MemoryId>),
-    /// Everything in the session.
-    Session(SessionId),
-    /// Everything the filter admits.
-    Matching(Filter),
-}
+/// The kind of an operation that is removing for good what it names.
+const PURGING: &str = "purging";
 
 /// What forgetting did.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -52,7 +45,11 @@ pub struct Forgotten {
 }
 
 impl Forgotten {
-    fn add(&mut self, more: Forgotten) {
+    /// Adds what more was forgotten by the operation, or by another where this has none.
+    pub fn add(&mut self, more: Forgotten) {
+        if self.operation.is_empty() {
+            self.operation = more.operation;
+        }
         self.ids.extend(more.ids);
         self.tokens += more.tokens;
     }
@@ -74,16 +71,6 @@ pub struct Operation {
 }
 
 impl Store {
-    /// Returns what `selection` would forget, changing nothing.
-    pub async fn selected(&self, scope: &Scope, selection: &Selection) -> Result<Forgotten> {
-        let selection = selection.clone();
-        self.read(scope, move |_, connection, scope| {
-            let rows = with_derived(connection, scope, select(connection, scope, &selection)?)?;
-            Ok(forgotten(String::new(), &rows))
-        })
-        .await
-    }
-
     /// Tombstones what `selection` names within the scope, and the facts derived from it; it can be undone by the
     /// operation's name.
     ///
@@ -108,10 +95,13 @@ impl Store {
         now: Millis,
     ) -> Result<Forgotten> {
         let (selection, id) = (selection.clone(), operation.to_owned());
+        // What is to be removed may have been forgotten before.
+        let reach = if kind == PURGING { Reach::Forgotten } else { Reach::Living };
         let mut began = Instant::now();
         let (mut all, mut rest) = self
             .write(scope, move |connection, scope| {
-                let mut rows = with_derived(connection, scope, select(connection, scope, &selection)?)?;
+                let rows = select(connection, scope, &selection, reach)?;
+                let mut rows = with_derived(connection, scope, rows, reach)?;
                 if rows.is_empty() {
                     return Ok((Forgotten::default(), rows));
                 }
@@ -186,7 +176,7 @@ impl Store {
         let ids = ids.to_vec();
         self.write(scope, move |connection, scope| {
             let mut found = Vec::new();
-            for row in select(connection, scope, &Selection::Ids(ids))? {
+            for row in select(connection, scope, &Selection::Ids(ids), Reach::Living)? {
                 connection
                     .prepare_cached(
                         "UPDATE memories SET marked = ?2, importance = coalesce(?3, importance) WHERE seq = ?1",
@@ -220,78 +210,6 @@ impl Store {
         })
         .await
     }
-}
-
-struct SelectedRow {
-    seq: i64,
-    id: MemoryId,
-    tokens: i64,
-    session: Option<i64>,
-    ordinal: Option<i64>,
-}
-
-fn selected_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<SelectedRow> {
-    let id: String = row.get(1)?;
-    let id = MemoryId::parse(&id).ok_or_else(|| {
-        let message = format!("the store holds the impossible id `{id}`");
-        rusqlite::Error::FromSqlConversionFailure(1, rusqlite::types::Type::Text, message.into())
-    })?;
-    Ok(SelectedRow { seq: row.get(0)?, id, tokens: row.get(2)?, session: row.get(3)?, ordinal: row.get(4)? })
-}
-
-fn select(connection: &Connection, scope: &Scope, selection: &Selection) -> Result<Vec<SelectedRow>> {
-    let mut conditions = Conditions::of_scope(connection, scope)?;
-    let which = match selection {
-        Selection::Ids(ids) => {
-            conditions.values.extend(ids.iter().map(|id| Value::from(id.as_str().to_owned())));
-            format!("m.id IN ({})", vec!["?"; ids.len()].join(", "))
-        }
-        Selection::Session(session) => {
-            conditions.values.extend([
-                Value::from(scope.owner.as_str().to_owned()),
-                Value::from(session.as_str().to_owned()),
-            ]);
-            // That which stands for the session leaves with its messages.
-            "m.session = (SELECT seq FROM sessions WHERE owner = ? AND name = ?)
-                 AND m.seq NOT IN (SELECT memory FROM conversations)"
-                .to_owned()
-        }
-        Selection::Matching(filter) => {
-            conditions = conditions.narrowed(filter);
-            "true".to_owned()
-        }
-    };
-    let sql = format!(
-        "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal FROM memories m WHERE {} AND {which} ORDER BY m.seq",
-        conditions.sql
-    );
-    let mut statement = connection.prepare(&sql)?;
-    let rows = statement.query_map(params_from_iter(conditions.values), selected_row)?;
-    Ok(rows.collect::<Result<_, _>>()?)
-}
-
-/// Adds the living memories that were derived from one of `rows`, in the order they were stored.
-fn with_derived(
-    connection: &Connection,
-    scope: &Scope,
-    mut rows: Vec<SelectedRow>,
-) -> Result<Vec<SelectedRow>> {
-    let mut known: HashSet<i64> = rows.iter().map(|row| row.seq).collect();
-    // By the reference first: by the owner it would be every memory, for every row.
-    let mut statement = connection.prepare_cached(
-        "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal
-         FROM memory_references r CROSS JOIN memories m ON m.seq = r.memory
-         WHERE r.target = ?1 AND m.owner = ?2 AND m.provenance = 'derived' AND m.tombstoned_at IS NULL",
-    )?;
-    let mut next = 0;
-    while let Some(row) = rows.get(next) {
-        let derived = statement.query_map((row.id.as_str(), scope.owner.as_str()), selected_row)?;
-        let derived: Vec<SelectedRow> = derived.collect::<Result<_, _>>()?;
-        rows.extend(derived.into_iter().filter(|row| known.insert(row.seq)));
-        next += 1;
-    }
-    rows.sort_unstable_by_key(|row| row.seq);
-    Ok(rows)
 }
 
 /// Leaves the store to others about as long as what `began` then has held it.
@@ -448,7 +366,8 @@ fn reindex_neighbours<'a>(
                  AND tombstoned_at IS NULL ORDER BY ordinal LIMIT ?3)",
             last,
         )?;
-        write::index_turns(connection, session, from.unwrap_or(first), to.unwrap_or(last) + 1)?;
+        // What an older Tiro indexed has a context in every piece.
+        write::index_turns(connection, session, from.unwrap_or(first)..to.unwrap_or(last) + 1, i64::MIN)?;
     }
     Ok(())
 }

@@ -9,11 +9,11 @@ use std::time::Instant;
 
 use rusqlite::{Connection, params};
 
-use super::{Forgotten, SelectedRow, Selection, forgotten, give_way, log_chunks, selected_row};
-use crate::error::{Context, Kind, Result};
+use super::{Forgotten, PURGING, SelectedRow, Selection, forgotten, give_way, log_chunks, selected_row};
+use crate::error::{Context, Error, Kind, Result};
 use crate::memory::Millis;
 use crate::scope::Scope;
-use crate::store::{Store, blocking, lock, migrate, write};
+use crate::store::{LOOK_AGAIN, Store, blocking, lock, migrate, write};
 
 /// Memories removed by one transaction: some tens of milliseconds.
 const REMOVED_AT_ONCE: usize = 250;
@@ -21,11 +21,15 @@ const REMOVED_AT_ONCE: usize = 250;
 /// Pages of the text index merged by one transaction: as long.
 const MERGED_AT_ONCE: i64 = 64;
 
+/// How often the WAL is tried to be emptied while others read, each time for as long as a writer waits.
+const EMPTYINGS: usize = 3;
+
 /// The share of forgotten rows, in percent, from which on SQLite cleans a part of the index by itself.
 const DELETE_MERGE: i64 = 10;
 
 impl Store {
-    /// Forgets what `selection` names, with no way back: [`Store::forget`] and [`Store::purge`] in one.
+    /// Removes what `selection` names for good, also where it was forgotten before: [`Store::forget`] and [`Store::purge`]
+    /// in one.
     pub async fn forget_for_good(
         &self,
         scope: &Scope,
@@ -33,7 +37,7 @@ impl Store {
         operation: &str,
         now: Millis,
     ) -> Result<Forgotten> {
-        let forgotten = self.forget_as(scope, selection, operation, "purging", now).await?;
+        let forgotten = self.forget_as(scope, selection, operation, PURGING, now).await?;
         if forgotten.ids.is_empty() {
             return Ok(forgotten);
         }
@@ -107,8 +111,18 @@ impl Store {
             // Readers are closed first: one that still looks at the past would keep the WAL.
             lock(&store.inner.readers).clear();
             let writer = lock(&store.inner.writer);
-            writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
-            Ok(())
+            for _ in 0..EMPTYINGS {
+                let is_kept: bool =
+                    writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
+                if !is_kept {
+                    return Ok(());
+                }
+                std::thread::sleep(LOOK_AGAIN);
+            }
+            let message =
+                "what was removed may still be in the log of the store, which another process reads";
+            Err(Error::new(Kind::Busy, message)
+                .hint("`tiro gc` finishes it; other servers of the project may be busy"))
         })
         .await
     }
@@ -144,6 +158,8 @@ fn begin(connection: &Connection, scope: &Scope, operation: &str, now: Millis) -
     let sessions: BTreeSet<i64> = rows.iter().filter_map(|row| row.session).collect();
     for session in sessions {
         write::index_forgotten(connection, session, operation)?;
+        // A client takes the title of a conversation from what was said.
+        connection.prepare_cached("UPDATE sessions SET title = NULL WHERE seq = ?1")?.execute([session])?;
     }
     // Answers made before may hold the text.
     connection.prepare_cached("DELETE FROM context_cache WHERE owner = ?1")?.execute([owner])?;
@@ -204,6 +220,13 @@ fn forget_names(connection: &Connection, scope: &Scope) -> Result<()> {
             "DELETE FROM operation_memories
              WHERE operation IN (SELECT id FROM operations WHERE owner = ?1 AND kind = 'purging')
                  AND memory NOT IN (SELECT seq FROM memories WHERE tombstoned_at IS NOT NULL)",
+        )?
+        .execute([owner])?;
+    // There is nothing to undo of an operation all of whose memories are gone.
+    connection
+        .prepare_cached(
+            "DELETE FROM operations WHERE owner = ?1 AND kind = 'forget' AND undone_at IS NULL
+                 AND id NOT IN (SELECT operation FROM operation_memories)",
         )?
         .execute([owner])?;
     // A name can say as much as a text.
