@@ -151,7 +151,7 @@ impl Engine {
         let directory = project::directory(&self.config)?;
         let installation = self.existing_installation().await?;
         let registry = installation.map(|installation| &installation.registry);
-        let seen = project::look(&directory, self.config.home.as_deref(), registry).await?;
+        let seen = project::look(&directory, &self.config, registry).await?;
         let repository = seen.repository.map(Arc::new);
         let known = seen.known.map(|(id, folder)| (id, self.store_path(&folder)));
         let known = known.filter(|(_, path)| path.symlink_metadata().is_ok());
@@ -178,9 +178,8 @@ impl Engine {
                 let directory = project::directory(&self.config)?;
                 let installation = self.installation().await?;
                 let registry = &installation.registry;
-                let home = self.config.home.as_deref();
                 let fresh = ProjectId::from_random(self.random());
-                let found = project::find(&directory, home, registry, fresh, self.now()).await?;
+                let found = project::find(&directory, &self.config, registry, fresh, self.now()).await?;
                 let path = self.store_path(&found.folder);
                 let store = Store::open(&path, Flavour::Project, found.id.clone())?;
                 let redactor = installation.redactor_of(&found.id);

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use crate::config::Config;
 use crate::error::{Context, Error, Kind, Result};
 use crate::git::identity::Written;
-use crate::git::{Repository, identity};
+use crate::git::{Repository, Trust, identity};
 use crate::memory::Millis;
 use crate::scope::ProjectId;
 use crate::store::Registry;
@@ -46,24 +46,31 @@ pub fn directory(config: &Config) -> Result<PathBuf> {
     Ok(directory)
 }
 
+/// Returns what the user trusts repositories with: those that `git.trusted` names, and the one named as the project.
+pub fn trust(config: &Config) -> Trust {
+    let named = config.project.as_deref().filter(|_| config.is_project_named);
+    let trusted = config.options.git_trusted.0.iter().map(String::as_str);
+    Trust::new(named).and_of(config.sudo_user).and_in(trusted, config.home.as_deref())
+}
+
 /// Returns the canonical path that the project of `directory` is known by, or `None` for `/` and the home directory.
 ///
 /// That is the git common directory, or the directory where it lies in no repository. Nothing is registered.
-pub fn place(directory: &Path, home: Option<&Path>) -> Result<Option<PathBuf>> {
-    Ok(place_and_repository(directory, home)?.map(|(place, _)| place))
+pub fn place(directory: &Path, config: &Config) -> Result<Option<PathBuf>> {
+    Ok(place_and_repository(directory, config)?.map(|(place, _)| place))
 }
 
 /// Returns what [`place`] does, and the repository where it lies in one.
 pub fn place_and_repository(
     directory: &Path,
-    home: Option<&Path>,
+    config: &Config,
 ) -> Result<Option<(PathBuf, Option<Repository>)>> {
     let directory = directory
         .canonicalize()
         .context(Kind::NoProject, || format!("cannot open `{}`", directory.display()))?;
-    let repository = Repository::discover(&directory)?;
+    let repository = Repository::discover(&directory, &trust(config))?;
     let root = repository.as_ref().and_then(Repository::work_dir).unwrap_or_else(|| directory.clone());
-    if refuse_everything(&root, home).is_err() {
+    if refuse_everything(&root, config.home.as_deref()).is_err() {
         return Ok(None);
     }
     let place = repository.as_ref().map_or(directory, Repository::common_dir);
@@ -85,8 +92,8 @@ pub struct Seen {
 /// Looks which project `directory` is and changes nothing; without a registry none was registered.
 ///
 /// Errors with [`Kind::NoProject`] for `/` and the home directory.
-pub async fn look(directory: &Path, home: Option<&Path>, registry: Option<&Registry>) -> Result<Seen> {
-    let (repository, root, place) = around(directory, home)?;
+pub async fn look(directory: &Path, config: &Config, registry: Option<&Registry>) -> Result<Seen> {
+    let (repository, root, place) = around(directory, config)?;
     let place_name = place.to_string_lossy();
     let kept = if repository.is_some() { identity::read(&place)? } else { None };
     let mut row = None;
@@ -109,12 +116,12 @@ pub async fn look(directory: &Path, home: Option<&Path>, registry: Option<&Regis
 /// Errors with [`Kind::NoProject`] for `/` and the home directory.
 pub async fn find(
     directory: &Path,
-    home: Option<&Path>,
+    config: &Config,
     registry: &Registry,
     fresh: ProjectId,
     now: Millis,
 ) -> Result<Project> {
-    let (repository, root, place) = around(directory, home)?;
+    let (repository, root, place) = around(directory, config)?;
     let place_name = place.to_string_lossy().into_owned();
     let fresh_id = fresh.clone();
     let (id, original) = match &repository {
@@ -150,13 +157,13 @@ pub async fn find(
 }
 
 /// Returns the repository that `directory` lies in, the root of the project, and the place it is known by.
-fn around(directory: &Path, home: Option<&Path>) -> Result<(Option<Repository>, PathBuf, PathBuf)> {
-    let repository = Repository::discover(directory)?;
+fn around(directory: &Path, config: &Config) -> Result<(Option<Repository>, PathBuf, PathBuf)> {
+    let repository = Repository::discover(directory, &trust(config))?;
     let root = match &repository {
         Some(repository) => repository.work_dir().unwrap_or_else(|| repository.common_dir()),
         None => directory.to_owned(),
     };
-    refuse_everything(&root, home)?;
+    refuse_everything(&root, config.home.as_deref())?;
     let place = repository.as_ref().map_or_else(|| root.clone(), Repository::common_dir);
     Ok((repository, root, place))
 }
@@ -196,8 +203,8 @@ async fn repository_id(
 /// Whether the repository at `place` has `id` only because it was copied from one that still stands.
 async fn is_copy(id: &ProjectId, place: &str, registry: &Registry) -> Result<bool> {
     let known = registry.by_id(id).await?;
-    let original = known.and_then(|row| row.places.into_iter().find(|known| *known != *place));
-    let stands = original.is_some_and(|original| is_kept(Path::new(&original), id));
+    let mut others = known.into_iter().flat_map(|row| row.places).filter(|known| *known != *place);
+    let stands = others.any(|other| is_kept(Path::new(&other), id));
     Ok(stands && registry.by_place(place).await?.is_none_or(|row| row.id != *id))
 }
 

@@ -19,7 +19,7 @@ use crate::clients::Client;
 use crate::clients::transcripts::{self, Line, Lines};
 use crate::config::Config;
 use crate::envelope;
-use crate::error::Result;
+use crate::error::{Kind, Result};
 use crate::project;
 use crate::spool::{self, Reference, Spool};
 
@@ -92,9 +92,14 @@ fn hear(client: &str, named: Option<&Path>) -> Result<Option<String>> {
         Some(directory) if named.is_none() => directory.clone(),
         _ => project::directory(&config)?,
     };
-    let Some((place, repository)) = project::place_and_repository(&directory, config.home.as_deref())? else {
-        return Ok(None);
+    let found = match project::place_and_repository(&directory, &config) {
+        // The options may say that it is trusted; reading them takes time that is spent here only.
+        Err(error) if error.kind() == Kind::Git => {
+            project::place_and_repository(&directory, &Config::from_environment(named, Vec::new())?)?
+        }
+        found => found?,
     };
+    let Some((place, repository)) = found else { return Ok(None) };
     let spool = Spool::of(&config.data_dir, &place);
     let is_paused = spool.is_paused() || Spool::everywhere(&config.data_dir).is_paused();
     let event = payload.hook_event_name.clone();

@@ -56,7 +56,7 @@ struct Transcripts {
 pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     let (client, Transcripts { transcripts, dry_run }) = match args.source {
         Source::Git { limit, threads, summarize, dry_run } => {
-            let args = import_git::Args { threads, limit, summarize, also: Vec::new() };
+            let args = import_git::Args { threads, limit, summarize, ..Default::default() };
             return if dry_run {
                 commits_ahead(engine, args, out).await
             } else {

@@ -38,6 +38,10 @@ pub struct Config {
     pub model_dir: PathBuf,
     /// The project named by `--project`, `TIRO_PROJECT` or `CLAUDE_PROJECT_DIR`.
     pub project: Option<PathBuf>,
+    /// Whether the user named it, by `--project` or `TIRO_PROJECT`: a client names whatever it was started in.
+    pub is_project_named: bool,
+    /// The user who became root by `sudo`, by number: `SUDO_UID`.
+    pub sudo_user: Option<u32>,
     /// The working directory, where there still is one.
     pub current_dir: Option<PathBuf>,
     /// The home directory, which is never a project.
@@ -122,6 +126,8 @@ impl Config {
                 .map(Path::to_owned)
                 .or_else(|| path("TIRO_PROJECT"))
                 .or_else(|| path("CLAUDE_PROJECT_DIR")),
+            is_project_named: project.is_some() || path("TIRO_PROJECT").is_some(),
+            sudo_user: set("SUDO_UID").and_then(|user| user.to_str()?.parse().ok()),
             current_dir: std::env::current_dir().ok(),
             home,
             owner: OwnerId::new(owner()),

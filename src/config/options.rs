@@ -166,6 +166,8 @@ options! {
     ignore_sessions: List = List::default(), "ignore.sessions", "patterns", any;
     /// Files whose work is never remembered, by patterns of their paths in the project.
     ignore_paths: List = List::default(), "ignore.paths", "patterns", any;
+    /// Directories whose repositories are taken as they are: with links in the place of their files, a git directory that does not name them back, another owner, or objects of other repositories.
+    git_trusted: List = List::default(), "git.trusted", "directories, or with `/*` those beneath", any;
 }
 
 fn millis(seconds: u64) -> Millis {

@@ -6,8 +6,12 @@
 
 use std::collections::{BinaryHeap, HashSet};
 use std::sync::PoisonError;
+use std::time::{Duration, Instant};
 
 use super::{Repository, Sha, commit};
+
+/// How long one question takes, whatever its budget: a commit can have megabytes.
+const PATIENCE: Duration = Duration::from_millis(200);
 
 /// The answer to whether a commit can be reached from a tip.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +36,8 @@ pub(super) struct Ancestry {
 }
 
 impl Repository {
-    /// Returns whether `sha` is `tip` or one of its ancestors, reading at most `budget` commits more.
+    /// Returns whether `sha` is `tip` or one of its ancestors, reading at most `budget` commits more,
+    /// or a thousand beyond it where the last one joins so many.
     ///
     /// 100,000 commits take about 4 MB once all are found. Commits that cannot be read have no ancestors.
     pub fn is_reachable(&self, tip: &Sha, sha: &Sha, budget: usize) -> Reach {
@@ -46,19 +51,20 @@ impl Repository {
                 return Reach::No;
             }
         }
-        let local = self.local();
+        let mut objects = self.objects.handle();
         let mut buffer = Vec::new();
         let mut read = |sha: Sha| {
             // A commit that cannot be read goes last and ends there.
             let (parents, time) =
-                commit::parents_and_time(&local, &sha, &mut buffer).unwrap_or((Vec::new(), i64::MIN));
+                commit::parents_and_time(&mut objects, &sha, &mut buffer).unwrap_or((Vec::new(), i64::MIN));
             (time, sha, parents)
         };
         if ancestry.tip != Some(*tip) {
             ancestry.start(*tip);
             ancestry.frontier.push(read(*tip));
         }
-        for _ in 0..budget {
+        let (mut left, began) = (budget, Instant::now());
+        while left > 0 && began.elapsed() < PATIENCE {
             if ancestry.found.contains(sha) {
                 return Reach::Yes;
             }
@@ -67,6 +73,7 @@ impl Repository {
                 ancestry.found.extend(found);
                 continue;
             }
+            left = left.saturating_sub(parents.len().max(1));
             for parent in parents {
                 if ancestry.found.insert(parent) {
                     ancestry.frontier.push(read(parent));

@@ -10,7 +10,8 @@ use gix::bstr::ByteSlice;
 
 use super::diff::{Hunk, count_lines, hunks};
 use super::digest::{Digest, DigestBuilder};
-use super::entries::{Blob, Blobs, COMMIT_BUDGET, Entry, changed_entries, pair_renames};
+use super::entries::{Blob, Blobs, COMMIT_BUDGET, Entry, Patience, changed_entries, pair_renames};
+use super::objects::Handle;
 
 /// Files that are listed; of more, the number is given.
 const FILE_LIMIT: usize = 512;
@@ -25,7 +26,7 @@ pub struct Changes {
     pub files: Vec<FileChange>,
     /// How many changed files are not listed; a lower bound if [`Changes::partial`].
     pub more_files: usize,
-    /// There were too many changed files to count them.
+    /// There were too many changed files to count them, or they took too long to find, or a tree can't be read.
     pub partial: bool,
     /// How many changed files are ignored: nothing else is told of them.
     pub ignored_files: usize,
@@ -85,7 +86,7 @@ pub enum Lines {
     },
     /// It is not text.
     Binary,
-    /// It is larger than 1 MiB, or the commit as a whole than 32 MiB.
+    /// It is larger than 1 MiB, or the commit as a whole than 32 MiB, or it took too long.
     TooLarge,
     /// A version of it is not in this clone, or damaged.
     Missing,
@@ -123,22 +124,25 @@ pub(super) enum Depth {
 /// Compares two trees; `None` is the empty one. Of an ignored file nothing is read but, where it may have been renamed,
 /// how much of it is like another.
 pub(super) fn compare(
-    repo: &gix::Repository,
-    state: &mut gix::diff::tree::State,
+    objects: &mut Handle,
     old: Option<gix::ObjectId>,
     new: gix::ObjectId,
     depth: Depth,
     is_ignored: IsIgnored<'_>,
 ) -> (Changes, Option<PatchId>) {
-    let mut entries = match changed_entries(repo, state, old, new) {
+    let patience = Patience::begin();
+    let mut entries = match changed_entries(objects, old, new, patience) {
         Ok(entries) => entries,
         Err(reason) => return (Changes { unknown: Some(reason), ..Changes::default() }, None),
     };
-    let mut blobs = Blobs { repo, left: COMMIT_BUDGET };
+    let mut blobs = Blobs { objects, left: COMMIT_BUDGET, patience };
     pair_renames(&mut entries.found, if depth == Depth::Lines { Some(&mut blobs) } else { None });
     entries.found.sort_by(|a, b| a.path.cmp(&b.path));
 
     let mut changes = Changes { partial: entries.partial, ..Changes::default() };
+    if entries.partial && entries.found.is_empty() {
+        changes.unknown = Some("its trees are too large to be compared, or can't be read".to_owned());
+    }
     let mut digest = DigestBuilder::default();
     let mut patch = Patch::default();
     for entry in &entries.found {

@@ -5,13 +5,17 @@
 //! commit unreadable. E-mail addresses are dropped: nothing here needs them.
 
 use gix::bstr::ByteSlice;
-use gix::objs::{Find, FindHeader};
+use gix::objs::Kind;
 
 use super::Sha;
 use super::changes::{Changes, PatchId};
+use super::objects::Handle;
 
 /// The longest commit object that is read at all, in bytes.
-const COMMIT_LIMIT: u64 = 64 << 20;
+const COMMIT_LIMIT: u64 = 16 << 20;
+
+/// Parents of a commit, at most: more than any merge of people's has.
+const PARENT_LIMIT: usize = 1000;
 
 /// The longest message that is kept, in bytes.
 const MESSAGE_LIMIT: usize = 32 << 10;
@@ -152,9 +156,12 @@ impl<'a> RawCommit<'a> {
             }
             let (key, value) = line.split_once_str(" ").unwrap_or((line, b""));
             let id =
-                || gix::ObjectId::from_hex(value).map_err(|_| format!("its `{}` is no id", key.as_bstr()));
+                || gix::ObjectId::from_hex(value).map_err(|_| "its tree or a parent is no id".to_owned());
             match key {
                 b"tree" => tree = Some(id()?),
+                b"parent" if commit.parents.len() == PARENT_LIMIT => {
+                    return Err(format!("it has more than {PARENT_LIMIT} parents"));
+                }
                 b"parent" => commit.parents.push(Sha::from(id()?.as_ref())),
                 b"author" => commit.author = value,
                 b"committer" => commit.committer = value,
@@ -193,41 +200,27 @@ fn signature(line: &[u8]) -> (String, Moment) {
 
 /// Reads the commit into `buffer`, or says why not.
 pub(super) fn read<'a>(
-    repo: &gix::Repository,
+    objects: &mut Handle,
     sha: &Sha,
     buffer: &'a mut Vec<u8>,
 ) -> Result<RawCommit<'a>, String> {
-    let id = sha.object_id();
-    match repo.objects.try_header(&id) {
-        Ok(Some(header)) if header.size > COMMIT_LIMIT => {
-            return Err(format!("it has {} bytes", header.size));
-        }
-        Ok(Some(header)) if header.kind != gix::objs::Kind::Commit => {
-            return Err(format!("it is a {}", header.kind));
-        }
-        Ok(Some(_)) => {}
-        Ok(None) => return Err("the object is missing".to_owned()),
-        Err(error) => return Err(error.to_string()),
-    }
-    match repo.objects.try_find(&id, buffer) {
-        Ok(Some(object)) => RawCommit::parse(object.data),
-        Ok(None) => Err("the object is missing".to_owned()),
-        Err(error) => Err(error.to_string()),
-    }
+    let read = objects.read(&sha.object_id(), Kind::Commit, COMMIT_LIMIT, buffer);
+    read.map_err(|fault| fault.to_string())?;
+    RawCommit::parse(buffer)
 }
 
 /// Returns the parents of a commit, or why it cannot be read.
-pub(super) fn parents(repo: &gix::Repository, sha: &Sha, buffer: &mut Vec<u8>) -> Result<Vec<Sha>, String> {
-    read(repo, sha, buffer).map(|commit| commit.parents)
+pub(super) fn parents(objects: &mut Handle, sha: &Sha, buffer: &mut Vec<u8>) -> Result<Vec<Sha>, String> {
+    read(objects, sha, buffer).map(|commit| commit.parents)
 }
 
 /// Returns the parents of a commit and its commit time in seconds, or why it cannot be read.
 pub(super) fn parents_and_time(
-    repo: &gix::Repository,
+    objects: &mut Handle,
     sha: &Sha,
     buffer: &mut Vec<u8>,
 ) -> Result<(Vec<Sha>, i64), String> {
-    let commit = read(repo, sha, buffer)?;
+    let commit = read(objects, sha, buffer)?;
     let (_, time) = signature(commit.committer);
     Ok((commit.parents, time.seconds))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
 
 use gix::bstr::ByteSlice;
@@ -9,8 +10,9 @@ use gix::bstr::ByteSlice;
 use super::changes::{self, Depth, IsIgnored};
 use super::commit::{self, CommitDetail};
 use super::diff::changed_lines;
-use super::entries::{Blob, Blobs, COMMIT_BUDGET, changed_entries, pair_renames};
+use super::entries::{Blob, Blobs, COMMIT_BUDGET, Patience, changed_entries, pair_renames};
 use super::names::Format;
+use super::objects::Handle;
 use super::{Repository, Sha, Unreadable};
 use crate::redact::Redactor;
 
@@ -31,10 +33,9 @@ pub type Outcome = Result<CommitDetail, Unreadable>;
 
 /// Reads commits on one thread, keeping what neighbours share.
 pub struct Reader<'a> {
-    repo: gix::Repository,
+    objects: Handle,
     is_ignored: IsIgnored<'a>,
-    boundary: HashSet<Sha>,
-    state: gix::diff::tree::State,
+    boundary: Arc<HashSet<Sha>>,
     buffer: Vec<u8>,
 }
 
@@ -42,14 +43,10 @@ impl Repository {
     /// Returns a reader of commits, without what they did to ignored files; it is worth keeping for all commits of an
     /// import.
     pub fn reader<'a>(&self, is_ignored: IsIgnored<'a>) -> Reader<'a> {
-        let mut repo = self.local();
-        repo.object_cache_size(OBJECT_CACHE);
-        repo.objects
-            .set_pack_cache(|| Box::new(gix::odb::pack::cache::lru::MemoryCappedHashmap::new(PACK_CACHE)));
-        let boundary = repo.shallow_commits().ok().flatten();
-        let boundary =
-            boundary.iter().flat_map(|commits| commits.iter()).map(|id| Sha::from(id.as_ref())).collect();
-        Reader { repo, is_ignored, boundary, state: Default::default(), buffer: Vec::new() }
+        let objects = self.objects.handle().keeping(OBJECT_CACHE, PACK_CACHE);
+        // Where the list can't be read, the parents that are missing say the same.
+        let boundary = self.shallow().unwrap_or_default();
+        Reader { objects, is_ignored, boundary, buffer: Vec::new() }
     }
 
     /// Reads `commits` on `threads` threads and hands them to `each` in the order given.
@@ -110,7 +107,7 @@ impl Reader<'_> {
     /// The commit object is missing or damaged. Missing trees and blobs are told inside the result instead.
     pub fn commit(&mut self, sha: &Sha) -> Outcome {
         let unreadable = |reason| Unreadable { sha: *sha, reason };
-        let raw = commit::read(&self.repo, sha, &mut self.buffer).map_err(unreadable)?;
+        let raw = commit::read(&mut self.objects, sha, &mut self.buffer).map_err(unreadable)?;
         let mut detail = raw.detail(*sha);
         let new = raw.tree;
         let depth = if detail.parents.len() > 1 { Depth::Trees } else { Depth::Lines };
@@ -119,14 +116,14 @@ impl Reader<'_> {
             Some(_) if self.boundary.contains(sha) => {
                 Err("the history of this shallow clone ends here".to_owned())
             }
-            Some(parent) => commit::read(&self.repo, parent, &mut self.buffer)
+            Some(parent) => commit::read(&mut self.objects, parent, &mut self.buffer)
                 .map(|raw| Some(raw.tree))
                 .map_err(|reason| format!("its parent `{parent}` cannot be read: {reason}")),
         };
         match old {
             Ok(old) => {
                 (detail.changes, detail.patch_id) =
-                    changes::compare(&self.repo, &mut self.state, old, new, depth, self.is_ignored)
+                    changes::compare(&mut self.objects, old, new, depth, self.is_ignored)
             }
             Err(reason) => detail.changes.unknown = Some(reason),
         }
@@ -141,23 +138,24 @@ impl Reader<'_> {
     /// The commit object is missing or damaged.
     pub fn diff(&mut self, sha: &Sha, redactor: &Redactor, most: usize) -> Result<String, Unreadable> {
         let unreadable = |reason| Unreadable { sha: *sha, reason };
-        let raw = commit::read(&self.repo, sha, &mut self.buffer).map_err(unreadable)?;
+        let raw = commit::read(&mut self.objects, sha, &mut self.buffer).map_err(unreadable)?;
         let (parents, new) = (raw.detail(*sha).parents, raw.tree);
         let old = match &parents[..] {
             [] => None,
             [parent] if !self.boundary.contains(sha) => {
-                match commit::read(&self.repo, parent, &mut self.buffer) {
+                match commit::read(&mut self.objects, parent, &mut self.buffer) {
                     Ok(raw) => Some(raw.tree),
                     Err(_) => return Ok(String::new()),
                 }
             }
             _ => return Ok(String::new()),
         };
-        let Ok(entries) = changed_entries(&self.repo, &mut self.state, old, new) else {
+        let patience = Patience::begin();
+        let Ok(entries) = changed_entries(&mut self.objects, old, new, patience) else {
             return Ok(String::new());
         };
         let mut found = entries.found;
-        let mut blobs = Blobs { repo: &self.repo, left: COMMIT_BUDGET };
+        let mut blobs = Blobs { objects: &mut self.objects, left: COMMIT_BUDGET, patience };
         pair_renames(&mut found, Some(&mut blobs));
         found.retain(|entry| {
             entry.new.is_some()

@@ -5,6 +5,11 @@ use std::path::{Path, PathBuf};
 use gix::bstr::ByteSlice;
 
 use super::Repository;
+use super::place::files::Folder;
+use super::place::settings;
+
+/// Bytes of the user's configuration of git, at most.
+const LIMIT: u64 = 4 << 20;
 
 /// Where a repository's hooks are.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,9 +25,7 @@ impl Repository {
     ///
     /// The user's configuration is read for this one value; files that it includes are not.
     pub fn hooks(&self, name: &str, home: Option<&Path>) -> Hooks {
-        let local = self.local();
-        let own =
-            local.config_snapshot().string("core.hooksPath").map(|value| value.to_str_lossy().into_owned());
+        let own = self.place.settings.hooks_path.clone();
         let files =
             home.into_iter().flat_map(|home| [home.join(".gitconfig"), home.join(".config/git/config")]);
         let configured = own.or_else(|| files.filter_map(|file| hooks_path(&file)).next());
@@ -41,11 +44,9 @@ impl Repository {
 }
 
 fn hooks_path(file: &Path) -> Option<String> {
-    // A pipe in its place would never answer.
-    if !std::fs::metadata(file).ok()?.is_file() {
-        return None;
-    }
-    let config = gix::config::File::from_path_no_includes(file.to_owned(), gix::config::Source::User).ok()?;
+    // It is the user's own, and often a link to where the others are.
+    let folder = Folder::new(file.parent()?.to_owned(), true);
+    let config = settings::parse(&folder.read(file.file_name()?.to_str()?, LIMIT).ok()??)?;
     config.string("core.hooksPath").map(|value| value.to_str_lossy().into_owned())
 }
 

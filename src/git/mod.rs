@@ -1,14 +1,17 @@
 //! Everything Tiro reads from git: which repository a path belongs to, its history, what each commit changed.
 //!
-//! Objects are read in this process through `gix`; the `git` program is never run. A repository is data written by
-//! others and its configuration can name programs (`core.fsmonitor`, `diff.external`, `textconv`,
-//! `filter.*.process`, hooks, credential helpers, `core.sshCommand`). None can run: the repository is opened
-//! without system or user configuration, without includes and without reading the environment (so `GIT_DIR` is
-//! ignored too), and blobs are compared as they are stored, which needs neither filters nor external diffs.
+//! Packs, deltas, trees and configuration files are taken apart by `gix`; the `git` program is never run. A repository
+//! is data written by others and its configuration can name programs (`core.fsmonitor`, `diff.external`, `textconv`,
+//! `filter.*.process`, hooks, credential helpers, `core.sshCommand`). None can run: of the configuration a handful of
+//! values are read, without includes, and blobs are compared as they are stored, which needs neither filters nor
+//! external diffs. The environment is not read, so `GIT_DIR` is ignored.
 //!
-//! Nothing here trusts sizes: messages, blobs, trees and diffs are read up to stated limits, and what was left out
-//! is counted. A damaged or absent object costs the answer that one object. A pipe in the place of a file is
-//! refused before it is opened.
+//! Where a repository lies, and whether it is what it says, is told by [`place`]; its control files are opened by us, as
+//! regular files beneath its directory and never through links. An error says what is wrong in our words: nothing that
+//! stands in a file is in it, nor what a library says.
+//!
+//! Nothing here trusts sizes: control files, messages, blobs, trees and diffs are read up to stated limits, and what was
+//! left out is counted. A damaged or absent object costs the answer that one object.
 //!
 //! It is not: a writer of objects or references (the one file written is the project's id, see [`identity`]), a
 //! reader of the work tree or the index, a client of remotes.
@@ -20,22 +23,23 @@ mod details;
 mod diff;
 mod digest;
 mod entries;
-mod guard;
 mod hooks;
 pub mod identity;
 mod names;
+mod objects;
+mod place;
 mod reflog;
 mod walk;
 
 #[cfg(test)]
 pub(crate) mod tests;
 
+use std::collections::HashSet;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::sync::Mutex;
-
-use gix::bstr::ByteSlice;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 
 use crate::error::{Context, Error, Kind, Result};
 
@@ -45,6 +49,7 @@ pub use commit::{CommitDetail, Message, Moment};
 pub use details::{Outcome, Reader};
 pub use digest::Digest;
 pub use hooks::Hooks;
+pub use place::Trust;
 pub use reflog::Reflog;
 pub use walk::{History, Known, Listed, Tip, Unreadable};
 
@@ -104,89 +109,120 @@ pub struct Head {
     pub commit: Option<Sha>,
 }
 
+/// Says to a reading that nobody waits for it any more.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    /// Sets it for all that share it.
+    pub fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was set.
+    pub fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Where a history begins, and what of that could not be read.
+#[derive(Clone, Debug, Default)]
+pub struct Tips {
+    /// The commit checked out first, then the other branches by name.
+    pub found: Vec<Tip>,
+    /// Which references were left out, and why.
+    pub faults: Vec<String>,
+}
+
 /// An opened repository; shareable between threads, references are read afresh at every call.
 pub struct Repository {
-    inner: gix::ThreadSafeRepository,
+    place: place::Place,
+    objects: Arc<objects::Objects>,
+    packed: place::refs::Packed,
     ancestry: Mutex<ancestry::Ancestry>,
 }
+
+/// Bytes of the list of commits that end a shallow history, at most: 400,000 commits.
+const SHALLOW_LIMIT: u64 = 16 << 20;
+
+/// The largest tree on the way to a file, in bytes.
+const TREE_LIMIT: u64 = 16 << 20;
 
 impl Repository {
     /// Returns the repository that `path` lies in, looking upwards to the root of the file system, or `None`.
     ///
-    /// Finds linked worktrees, submodules (each a repository of its own) and bare repositories; a path inside
-    /// `.git` belongs to that repository. Like git, the search stops at the border of a file system.
+    /// Finds linked worktrees and submodules (each a repository of its own); a path inside `.git` belongs to the
+    /// repository whose `.git` that is. A bare repository is found where `trust` names it. Like git, the search stops at
+    /// the border of a file system.
     ///
     /// # Errors
     ///
     /// [`Kind::BadInput`] if `path` does not exist, [`Kind::Git`] if what was found cannot be opened (damaged
-    /// configuration, a format that is not SHA-1, a pipe in the place of a file).
-    pub fn discover(path: &Path) -> Result<Option<Repository>> {
+    /// configuration, a format that is not SHA-1, a link or a pipe in the place of a file) or is refused: it belongs to
+    /// another user, or names a git directory that does not name it back.
+    pub fn discover(path: &Path, trust: &Trust) -> Result<Option<Repository>> {
         let directory =
             path.canonicalize().context(Kind::BadInput, || format!("cannot open `{}`", path.display()))?;
         let start = if directory.is_dir() { &directory } else { directory.parent().unwrap_or(&directory) };
-        guard::before_search(start)?;
-        let found = match gix::discover::upwards(start) {
-            Ok((found, _trust)) => found,
-            Err(error) => {
-                use gix::discover::upwards::Error as Upwards;
-                return match error.downcast_any_ref::<Upwards>() {
-                    Some(Upwards::NoTrustedGitRepository { .. }) | None => Err(error)
-                        .context(Kind::Git, || {
-                            format!("cannot look for a repository at `{}`", path.display())
-                        }),
-                    Some(_) => Ok(None),
-                };
-            }
-        };
-        let (git_dir, work_dir) = found.into_repository_and_work_tree_directories();
-        Repository::open(work_dir.as_deref().unwrap_or(&git_dir)).map(Some)
+        Ok(place::search(start, trust)?.map(Repository::at))
     }
 
-    /// Opens the repository whose work tree or git directory `path` is.
+    /// Opens the repository whose common directory `common_dir` is, known from before.
     ///
     /// # Errors
     ///
-    /// [`Kind::Git`] if it is no repository or cannot be opened.
-    pub fn open(path: &Path) -> Result<Repository> {
-        guard::before_opening(path)?;
-        let failed = || format!("cannot open the repository `{}`", path.display());
-        let inner = gix::open::Options::isolated()
-            .config_overrides(OVERRIDES)
-            .open(path)
-            .context(Kind::Git, failed)
-            .map_err(|error| error.hint("check it with `git fsck`; only SHA-1 repositories are supported"))?;
-        Ok(Repository { inner, ancestry: Mutex::default() })
+    /// [`Kind::Git`] if it is no repository, cannot be opened or is refused.
+    pub fn open(common_dir: &Path, trust: &Trust) -> Result<Repository> {
+        place::known(common_dir, trust).map(Repository::at)
+    }
+
+    fn at(place: place::Place) -> Repository {
+        let objects = Arc::new(objects::Objects::new(place.common.within("objects")));
+        Repository { place, objects, packed: Default::default(), ancestry: Mutex::default() }
     }
 
     /// Returns the directory that all worktrees of the repository share, canonical.
     pub fn common_dir(&self) -> PathBuf {
-        let local = self.local();
-        local.common_dir().canonicalize().unwrap_or_else(|_| local.common_dir().to_path_buf())
+        self.place.common.path().to_owned()
     }
 
-    /// Returns the root of the work tree, or `None` in a bare repository.
+    /// Returns the root of the work tree, canonical, or `None` in a bare repository.
     pub fn work_dir(&self) -> Option<PathBuf> {
-        self.local().workdir().map(|path| path.canonicalize().unwrap_or_else(|_| path.to_path_buf()))
+        self.place.work_dir.clone()
     }
 
     /// Returns whether the repository has no work tree.
     pub fn is_bare(&self) -> bool {
-        self.local().workdir().is_none()
+        self.place.work_dir.is_none()
     }
 
     /// Returns whether the history ends early because the clone was made with `--depth`.
     pub fn is_shallow(&self) -> bool {
-        self.local().is_shallow().unwrap_or(false)
+        self.shallow().is_ok_and(|commits| !commits.is_empty())
+    }
+
+    /// Returns whether objects of another repository belong to this one (`git clone --shared` or `--reference`), which
+    /// are not read: the user has not said that it is trusted.
+    pub fn lacks_alternates(&self) -> bool {
+        self.objects.lacks_alternates
     }
 
     /// Returns whether this is a worktree made by `git worktree add`, sharing another's history.
     pub fn is_worktree(&self) -> bool {
-        matches!(self.local().kind(), gix::repository::Kind::LinkedWorkTree)
+        self.place.is_linked()
     }
 
     /// Returns whether there is nothing to import: no branch has a commit.
     pub fn is_empty(&self) -> bool {
-        self.tips().is_ok_and(|tips| tips.is_empty())
+        self.tips().found.is_empty()
+    }
+
+    /// Returns the commits that end a shallow history.
+    fn shallow(&self) -> Result<Arc<HashSet<Sha>>> {
+        let bytes = self.place.common.read("shallow", SHALLOW_LIMIT);
+        let bytes = bytes.map_err(|fault| Error::new(Kind::Git, format!("the file `shallow` {fault}")))?;
+        let text = String::from_utf8(bytes.unwrap_or_default()).unwrap_or_default();
+        Ok(Arc::new(text.lines().filter_map(|line| line.trim().parse().ok()).collect()))
     }
 
     /// Returns the branch and the commit checked out.
@@ -195,52 +231,41 @@ impl Repository {
     ///
     /// [`Kind::Git`] if `HEAD` cannot be read.
     pub fn head(&self) -> Result<Head> {
-        let local = self.local();
-        let head = local.head().context(Kind::Git, || "cannot read `HEAD`".to_owned())?;
-        let branch = head.referent_name().map(|name| name.shorten().to_str_lossy().into_owned());
-        let commit = local.head_id().ok().map(|id| Sha::from(id.detach().as_ref()));
-        Ok(Head { branch, commit })
+        let head = place::refs::head(&self.place, &self.packed);
+        match (head.name, head.fault) {
+            (None, Some(fault)) => {
+                Err(Error::new(Kind::Git, format!("cannot read what is checked out: {fault}")))
+            }
+            (name, _) => {
+                let branch = name.map(|name| name.strip_prefix("refs/heads/").unwrap_or(&name).to_owned());
+                Ok(Head { branch, commit: head.commit })
+            }
+        }
     }
 
-    /// Returns the local branches and their commits, by name; a broken branch is left out.
-    ///
-    /// # Errors
-    ///
-    /// [`Kind::Git`] if the references cannot be read at all.
-    pub fn branches(&self) -> Result<Vec<(String, Sha)>> {
-        let failed = || "cannot read the branches".to_owned();
-        let local = self.local();
-        let references = local.references().context(Kind::Git, failed)?;
-        let mut branches: Vec<(String, Sha)> = references
-            .local_branches()
-            .context(Kind::Git, failed)?
-            .peeled()
-            .context(Kind::Git, failed)?
-            .filter_map(|reference| {
-                let reference = reference.ok()?;
-                let name = reference.name().shorten().to_str_lossy().into_owned();
-                Some((name, Sha::from(reference.try_id()?.detach().as_ref())))
-            })
-            .collect();
-        branches.sort();
-        Ok(branches)
-    }
-
-    /// Returns where the history begins: the commit checked out first, then the other branches by name.
-    ///
-    /// # Errors
-    ///
-    /// [`Kind::Git`] if the references cannot be read.
-    pub fn tips(&self) -> Result<Vec<Tip>> {
-        let head = self.head()?;
-        let first = head.commit.map(|sha| Tip { branch: head.branch.clone(), sha });
-        let others = self.branches()?.into_iter().filter(|(name, _)| Some(name) != head.branch.as_ref());
-        Ok(first.into_iter().chain(others.map(|(name, sha)| Tip { branch: Some(name), sha })).collect())
+    /// Returns where the history begins: the commit checked out first, then the other branches by name, at most 20,000.
+    pub fn tips(&self) -> Tips {
+        let head = place::refs::head(&self.place, &self.packed);
+        let branches = place::refs::branches(&self.place, &self.packed);
+        let checked_out = head.name.map(|name| name.strip_prefix("refs/heads/").unwrap_or(&name).to_owned());
+        let first = head.commit.map(|sha| Tip { branch: checked_out.clone(), sha });
+        let others = branches.found.into_iter().filter(|(name, _)| Some(name) != checked_out.as_ref());
+        let mut faults: Vec<String> = head.fault.into_iter().chain(branches.faults).collect();
+        faults.sort();
+        faults.dedup();
+        if branches.partial {
+            faults.push(format!(
+                "there are more branches than the {} that are read",
+                place::refs::BRANCH_LIMIT
+            ));
+        }
+        let others = others.map(|(name, sha)| Tip { branch: Some(name), sha });
+        Tips { found: first.into_iter().chain(others).collect(), faults }
     }
 
     /// Returns whether the object is in this clone; false tells that a commit was rewritten away and collected.
     pub fn contains(&self, sha: &Sha) -> bool {
-        self.local().has_object(sha.object_id())
+        self.objects.handle().contains(&sha.object_id())
     }
 
     /// Returns the blob at `path` in the commit checked out, or `None` where there is no such file.
@@ -261,21 +286,27 @@ impl Repository {
     ///
     /// [`Kind::Git`] if the commit or a tree on the way cannot be read.
     pub fn blob_at(&self, commit: &Sha, path: &str) -> Result<Option<Sha>> {
-        let failed = || format!("cannot look up `{path}` in commit `{commit}`");
-        let local = self.local();
-        let tree = local
-            .find_commit(commit.object_id())
-            .and_then(|commit| commit.tree())
-            .context(Kind::Git, failed)?;
-        let entry = tree.lookup_entry_by_path(path).context(Kind::Git, failed)?;
-        Ok(entry.filter(|entry| !entry.mode().is_tree()).map(|entry| Sha::from(entry.object_id().as_ref())))
-    }
-
-    fn local(&self) -> gix::Repository {
-        self.inner.to_thread_local()
+        let failed = |fault: String| {
+            Error::new(Kind::Git, format!("cannot look up `{path}` in commit `{commit}`: {fault}"))
+        };
+        let mut objects = self.objects.handle();
+        let mut buffer = Vec::new();
+        let mut at = commit::read(&mut objects, commit, &mut buffer).map_err(failed)?.tree;
+        let mut parts = path.split('/').peekable();
+        while let Some(part) = parts.next() {
+            if at.is_empty_tree() {
+                return Ok(None);
+            }
+            let read = objects.read(&at, gix::objs::Kind::Tree, TREE_LIMIT, &mut buffer);
+            read.map_err(|fault| failed(fault.to_string()))?;
+            let entries = gix::objs::TreeRefIter::from_bytes(&buffer, gix::hash::Kind::Sha1);
+            let entry = entries.map_while(std::result::Result::ok).find(|entry| entry.filename == part);
+            match entry {
+                None => return Ok(None),
+                Some(entry) if parts.peek().is_some() == entry.mode.is_tree() => at = entry.oid.to_owned(),
+                Some(_) => return Ok(None),
+            }
+        }
+        Ok(Some(Sha::from(at.as_ref())))
     }
 }
-
-/// Settings that a repository must not choose: the file that ends a shallow history, which could be a pipe that
-/// never answers, and the largest object decoded.
-const OVERRIDES: [&str; 2] = ["gitoxide.core.shallowFile=shallow", "gitoxide.objects.allocLimit=536870912"];

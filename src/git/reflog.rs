@@ -4,18 +4,22 @@
 //! and pull. They expire and can be switched off, so what they don't tell is simply not known.
 
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use super::place::files::{Folder, Found};
 use super::{Repository, Sha};
 use crate::memory::Millis;
 
-/// Bytes read from the end of a reflog: some thousand lines.
+/// Bytes read from the end of a reflog: some thousand lines. Where there are many, they share so many bytes in all.
 const TAIL: u64 = 512 * 1024;
+const ALL_TAILS: u64 = 8 * 1024 * 1024;
 
 /// Folders of branches that are looked at for moves, at most. Arbitrary: a stat and a listing each.
 const FOLDERS: usize = 256;
+
+/// Entries of one such folder, and worktrees, that are looked at, at most. Arbitrary.
+const ENTRIES: usize = 20_000;
+const WORKTREES: usize = 500;
 
 /// Where the `HEAD` of one work tree has been.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,19 +62,29 @@ impl Repository {
     /// Returns the reflog of every work tree, by the canonical root of the work tree.
     pub fn reflogs(&self) -> HashMap<PathBuf, Reflog> {
         let common = self.common_dir();
+        let worktrees = self.worktrees();
+        let most = (ALL_TAILS / (worktrees.len() as u64 + 2)).min(TAIL);
+        let read = |git_dir: &Folder| {
+            git_dir.end("logs/HEAD", most).map(|text| Reflog::parse(&text)).unwrap_or_default()
+        };
         let mut found = HashMap::new();
         // The main work tree is where its git directory lies, unless the repository is bare.
         if let Some(root) = common.parent().filter(|_| common.file_name().is_some_and(|name| name == ".git"))
         {
-            found.insert(root.to_path_buf(), read(&common));
+            found.insert(root.to_path_buf(), read(&self.place.common));
         }
         if let Some(root) = self.work_dir() {
-            found.entry(root).or_insert_with(|| read(&self.git_dir()));
+            found.entry(root).or_insert_with(|| read(&self.place.own));
         }
-        let Ok(worktrees) = std::fs::read_dir(common.join("worktrees")) else { return found };
-        for git_dir in worktrees.filter_map(|entry| Some(entry.ok()?.path())) {
-            let root = text(&git_dir.join("gitdir"), 4096)
-                .and_then(|link| PathBuf::from(link.trim()).parent()?.canonicalize().ok());
+        for git_dir in worktrees {
+            // One that doesn't lead back is another's, or was moved.
+            let root = git_dir.end("gitdir", 4096).and_then(|link| {
+                let dot_git = git_dir.path().join(link.trim());
+                let root = dot_git.parent()?.canonicalize().ok()?;
+                let back = Folder::new(root.clone(), false).end(".git", 4096)?;
+                let back = root.join(back.strip_prefix("gitdir:")?.trim()).canonicalize().ok()?;
+                (back == git_dir.path().canonicalize().ok()?).then_some(root)
+            });
             if let Some(root) = root {
                 found.insert(root, read(&git_dir));
             }
@@ -78,73 +92,65 @@ impl Repository {
         found
     }
 
+    /// Returns the git directories of the linked worktrees.
+    fn worktrees(&self) -> Vec<Folder> {
+        let common = &self.place.common;
+        let (worktrees, _) = common.list("worktrees", WORKTREES).unwrap_or_default();
+        let folders = worktrees.into_iter().filter(|(_, found)| *found == Found::Folder);
+        folders.map(|(name, _)| common.within("worktrees").within(&name)).collect()
+    }
+
     /// Returns the commit that is checked out where no branch is: only this work tree leads to it. `None` while a rebase
     /// is under way, whose steps may come to nothing.
     pub fn detached(&self) -> Option<Sha> {
-        let git_dir = self.git_dir();
-        let is_rebase = ["rebase-merge", "rebase-apply"].iter().any(|name| git_dir.join(name).exists());
-        text(&git_dir.join("HEAD"), 128).filter(|_| !is_rebase)?.trim().parse().ok()
+        let git_dir = &self.place.own;
+        let is_rebase =
+            ["rebase-merge", "rebase-apply"].iter().any(|name| git_dir.look(name) != Found::Nothing);
+        git_dir.end("HEAD", 128).filter(|_| !is_rebase)?.trim().parse().ok()
     }
 
     /// Returns something that changes whenever what is checked out in a work tree moves, in this one or in another, or a
     /// branch that isn't; a few calls to the file system for each.
     pub fn heads_stamp(&self) -> String {
-        let common = self.common_dir();
-        let worktrees = std::fs::read_dir(common.join("worktrees")).into_iter().flatten();
-        let mut git_dirs: Vec<PathBuf> = worktrees.filter_map(|entry| Some(entry.ok()?.path())).collect();
-        git_dirs.extend([self.git_dir(), common.clone()]);
-        git_dirs.sort();
-        git_dirs.dedup();
+        let common = &self.place.common;
+        let mut git_dirs = self.worktrees();
+        git_dirs.extend([self.place.own.clone(), common.clone()]);
+        git_dirs.sort_by(|one, other| one.path().cmp(other.path()));
+        git_dirs.dedup_by(|one, other| one.path() == other.path());
         let size_and_time = |path: &Path| {
             let metadata = std::fs::symlink_metadata(path).ok()?;
             Some((metadata.len(), metadata.modified().ok()))
         };
-        let branches = blake3::hash(branches(&common).as_bytes()).to_hex();
-        let mut stamp = format!("{:?} {}", size_and_time(&common.join("packed-refs")), &branches[..16]);
+        let branches = blake3::hash(branches(common).as_bytes()).to_hex();
+        let packed = size_and_time(&common.path().join("packed-refs"));
+        let mut stamp = format!("{packed:?} {}", &branches[..16]);
         for git_dir in git_dirs {
-            let head = text(&git_dir.join("HEAD"), 4096).unwrap_or_default();
+            let head = git_dir.end("HEAD", 1024).unwrap_or_default();
             // Where no reflog is kept, the branch tells.
-            let branch = head.strip_prefix("ref: ").and_then(|name| text(&common.join(name.trim()), 128));
-            let log = size_and_time(&git_dir.join("logs/HEAD"));
+            let branch = head.strip_prefix("ref: ").filter(|name| name.starts_with("refs/"));
+            let branch = branch.and_then(|name| common.end(name.trim(), 128));
+            let log = size_and_time(&git_dir.path().join("logs/HEAD"));
             stamp += &format!("\n{} {} {log:?}", head.trim(), branch.unwrap_or_default().trim());
         }
         stamp
     }
-
-    fn git_dir(&self) -> PathBuf {
-        self.local().git_dir().to_path_buf()
-    }
 }
 
 /// Returns when something was put into a folder of branches last: a branch is moved by putting a new file in its place.
-fn branches(common: &Path) -> String {
-    let mut folders = vec![common.join("refs/heads")];
+fn branches(common: &Folder) -> String {
+    let mut folders = vec!["refs/heads".to_owned()];
     let (mut times, mut at) = (Vec::new(), 0);
     while let Some(folder) = folders.get(at).filter(|_| at < FOLDERS).cloned() {
-        let changed = std::fs::symlink_metadata(&folder).and_then(|metadata| metadata.modified()).ok();
-        let entries = std::fs::read_dir(&folder).into_iter().flatten().filter_map(Result::ok);
-        let beneath = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        folders.extend(beneath.map(|entry| entry.path()));
-        times.push(format!("{} {changed:?}", folder.display()));
+        let changed = std::fs::symlink_metadata(common.path().join(&folder));
+        let changed = changed.and_then(|metadata| metadata.modified()).ok();
+        let (entries, _) = common.list(&folder, ENTRIES).unwrap_or_default();
+        let beneath = entries.into_iter().filter(|(_, found)| *found == Found::Folder);
+        folders.extend(beneath.map(|(name, _)| format!("{folder}/{name}")));
+        times.push(format!("{folder} {changed:?}"));
         at += 1;
     }
     times.sort();
     times.join("\n")
-}
-
-fn read(git_dir: &Path) -> Reflog {
-    text(&git_dir.join("logs/HEAD"), TAIL).map(|text| Reflog::parse(&text)).unwrap_or_default()
-}
-
-/// Returns the last `limit` bytes of a regular file as text.
-fn text(path: &Path, limit: u64) -> Option<String> {
-    // A pipe in its place would never answer.
-    let length = std::fs::symlink_metadata(path).ok().filter(std::fs::Metadata::is_file)?.len();
-    let mut file = File::open(path).ok()?;
-    file.seek(SeekFrom::Start(length.saturating_sub(limit))).ok()?;
-    let mut bytes = Vec::new();
-    file.take(limit).read_to_end(&mut bytes).ok()?;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ impl Fixture {
         self.git_in(&self.path, args, b"")
     }
 
-    fn git_in(&self, dir: &Path, args: &[&str], input: &[u8]) -> String {
+    pub fn git_in(&self, dir: &Path, args: &[&str], input: &[u8]) -> String {
         let mut child = Command::new("git")
             .args(["-c", "protocol.file.allow=always", "-c", "commit.gpgsign=false"])
             .args(args)
@@ -78,34 +78,52 @@ impl Fixture {
     }
 
     /// Stores a commit object as it is given, after its tree and parents.
-    fn raw_commit(&self, rest: &[u8]) -> Sha {
+    pub fn raw_commit(&self, rest: &[u8]) -> Sha {
         let tree = self.git(&["rev-parse", "HEAD^{tree}"]);
         let parent = self.head();
         let object = [format!("tree {tree}\nparent {parent}\n").as_bytes(), rest].concat();
-        let args = ["hash-object", "-t", "commit", "-w", "--literally", "--stdin"];
-        let sha: Sha = self.git_in(&self.path, &args, &object).parse().unwrap();
+        let sha: Sha = self.raw("commit", &object).parse().unwrap();
         self.git(&["update-ref", "HEAD", &sha.to_string()]);
         sha
     }
 
     pub fn repository(&self) -> Repository {
-        Repository::discover(&self.path).unwrap().unwrap()
+        discover(&self.path).unwrap().unwrap()
     }
 
     pub fn detail(&self, sha: &Sha) -> CommitDetail {
         self.repository().reader(&|_| false).commit(sha).unwrap()
     }
 
+    /// Stores an object that git would not make, and returns its name.
+    pub fn raw(&self, kind: &str, content: &[u8]) -> String {
+        self.git_in(&self.path, &["hash-object", "-t", kind, "-w", "--literally", "--stdin"], content)
+    }
+
+    /// Returns the file of an object.
+    pub fn object(&self, id: &str) -> PathBuf {
+        self.path.join(".git/objects").join(&id[..2]).join(&id[2..])
+    }
+
     fn cloned_as(&self, name: &str, args: &[&str]) -> Repository {
         let source = format!("file://{}", self.path.display());
         self.git_in(self.root.path(), &[&["clone", "-q"], args, &[&source, name]].concat(), b"");
-        Repository::discover(&self.root.path().join(name)).unwrap().unwrap()
+        discover(&self.root.path().join(name)).unwrap().unwrap()
     }
 }
 
+/// Finds a repository as one that the user named.
+pub(crate) fn discover(path: &Path) -> Result<Option<Repository>> {
+    Repository::discover(path, &Trust::new(Some(path)))
+}
+
+pub(crate) fn walked(repository: &Repository) -> History {
+    let tips = repository.tips().found;
+    repository.history(&tips, Known::CoversAncestors, &Stop::default(), &mut |_| false).unwrap()
+}
+
 fn all(repository: &Repository) -> Vec<Sha> {
-    let history =
-        repository.history(&repository.tips().unwrap(), Known::CoversAncestors, &mut |_| false).unwrap();
+    let history = walked(repository);
     assert!(history.unreadable.is_empty(), "{:?}", history.unreadable);
     history.commits.iter().map(|commit| commit.sha).collect()
 }
@@ -123,12 +141,12 @@ fn repositories_are_found_from_within_and_tell_what_they_are() {
     assert_eq!(all(&empty), []);
 
     let first = fixture.commit("src/deep/a.rs", "fn a() {}\n", "first");
-    let from_within = Repository::discover(&fixture.path.join("src/deep/a.rs")).unwrap().unwrap();
+    let from_within = discover(&fixture.path.join("src/deep/a.rs")).unwrap().unwrap();
     assert_eq!(from_within.work_dir(), Some(fixture.path.canonicalize().unwrap()));
     assert_eq!(from_within.common_dir(), fixture.path.join(".git").canonicalize().unwrap());
     assert!(from_within.contains(&first) && !from_within.is_empty());
-    assert!(Repository::discover(fixture.root.path()).unwrap().is_none());
-    assert_eq!(Repository::discover(Path::new("/nowhere")).err().unwrap().kind(), Kind::BadInput);
+    assert!(discover(fixture.root.path()).unwrap().is_none());
+    assert_eq!(discover(Path::new("/nowhere")).err().unwrap().kind(), Kind::BadInput);
 
     fixture.git(&["checkout", "-q", "--detach"]);
     assert_eq!(from_within.head().unwrap(), Head { branch: None, commit: Some(first) });
@@ -143,7 +161,7 @@ fn worktrees_share_a_repository_and_submodules_do_not() {
     let fixture = Fixture::new();
     fixture.commit("a", "1\n", "first");
     fixture.git(&["worktree", "add", "-q", "-b", "side", "../side"]);
-    let side = Repository::discover(&fixture.root.path().join("side")).unwrap().unwrap();
+    let side = discover(&fixture.root.path().join("side")).unwrap().unwrap();
     assert!(side.is_worktree() && !side.is_bare());
     assert_eq!(side.common_dir(), fixture.repository().common_dir());
     assert_eq!(side.head().unwrap().branch.as_deref(), Some("side"));
@@ -152,7 +170,7 @@ fn worktrees_share_a_repository_and_submodules_do_not() {
     library.commit("lib", "1\n", "library");
     fixture.git(&["submodule", "add", "-q", library.path.to_str().unwrap(), "lib"]);
     let sha = fixture.commit_all("add the library");
-    let module = Repository::discover(&fixture.path.join("lib")).unwrap().unwrap();
+    let module = discover(&fixture.path.join("lib")).unwrap().unwrap();
     assert_ne!(module.common_dir(), fixture.repository().common_dir());
     assert_eq!(all(&module), [library.head()]);
     let files = fixture.detail(&sha).changes.files;
@@ -171,17 +189,18 @@ fn a_history_is_walked_oldest_first_and_resumed() {
     let merge = fixture.head();
     fixture.git(&["branch", "-q", "alone", &second.to_string()]);
     let repository = fixture.repository();
-    let tips = repository.tips().unwrap();
+    let tips = repository.tips().found;
     let names: Vec<_> = tips.iter().map(|tip| tip.branch.as_deref().unwrap()).collect();
     assert_eq!(names, ["main", "alone", "side"]);
 
-    let history = repository.history(&tips, Known::CoversAncestors, &mut |_| false).unwrap();
+    let history = walked(&repository);
     let found: Vec<_> =
         history.commits.iter().map(|commit| (commit.sha, history.branch(commit).unwrap())).collect();
     assert_eq!(found, [(first, "main"), (second, "main"), (side, "side"), (merge, "main")]);
 
     let walk = |known: Known, have: &[Sha]| {
-        let history = repository.history(&tips, known, &mut |sha| have.contains(sha)).unwrap();
+        let history =
+            repository.history(&tips, known, &Stop::default(), &mut |sha| have.contains(sha)).unwrap();
         history.commits.iter().map(|commit| commit.sha).collect::<Vec<_>>()
     };
     assert_eq!(walk(Known::CoversAncestors, &[first, second]), [side, merge]);
@@ -350,7 +369,7 @@ fn a_shallow_clone_says_where_its_history_ends() {
 #[test]
 fn missing_and_damaged_objects_cost_only_themselves() {
     let fixture = Fixture::new();
-    let object = |id: &str| fixture.path.join(".git/objects").join(&id[..2]).join(&id[2..]);
+    let object = |id: &str| fixture.object(id);
     let first = fixture.commit("a", "1\n", "first");
     let second = fixture.commit("a", "1\n2\n", "second");
     fixture.write("b", "b\n");
@@ -364,15 +383,14 @@ fn missing_and_damaged_objects_cost_only_themselves() {
     std::fs::remove_file(&damaged).unwrap();
     std::fs::write(&damaged, b"garbage").unwrap();
     let repository = fixture.repository();
-    let history =
-        repository.history(&repository.tips().unwrap(), Known::CoversAncestors, &mut |_| false).unwrap();
+    let history = walked(&repository);
     assert_eq!(history.commits.iter().map(|commit| commit.sha).collect::<Vec<_>>(), [second, third]);
     assert_eq!(history.unreadable[0].sha, first);
     assert!(repository.reader(&|_| false).commit(&first).is_err());
     assert!(repository.reader(&|_| false).commit(&second).unwrap().changes.unknown.is_some());
 
     std::fs::write(fixture.path.join(".git/config"), "[core\n").unwrap();
-    let error = Repository::discover(&fixture.path).err().expect("the configuration is damaged");
+    let error = discover(&fixture.path).err().expect("the configuration is damaged");
     assert!(error.kind() == Kind::Git && error.way_out().is_some(), "{error}");
 }
 
@@ -427,7 +445,7 @@ fn nothing_a_repository_configures_is_run() {
 #[test]
 fn the_environment_does_not_choose_the_repository() {
     if let Some(path) = std::env::var_os("TEST_REPOSITORY") {
-        let found = Repository::discover(Path::new(&path)).unwrap().unwrap();
+        let found = discover(Path::new(&path)).unwrap().unwrap();
         assert_eq!(found.common_dir(), Path::new(&path).join(".git").canonicalize().unwrap());
         return;
     }

@@ -10,8 +10,11 @@
 
 use std::collections::HashMap;
 
-use super::{Repository, Sha, commit};
-use crate::error::{Context, Kind, Result};
+use super::{Repository, Sha, Stop, commit};
+use crate::error::{Error, Kind, Result};
+
+/// Parents of all commits together, at most: some 200 MB. Linux has 1.4 million.
+const EDGE_LIMIT: usize = 20_000_000;
 
 /// Where a walk begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,18 +76,18 @@ impl Repository {
     ///
     /// # Errors
     ///
-    /// [`Kind::Git`] if the list of commits that end a shallow history is damaged.
+    /// [`Kind::Git`] if the list of commits that end a shallow history can't be read, if the history has more than
+    /// 20 million edges, and where `stop` was set meanwhile.
     pub fn history(
         &self,
         tips: &[Tip],
         known: Known,
+        stop: &Stop,
         is_known: &mut dyn FnMut(&Sha) -> bool,
     ) -> Result<History> {
-        let local = self.local();
-        let shallow =
-            local.shallow_commits().context(Kind::Git, || "cannot read the file `shallow`".to_owned())?;
-        let is_boundary =
-            |sha: &Sha| shallow.as_ref().is_some_and(|commits| commits.contains(&sha.object_id()));
+        let mut objects = self.objects.handle();
+        let shallow = self.shallow()?;
+        let is_boundary = |sha: &Sha| shallow.contains(sha);
 
         let mut graph = Graph::default();
         let mut order = Vec::new();
@@ -96,11 +99,14 @@ impl Repository {
                 let node = *node as usize;
                 if *next == 0 && graph.nodes[node].state == State::New {
                     let sha = graph.nodes[node].sha;
+                    if stop.is_set() || graph.edges.len() > EDGE_LIMIT {
+                        return Err(too_large(graph.edges.len()));
+                    }
                     let is_known = is_known(&sha);
                     if is_known && known == Known::CoversAncestors {
                         graph.nodes[node].state = State::LeftOut;
                     } else {
-                        match commit::parents(&local, &sha, &mut buffer) {
+                        match commit::parents(&mut objects, &sha, &mut buffer) {
                             Ok(parents) => {
                                 let parents = if is_boundary(&sha) { Vec::new() } else { parents };
                                 graph.set_parents(node, parents);
@@ -138,6 +144,17 @@ impl Repository {
         let listed =
             |&node: &u32| Listed { sha: graph.nodes[node as usize].sha, branch: labels[node as usize] };
         Ok(History { commits: order.iter().map(listed).collect(), unreadable, branches })
+    }
+}
+
+fn too_large(edges: usize) -> Error {
+    match edges > EDGE_LIMIT {
+        true => {
+            Error::new(Kind::Git, format!("the history has more than {EDGE_LIMIT} links between commits"))
+                .hint("find out where the repository comes from: no project has so many")
+        }
+        false => Error::new(Kind::Git, "the history takes longer to walk than there is time now")
+            .hint("`tiro import git` takes the time"),
     }
 }
 

@@ -1,10 +1,15 @@
 //! Whether what a hit speaks of still stands.
 
+use std::time::{Duration, Instant};
+
 use crate::git::{Reach, Repository, Sha};
 use crate::memory::{Kind, Memory};
 
 /// Commits read by one search to tell whether others are reachable: some 20 ms. A large history is learnt over several.
 const COMMITS_READ: usize = 2_000;
+
+/// How long git is asked for one answer, whatever it is asked; what is left then is taken for current.
+const PATIENCE: Duration = Duration::from_millis(400);
 
 /// What became of what a memory speaks of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,7 +78,12 @@ pub fn standing(repository: &Repository, subjects: &[Subject]) -> Vec<Standing> 
     let head = repository.head().ok().and_then(|head| head.commit);
     let Some(head) = head else { return vec![Standing::UNKNOWN; subjects.len()] };
     let mut budget = COMMITS_READ;
-    subjects.iter().map(|subject| one(repository, &head, subject, &mut budget)).collect()
+    let began = Instant::now();
+    let in_time = |subject: &Subject| match began.elapsed() < PATIENCE {
+        true => one(repository, &head, subject, &mut budget),
+        false => Standing::UNKNOWN,
+    };
+    subjects.iter().map(in_time).collect()
 }
 
 fn one(repository: &Repository, head: &Sha, subject: &Subject, budget: &mut usize) -> Standing {

@@ -8,6 +8,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use super::in_time::in_time;
 use super::link::{self, Place, Span};
 use super::{common, import_git, import_sessions};
 use crate::clients::{Client, transcripts};
@@ -23,6 +24,13 @@ const BEFORE_A_CALL: Duration = Duration::from_millis(600);
 
 /// How long to wait for others who write: an answer from what is stored is better than none for ten seconds.
 const TURN: Duration = Duration::from_millis(250);
+
+/// How long git may take while no call waits for it. Arbitrary: ten times what a million commits take.
+const WHILE_IDLE: Duration = Duration::from_secs(120);
+
+/// What is said where git takes longer than a call waits.
+const LATE: &str = "git took too long: commits may be missing that are not stored yet; the server goes on while \
+    it is idle, `tiro import git` at once";
 
 /// How long a transcript that can't be read is tried again, in milliseconds: a week.
 const GIVEN_UP: Millis = 7 * 24 * 60 * 60 * 1000;
@@ -68,7 +76,14 @@ pub async fn follow(
     let spool = engine.spool(project);
     // Taken before the commits are read: one made meanwhile is noticed the next time.
     let redactor = &project.redactor;
-    let stamp = project.repository.as_ref().map(|repository| repository.heads_stamp());
+    let until = began + if commits.is_some() { patience } else { WHILE_IDLE };
+    let stamp = match project.repository.clone() {
+        None => None,
+        Some(repository) => match in_time(Some(until), move |_| repository.heads_stamp()).await {
+            None => return Ok(Followed { notices: vec![LATE.to_owned()], ..Followed::default() }),
+            stamp => stamp,
+        },
+    };
     let stamp = stamp.map(|stamp| redactor.redact(&stamp).text.into_owned());
     let moved = match &stamp {
         Some(stamp) if !engine.has_seen_refs(stamp) => {
@@ -93,10 +108,10 @@ pub async fn follow(
     if moved || !nudges.is_empty() {
         let also =
             nudges.iter().filter_map(|nudge| nudge.reference.commit.as_deref()?.parse().ok()).collect();
-        let left_out = commits_of(engine, project, commits, also, &mut followed).await?;
-        let is_left_out = |nudge: &Taken| left_out > 0 && nudge.reference.commit.is_some();
+        let is_whole = commits_of(engine, project, commits, until, also, &mut followed).await?;
+        let is_left_out = |nudge: &Taken| !is_whole && nudge.reference.commit.is_some();
         nudges.into_iter().filter(|nudge| !is_left_out(nudge)).for_each(Taken::done);
-        if let Some(stamp) = stamp.filter(|_| left_out == 0) {
+        if let Some(stamp) = stamp.filter(|_| is_whole) {
             project.store.set_import_cursor(&project.scope, HEADS, &stamp, engine.now()).await?;
             engine.saw_refs(stamp);
         }
@@ -179,29 +194,31 @@ fn elsewhere(engine: &Engine, place: &Place, client: Client, path: &Path) -> Opt
     let directory = transcripts::directory_of(client, path)?;
     if place.work_tree(&directory.to_string_lossy()).is_some() {
         // A repository within this one is a project of its own.
-        let nested = project::place(&directory, config.home.as_deref()).ok().flatten();
-        let own = project::place(&place.root, config.home.as_deref()).ok().flatten();
+        let nested = project::place(&directory, config).ok().flatten();
+        let own = project::place(&place.root, config).ok().flatten();
         if nested.is_none() || nested == own {
             return None;
         }
     }
-    let other = project::place(&directory, config.home.as_deref()).ok().flatten()?;
+    let other = project::place(&directory, config).ok().flatten()?;
     Some(Spool::of(&config.data_dir, &other))
 }
 
-/// Imports what no call has seen, `also` included, where the user had commits imported before; returns how many are left out.
+/// Imports what no call has seen, `also` included, where the user had commits imported before; returns whether that is all
+/// there is.
 async fn commits_of(
     engine: &Engine,
     project: &OpenProject,
     limit: Option<usize>,
+    until: Instant,
     also: Vec<Sha>,
     followed: &mut Followed,
-) -> Result<usize> {
+) -> Result<bool> {
     let is_wanted = project.store.import_cursor(&project.scope, import_git::SOURCE).await?.is_some();
     if project.repository.is_none() || !is_wanted {
-        return Ok(0);
+        return Ok(true);
     }
-    let args = import_git::Args { threads: 1, limit, also, ..Default::default() };
+    let args = import_git::Args { threads: 1, limit, also, until: Some(until), ..Default::default() };
     let output = import_git::run(engine, args, |_, _| {}).await?;
     followed.imported += output.imported;
     if output.left_out > 0 {
@@ -210,7 +227,10 @@ async fn commits_of(
             common::counted(output.left_out, "older commit is", "older commits are")
         ));
     }
-    Ok(output.left_out)
+    if output.is_unfinished {
+        followed.notices.push(LATE.to_owned());
+    }
+    Ok(output.left_out == 0 && !output.is_unfinished)
 }
 
 /// Leaves the pointer that the next session begins with.

@@ -4,16 +4,19 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde::Serialize;
 use tokio::sync::mpsc;
+use tokio::time::timeout_at;
 
+use super::in_time::in_time;
 use super::link::{self, Place, Span};
 use super::{catch_up, common, summarize_commits};
 use crate::config::Ignored;
 use crate::engine::{Engine, OpenProject};
 use crate::error::{Error, Kind, Result, quoted};
-use crate::git::{History, Known, Listed, Outcome as Read, Repository, Sha, Tip};
+use crate::git::{History, Known, Listed, Outcome as Read, Repository, Sha, Stop, Tip, Tips};
 use crate::import::git::{self as import, CommitDraft};
 use crate::memory::{CommitRecord, Draft, Identity, Kind as MemoryKind, Provenance};
 use crate::remember::remember;
@@ -36,6 +39,8 @@ pub struct Args {
     pub summarize: bool,
     /// Commits to take although no branch leads to them; those that are gone are passed over.
     pub also: Vec<Sha>,
+    /// When to leave it at what is stored by then.
+    pub until: Option<Instant>,
 }
 
 /// What `tiro import git` answers.
@@ -49,6 +54,9 @@ pub struct Output {
     pub forgotten: usize,
     /// Older commits that `limit` left out.
     pub left_out: usize,
+    /// Whether git took longer than there was time: commits may be missing, nobody knows how many.
+    #[serde(skip)]
+    pub is_unfinished: bool,
     /// Commits left out because they change nothing but files that `ignore.paths` names.
     pub ignored: usize,
     /// Commits of these that have a session behind them.
@@ -79,9 +87,13 @@ pub async fn run(
     let repository = repository(project)?;
     let cursor = project.store.import_cursor(&project.scope, SOURCE).await?;
     let summarize = args.summarize.then_some(args.limit);
-    let threads = args.threads.max(1);
-    let Found { history, covers, skipped, unreadable, notices } =
-        find(repository, &known(project).await?, cursor.as_deref(), args)?;
+    let (threads, until) = (args.threads.max(1), args.until);
+    let found = {
+        let (repository, known) = (Arc::clone(repository), known(project).await?);
+        in_time(until, move |stop| find(&repository, &known, cursor.as_deref(), args, stop)).await
+    };
+    let Some(found) = found else { return Ok(Output { is_unfinished: true, ..Output::default() }) };
+    let Found { history, covers, skipped, unreadable, notices } = found?;
     let mut output = Output { unreadable, notices, left_out: skipped, ..Output::default() };
     if history.commits.is_empty() {
         summarise(engine, summarize, &mut output, &mut progress).await?;
@@ -96,7 +108,15 @@ pub async fn run(
     let mut reading = read(Arc::clone(repository), history, threads, ignored);
     let mut done = 0;
     let mut span = Span::default();
-    while let Some(batch) = reading.recv().await {
+    loop {
+        let batch = match until {
+            None => reading.recv().await,
+            Some(until) => timeout_at(until.into(), reading.recv()).await.unwrap_or_else(|_| {
+                output.is_unfinished = true;
+                None
+            }),
+        };
+        let Some(batch) = batch else { break };
         let mut drafts = Vec::with_capacity(batch.len());
         done += batch.len();
         for commit in batch {
@@ -133,7 +153,8 @@ pub async fn run(
         progress(done, all);
     }
     // What is missing from this clone or can't be read today may be there tomorrow.
-    if skipped == 0 && !repository.is_shallow() && output.unreadable.is_empty() {
+    let is_whole = skipped == 0 && !output.is_unfinished && output.unreadable.is_empty();
+    if is_whole && !repository.is_shallow() {
         project.store.set_import_cursor(&project.scope, SOURCE, "complete", engine.now()).await?;
     }
     output.linked = link::link_span(project, &Place::of(project), &span).await?;
@@ -180,12 +201,24 @@ pub(super) fn find(
     known: &HashSet<Sha>,
     cursor: Option<&str>,
     args: Args,
+    stop: &Stop,
 ) -> Result<Found> {
     let mut notices = Vec::new();
     if repository.is_shallow() {
         notices.push("the clone is shallow: older commits are not in it (`git fetch --unshallow`)".into());
     }
-    let mut tips = repository.tips()?;
+    if repository.lacks_alternates() {
+        notices.push(
+            "objects of another repository belong to this one and are not read, so commits may be missing \
+             (if you trust it, name this directory in the option `git.trusted`)"
+                .into(),
+        );
+    }
+    let Tips { found: mut tips, faults } = repository.tips();
+    if !faults.is_empty() {
+        let left_out = common::counted(faults.len(), "reference is", "references are");
+        notices.push(format!("{left_out} left out: {}", common::some(&faults)));
+    }
     // What is on the main branch belongs there, whichever branch is checked out.
     tips.sort_by_key(|tip| !matches!(tip.branch.as_deref(), Some("main" | "master" | "trunk")));
     let also = args.also.into_iter().filter(|sha| repository.contains(sha));
@@ -195,7 +228,7 @@ pub(super) fn find(
     }
     // A finished import knows the ancestors of what it knows; an interrupted one only the commits themselves.
     let covers = if cursor == Some("complete") { Known::CoversAncestors } else { Known::OnlyItself };
-    let mut history = repository.history(&tips, covers, &mut |sha| known.contains(sha))?;
+    let mut history = repository.history(&tips, covers, stop, &mut |sha| known.contains(sha))?;
     let unreadable = history.unreadable.iter().map(|each| format!("{}: {}", each.sha, each.reason)).collect();
     let skipped = args.limit.map_or(0, |limit| history.commits.len().saturating_sub(limit));
     if skipped > 0 {
@@ -224,7 +257,7 @@ pub(super) async fn known(project: &OpenProject) -> Result<HashSet<Sha>> {
 /// What a commit comes to: nothing where it is ignored, or why it can't be read.
 type Turn = Result<Option<CommitDraft>, String>;
 
-/// Reads the commits on a thread of its own and hands over batches, a few ahead of the store.
+/// Reads the commits on a thread of its own and hands over batches, a few ahead of the store, as long as somebody listens.
 fn read(
     repository: Arc<Repository>,
     history: History,
@@ -232,13 +265,13 @@ fn read(
     ignored: Ignored,
 ) -> mpsc::Receiver<Vec<Turn>> {
     let (sender, receiver) = mpsc::channel(2);
-    tokio::task::spawn_blocking(move || {
+    std::thread::spawn(move || {
         let shas: Vec<Sha> = history.commits.iter().map(|listed| listed.sha).collect();
         let mut listed = history.commits.iter();
         let mut batch = Vec::with_capacity(BATCH);
         repository.details(&shas, threads, &|path| ignored.path(path), |read| {
             batch.push(turn(read, &history, listed.next()));
-            if batch.len() < BATCH {
+            if batch.len() < BATCH && !sender.is_closed() {
                 return ControlFlow::Continue(());
             }
             match sender.blocking_send(std::mem::take(&mut batch)) {

@@ -17,7 +17,7 @@ use crate::clients::transcripts::{self, Line, Lines};
 use crate::config::Use;
 use crate::engine::{Engine, OpenProject};
 use crate::error::{Error, Result};
-use crate::git::Sha;
+use crate::git::{Sha, Stop};
 use crate::import::git as import;
 use crate::import::transcript::Transcript;
 use crate::redact::Redactor;
@@ -88,7 +88,7 @@ pub async fn commits(engine: &Engine, args: import_git::Args, summarize: bool) -
         None => Default::default(),
     };
     let limit = args.limit;
-    let found = import_git::find(&repository, &known, cursor.as_deref(), args)?;
+    let found = import_git::find(&repository, &known, cursor.as_deref(), args, &Stop::default())?;
     let mut output = Commits {
         dry_run: true,
         commits: found.history.commits.len(),

@@ -133,8 +133,7 @@ async fn work_off(engine: &Engine) {
 /// Whether hooks left something for the project that the process was started for.
 fn has_references(engine: &Engine) -> bool {
     let config = engine.config();
-    let place =
-        project::directory(config).and_then(|directory| project::place(&directory, config.home.as_deref()));
+    let place = project::directory(config).and_then(|directory| project::place(&directory, config));
     matches!(place, Ok(Some(place)) if !Spool::of(&config.data_dir, &place).is_empty())
 }
 

@@ -13,7 +13,8 @@ use crate::clients::{self, Applied, Client, GitPlace, Places, Plan, Removed};
 use crate::engine::{Engine, SeenProject};
 use crate::envelope;
 use crate::error::{Error, Kind, Result, quoted};
-use crate::git::{Repository, identity};
+use crate::git::{Repository, Stop, identity};
+use crate::project;
 
 /// The toolsets that clients are offered.
 const TOOLSETS: &str = "memory,consult,stash";
@@ -115,7 +116,7 @@ pub async fn follow_commits(engine: &Engine) -> Result<()> {
     let Ok(project) = engine.project().await else { return Ok(()) };
     let is_followed = project.store.import_cursor(&project.scope, import_git::SOURCE).await?.is_some();
     let Some(repository) = project.repository.as_ref().filter(|_| !is_followed) else { return Ok(()) };
-    if !repository.tips()?.is_empty() {
+    if !repository.is_empty() {
         import_git::run(
             engine,
             import_git::Args { threads: 1, limit: Some(1), ..Default::default() },
@@ -160,8 +161,7 @@ async fn repositories(engine: &Engine) -> Vec<GitPlace> {
         let id = identity::read(&common).ok().flatten();
         let row = rows.iter().find(|row| Some(row.id.as_str()) == id.as_deref());
         let formerly = row.into_iter().flat_map(|row| row.places.iter().map(PathBuf::from));
-        let root = common.parent().filter(|_| common.ends_with(".git"));
-        let repository = Repository::open(root.unwrap_or(&common)).ok()?;
+        let repository = Repository::open(&common, &project::trust(engine.config())).ok()?;
         Some(git_place(engine, &repository, formerly.filter(|place| *place != common).collect()))
     };
     places.into_iter().filter_map(open).collect()
@@ -188,9 +188,9 @@ async fn backfill(places: &Places, project: &SeenProject) -> Result<Backfill> {
             None => Vec::new(),
         };
         let known: std::collections::HashSet<String> = known.into_iter().collect();
-        let tips = repository.tips()?;
-        let history = repository
-            .history(&tips, crate::git::Known::OnlyItself, &mut |sha| known.contains(&sha.to_string()))?;
+        let tips = repository.tips().found;
+        let is_known = &mut |sha: &crate::git::Sha| known.contains(&sha.to_string());
+        let history = repository.history(&tips, crate::git::Known::OnlyItself, &Stop::default(), is_known)?;
         backfill.commits = history.commits.len();
     }
     let roots = Place::new(&project.root, repository).roots();

@@ -27,6 +27,7 @@ pub mod get_relevant_snippets;
 pub mod import_git;
 pub mod import_preview;
 pub mod import_sessions;
+mod in_time;
 pub mod index;
 pub mod init;
 mod kept_out;

@@ -11,6 +11,7 @@ use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Error, Result, quoted};
 use crate::git::{Repository, identity};
+use crate::project;
 use crate::scope::ProjectId;
 use crate::spool::Spool;
 use crate::store::ProjectRow;
@@ -88,7 +89,7 @@ pub async fn link(engine: &Engine, id: &str, directory: &Path, forget_others: bo
     let directory = directory.canonicalize().map_err(|error| {
         Error::bad_input(format!("there is no directory `{}`", quoted(directory.display()))).source(error)
     })?;
-    let place = match Repository::discover(&directory)? {
+    let place = match Repository::discover(&directory, &project::trust(engine.config()).naming(&directory))? {
         Some(repository) => {
             rename(engine, &repository, &row.id)?;
             repository.common_dir()
@@ -121,13 +122,13 @@ pub async fn merge(
         Error::bad_input(format!("nobody knows where project `{}` is", quoted(&into.name)))
             .hint("say so with `tiro projects link`")
     })?;
-    let config = Config { project: Some(place.into()), ..engine.config().clone() };
+    let config = Config { project: Some(place.into()), is_project_named: true, ..engine.config().clone() };
     let target = Engine::new(config);
     let source = engine.store_path(&from.folder);
     let restored = backup::restore(&target, source.clone(), progress).await?;
     registry.absorb(&from.id, &into.id).await?;
     for place in &from.places {
-        if let Ok(Some(repository)) = Repository::discover(Path::new(place)) {
+        if let Ok(repository) = Repository::open(Path::new(place), &project::trust(engine.config())) {
             rename(engine, &repository, &into.id)?;
         }
     }

@@ -12,6 +12,8 @@ mod context;
 mod follows;
 mod forgets;
 mod harness;
+#[cfg(unix)]
+mod hostile_repositories;
 mod keeps_out;
 mod large;
 mod leaves;

@@ -61,6 +61,7 @@ const CASES: &[Case] = &[
     Case("limits.total", ["none", "0"], paid),
     Case("ignore.sessions", ["", "scratch-*"], imported),
     Case("ignore.paths", ["", "secrets/**"], imported),
+    Case("git.trusted", ["", "/*"], shared),
 ];
 
 const TEST: [&str; 2] = ["provider", "test"];
@@ -268,6 +269,16 @@ fn imported(under: &Under) -> String {
         ids.join(" ")
     });
     found.join("; ")
+}
+
+/// Returns how many commits are imported where another repository has the objects.
+fn shared(under: &Under) -> String {
+    let home = Home::new();
+    let repo = home.repo("project");
+    repo.commit("a.txt", "a\n", "Begin");
+    repo.git(&["clone", "-q", "--shared", ".", "../shared"]);
+    let told = under.told(&home, &home.path().join("shared"), &["import", "git", "--json"]);
+    serde_json::from_str::<Value>(&told).unwrap()["imported"].to_string()
 }
 
 #[test]

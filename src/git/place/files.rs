@@ -1,0 +1,374 @@
+//! Reads the files that control a repository: as regular files beneath one directory, never through links, and only up
+//! to a stated size.
+//!
+//! A repository can come from anywhere. A link in the place of `HEAD` would show a file from elsewhere, a pipe would
+//! never answer, and a sparse file of gigabytes takes a few bytes in an archive. On Unix each folder on the way is
+//! opened without following links and the next one from there, so what takes a place meanwhile is not followed either.
+//! Elsewhere each part is looked at right before the file is opened; what takes its place in between is followed.
+
+use std::fmt;
+use std::fs::{self, File, Metadata};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// Why a file is not read. The words are ours: nothing of what stands in the file is in them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::git) enum Fault {
+    /// It, or a folder on the way to it, is a link.
+    Link,
+    /// It is neither a file nor a folder.
+    Special,
+    /// There is a folder in the place of a file.
+    Folder,
+    /// It has this many bytes, more than such a file ever has.
+    TooLarge(u64),
+    /// The operating system doesn't let it be read.
+    Unreadable(ErrorKind),
+    /// It holds something else than such a file does.
+    Content,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Fault::Link => f.write_str("is a link, or lies behind one"),
+            Fault::Special => f.write_str("is a pipe, a device or a socket instead of a file"),
+            Fault::Folder => f.write_str("is a folder instead of a file"),
+            Fault::TooLarge(bytes) => write!(f, "has {bytes} bytes, more than such a file ever has"),
+            Fault::Unreadable(kind) => write!(f, "cannot be read: {kind}"),
+            Fault::Content => f.write_str("does not hold what such a file holds"),
+        }
+    }
+}
+
+/// What stands at a place, as far as it can be told without opening it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::git) enum Found {
+    Nothing,
+    File,
+    Folder,
+    Link,
+    Special,
+}
+
+impl Found {
+    /// Looks at `path` itself, not at what it links to.
+    pub fn at(path: &Path) -> Found {
+        match path.symlink_metadata() {
+            Ok(metadata) => Found::of(metadata.file_type()),
+            Err(_) => Found::Nothing,
+        }
+    }
+
+    fn of(kind: fs::FileType) -> Found {
+        match () {
+            () if kind.is_symlink() => Found::Link,
+            () if kind.is_file() => Found::File,
+            () if kind.is_dir() => Found::Folder,
+            () => Found::Special,
+        }
+    }
+}
+
+/// A directory whose files are read.
+#[derive(Clone, Debug)]
+pub(in crate::git) struct Folder {
+    path: PathBuf,
+    /// Whether links are followed, because the user trusts who made them.
+    follows: bool,
+}
+
+impl Folder {
+    /// Returns the directory `path`; links on the way to it are the caller's concern.
+    pub fn new(path: PathBuf, follows: bool) -> Folder {
+        Folder { path, follows }
+    }
+
+    /// Returns its path.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether links are followed.
+    pub fn follows(&self) -> bool {
+        self.follows
+    }
+
+    /// Returns the folder called `name` in it.
+    pub fn within(&self, name: &str) -> Folder {
+        Folder { path: self.path.join(name), follows: self.follows }
+    }
+
+    /// Returns what the file `name` holds, `name` being a path with `/`; `None` where there is none.
+    pub fn read(&self, name: &str, most: u64) -> Result<Option<Vec<u8>>, Fault> {
+        let Some((file, metadata)) = self.open(name)? else { return Ok(None) };
+        if metadata.len() > most {
+            return Err(Fault::TooLarge(metadata.len()));
+        }
+        let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
+        // It may have grown since.
+        file.take(most).read_to_end(&mut bytes).map_err(|error| Fault::Unreadable(error.kind()))?;
+        Ok(Some(bytes))
+    }
+
+    /// Returns the last `most` bytes of the file `name` as text; `None` where there is none that can be read.
+    pub fn end(&self, name: &str, most: u64) -> Option<String> {
+        let (mut file, metadata) = self.open(name).ok()??;
+        file.seek(SeekFrom::Start(metadata.len().saturating_sub(most))).ok()?;
+        let mut bytes = Vec::new();
+        file.take(most).read_to_end(&mut bytes).ok()?;
+        Some(String::from_utf8_lossy(&bytes).into_owned())
+    }
+
+    /// Returns the text of the link `name` in this folder itself, where it is one.
+    pub fn link(&self, name: &str) -> Option<PathBuf> {
+        fs::read_link(self.path.join(name)).ok()
+    }
+
+    /// Returns what is there, itself and not what it links to, unless links are followed.
+    pub fn look(&self, name: &str) -> Found {
+        let path = self.path.join(name);
+        match Found::at(&path) {
+            Found::Link if self.follows => {
+                fs::metadata(&path).map_or(Found::Nothing, |it| Found::of(it.file_type()))
+            }
+            found => found,
+        }
+    }
+
+    /// Returns what lies in the folder `name`, at most `most` of it and whether that is all; nothing where there is no
+    /// such folder.
+    pub fn list(&self, name: &str, most: usize) -> Result<(Vec<(String, Found)>, bool), Fault> {
+        let Some(entries) = self.entries(name)? else { return Ok((Vec::new(), true)) };
+        let mut found = Vec::new();
+        for entry in entries {
+            if found.len() == most {
+                return Ok((found, false));
+            }
+            found.push(entry);
+        }
+        found.sort_by(|(one, _), (other, _)| one.cmp(other));
+        Ok((found, true))
+    }
+
+    /// Opens the regular file `name`; `None` where there is none.
+    pub fn open(&self, name: &str) -> Result<Option<(File, Metadata)>, Fault> {
+        let opened = if self.follows { follow(&self.path.join(name)) } else { self.open_itself(name) };
+        let file = match opened {
+            Ok(Some(file)) => file,
+            Ok(None) => return Ok(None),
+            Err(fault) => return Err(fault),
+        };
+        let metadata = file.metadata().map_err(|error| Fault::Unreadable(error.kind()))?;
+        match Found::of(metadata.file_type()) {
+            Found::File => Ok(Some((file, metadata))),
+            Found::Folder => Err(Fault::Folder),
+            _ => Err(Fault::Special),
+        }
+    }
+}
+
+/// Opens what `path` leads to, where that is a file.
+fn follow(path: &Path) -> Result<Option<File>, Fault> {
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_file() => {}
+        Ok(metadata) if metadata.is_dir() => return Err(Fault::Folder),
+        Ok(_) => return Err(Fault::Special),
+        Err(error) => return nothing_or(&error),
+    }
+    File::open(path).map(Some).or_else(|error| nothing_or(&error))
+}
+
+fn nothing_or<T>(error: &io::Error) -> Result<Option<T>, Fault> {
+    match error.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => Ok(None),
+        kind => Err(Fault::Unreadable(kind)),
+    }
+}
+
+#[cfg(unix)]
+mod by_steps {
+    use std::os::fd::OwnedFd;
+
+    use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, openat, statat};
+    use rustix::io::Errno;
+
+    use super::*;
+
+    impl Folder {
+        /// Opens `name` without following a link on the way beneath this folder.
+        pub(super) fn open_itself(&self, name: &str) -> Result<Option<File>, Fault> {
+            let (folders, last) = name.rsplit_once('/').unwrap_or(("", name));
+            let Some(folder) = self.enter(folders)? else { return Ok(None) };
+            match kind(&folder, last)? {
+                Found::Nothing => return Ok(None),
+                Found::Link => return Err(Fault::Link),
+                Found::Folder => return Err(Fault::Folder),
+                Found::Special => return Err(Fault::Special),
+                Found::File => {}
+            }
+            // Should a pipe or a link have taken its place by now, it is neither waited for nor followed.
+            let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            match openat(&folder, last, flags, Mode::empty()) {
+                Ok(file) => Ok(Some(File::from(file))),
+                Err(Errno::LOOP) => Err(Fault::Link),
+                Err(errno) => nothing_or(&errno.into()),
+            }
+        }
+
+        /// Returns what lies in the folder `name`, or `None` where there is no such folder.
+        pub(super) fn entries(
+            &self,
+            name: &str,
+        ) -> Result<Option<impl Iterator<Item = (String, Found)> + use<>>, Fault> {
+            let entered = match self.follows {
+                true => enter_itself(&self.path.join(name)),
+                false => self.enter(name),
+            };
+            let Some(folder) = entered? else { return Ok(None) };
+            let entries =
+                Dir::new(folder).map_err(|errno| Fault::Unreadable(io::Error::from(errno).kind()))?;
+            let path = self.path.join(name);
+            Ok(Some(entries.filter_map(move |entry| {
+                let entry = entry.ok()?;
+                let name = entry.file_name().to_string_lossy();
+                if name == "." || name == ".." {
+                    return None;
+                }
+                let found = match entry.file_type() {
+                    FileType::RegularFile => Found::File,
+                    FileType::Directory => Found::Folder,
+                    FileType::Symlink => Found::Link,
+                    // Some file systems don't say.
+                    FileType::Unknown => Found::at(&path.join(&*name)),
+                    _ => Found::Special,
+                };
+                Some((name.into_owned(), found))
+            })))
+        }
+
+        /// Opens the folder `name` beneath this one, a step at a time.
+        fn enter(&self, name: &str) -> Result<Option<OwnedFd>, Fault> {
+            let Some(mut folder) = enter_itself(&self.path)? else { return Ok(None) };
+            for step in name.split('/').filter(|step| !step.is_empty()) {
+                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                folder = match openat(&folder, step, flags, Mode::empty()) {
+                    Ok(inner) => inner,
+                    Err(Errno::LOOP | Errno::NOTDIR) if kind(&folder, step)? == Found::Link => {
+                        return Err(Fault::Link);
+                    }
+                    Err(errno) => return nothing_or(&errno.into()),
+                };
+            }
+            Ok(Some(folder))
+        }
+    }
+
+    fn enter_itself(path: &Path) -> Result<Option<OwnedFd>, Fault> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        match rustix::fs::open(path, flags, Mode::empty()) {
+            Ok(folder) => Ok(Some(folder)),
+            Err(errno) => nothing_or(&errno.into()),
+        }
+    }
+
+    fn kind(folder: &OwnedFd, name: &str) -> Result<Found, Fault> {
+        match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(match FileType::from_raw_mode(stat.st_mode) {
+                FileType::RegularFile => Found::File,
+                FileType::Directory => Found::Folder,
+                FileType::Symlink => Found::Link,
+                _ => Found::Special,
+            }),
+            Err(errno) => nothing_or(&errno.into()).map(|nothing| nothing.unwrap_or(Found::Nothing)),
+        }
+    }
+}
+
+#[cfg(not(unix))]
+impl Folder {
+    fn open_itself(&self, name: &str) -> Result<Option<File>, Fault> {
+        match self.step_by_step(name)? {
+            Found::Nothing => Ok(None),
+            Found::Folder => Err(Fault::Folder),
+            Found::Special | Found::Link => Err(Fault::Special),
+            Found::File => File::open(self.path.join(name)).map(Some).or_else(|error| nothing_or(&error)),
+        }
+    }
+
+    fn entries(&self, name: &str) -> Result<Option<impl Iterator<Item = (String, Found)> + use<>>, Fault> {
+        if !self.follows && self.step_by_step(name)? != Found::Folder {
+            return Ok(None);
+        }
+        let Ok(entries) = fs::read_dir(self.path.join(name)) else { return Ok(None) };
+        Ok(Some(entries.filter_map(|entry| {
+            let entry = entry.ok()?;
+            Some((entry.file_name().to_string_lossy().into_owned(), Found::of(entry.file_type().ok()?)))
+        })))
+    }
+
+    /// Looks at each part of the way to `name`; returns what the last one is.
+    fn step_by_step(&self, name: &str) -> Result<Found, Fault> {
+        let mut path = self.path.clone();
+        let mut found = Found::Folder;
+        for step in name.split('/').filter(|step| !step.is_empty()) {
+            path.push(step);
+            found = Found::at(&path);
+            match found {
+                Found::Link => return Err(Fault::Link),
+                Found::Nothing => return Ok(Found::Nothing),
+                _ => {}
+            }
+        }
+        Ok(found)
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn only_regular_files_of_the_folder_itself_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let elsewhere = tempfile::tempdir().unwrap();
+        fs::write(elsewhere.path().join("secret"), "secret").unwrap();
+        fs::create_dir_all(dir.path().join("a/b")).unwrap();
+        fs::write(dir.path().join("a/b/file"), "content").unwrap();
+        symlink(elsewhere.path().join("secret"), dir.path().join("a/link")).unwrap();
+        symlink(elsewhere.path(), dir.path().join("a/folder")).unwrap();
+        symlink("b/file", dir.path().join("a/inside")).unwrap();
+        let folder = Folder::new(dir.path().to_owned(), false);
+        assert_eq!(folder.read("a/b/file", 100), Ok(Some(b"content".to_vec())));
+        assert_eq!(folder.read("a/b/file", 3), Err(Fault::TooLarge(7)));
+        assert_eq!(folder.read("a/b", 100), Err(Fault::Folder));
+        for link in ["a/link", "a/folder/secret", "a/inside"] {
+            assert_eq!(folder.read(link, 100), Err(Fault::Link), "{link}");
+        }
+        for nothing in ["a/none", "none/file", "a/b/file/x"] {
+            assert_eq!(folder.read(nothing, 100), Ok(None), "{nothing}");
+        }
+        assert_eq!(folder.list("a/folder", 9), Err(Fault::Link));
+        let kinds =
+            [("b", Found::Folder), ("folder", Found::Link), ("inside", Found::Link), ("link", Found::Link)];
+        let kinds = kinds.map(|(name, kind)| (name.to_owned(), kind)).to_vec();
+        assert_eq!(folder.list("a", 9), Ok((kinds, true)));
+        assert!(!folder.list("a", 2).unwrap().1);
+        let trusting = Folder::new(dir.path().to_owned(), true);
+        assert_eq!(trusting.read("a/folder/secret", 100), Ok(Some(b"secret".to_vec())));
+        assert_eq!(trusting.end("a/link", 3).as_deref(), Some("ret"));
+    }
+
+    #[test]
+    fn a_sparse_file_and_a_pipe_cost_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        File::create(dir.path().join("sparse")).unwrap().set_len(3 << 30).unwrap();
+        let pipe = dir.path().join("pipe");
+        rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
+        let folder = Folder::new(dir.path().to_owned(), false);
+        assert_eq!(folder.read("sparse", 1 << 20), Err(Fault::TooLarge(3 << 30)));
+        assert_eq!(folder.read("pipe", 1 << 20), Err(Fault::Special));
+    }
+}

@@ -1,0 +1,240 @@
+//! References: what is checked out, and where the local branches stand.
+//!
+//! Read as text, from files of their own and from `packed-refs`. Symbolic references are followed a few steps, and only
+//! beneath `refs/`, as git does. A reference that can't be read is left out and named; nothing of what stands in its
+//! place is.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fs::Metadata;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
+
+use super::Place;
+use super::files::{Folder, Found};
+use crate::git::Sha;
+
+/// Bytes of a file that holds one reference, at most.
+const REF_LIMIT: u64 = 1 << 10;
+
+/// Bytes of `packed-refs`, at most: a million references.
+const PACKED_LIMIT: u64 = 64 << 20;
+
+/// Branches that are read, at most.
+pub(in crate::git) const BRANCH_LIMIT: usize = 20_000;
+
+/// Folders of branches that are looked into, at most.
+const FOLDER_LIMIT: usize = 10_000;
+
+/// Steps from a symbolic reference to the next, at most: as many as git takes.
+const STEPS: usize = 5;
+
+/// What `HEAD` says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(in crate::git) struct Head {
+    /// The reference it names, `refs/heads/main`; none when detached.
+    pub name: Option<String>,
+    pub commit: Option<Sha>,
+    /// Why it could not be read, in words.
+    pub fault: Option<String>,
+}
+
+/// The local branches.
+#[derive(Clone, Debug, Default)]
+pub(in crate::git) struct Branches {
+    /// By name, without `refs/heads/`.
+    pub found: BTreeMap<String, Sha>,
+    /// Which were left out, and why.
+    pub faults: Vec<String>,
+    /// There are more branches than are read.
+    pub partial: bool,
+}
+
+/// `packed-refs` as it was read last.
+#[derive(Default)]
+pub(in crate::git) struct Packed(Mutex<Option<(Stamp, Arc<Vec<u8>>)>>);
+
+type Stamp = (u64, Option<SystemTime>);
+
+/// What a reference's file holds.
+enum Target {
+    Id(Sha),
+    Name(String),
+}
+
+impl Packed {
+    /// Returns what the file holds, or why it can't be read; nothing where there is none.
+    fn read(&self, common: &Folder) -> Result<Arc<Vec<u8>>, String> {
+        let failed = |fault| format!("`packed-refs` {fault}");
+        let stamp = |metadata: &Metadata| (metadata.len(), metadata.modified().ok());
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some((_, metadata)) = common.open("packed-refs").map_err(failed)? else {
+            *kept = None;
+            return Ok(Arc::default());
+        };
+        let stamp = stamp(&metadata);
+        if let Some((_, bytes)) = kept.as_ref().filter(|(before, _)| *before == stamp) {
+            return Ok(Arc::clone(bytes));
+        }
+        let bytes = Arc::new(common.read("packed-refs", PACKED_LIMIT).map_err(failed)?.unwrap_or_default());
+        *kept = Some((stamp, Arc::clone(&bytes)));
+        Ok(bytes)
+    }
+}
+
+/// Returns the references of a `packed-refs` file.
+fn packed(bytes: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Sha)> {
+    bytes.split(|byte| *byte == b'\n').filter_map(|line| {
+        let (id, name) = line.trim_ascii_end().split_at_checked(41)?;
+        let sha = std::str::from_utf8(&id[..40]).ok()?.parse().ok()?;
+        Some((String::from_utf8_lossy(name), sha))
+    })
+}
+
+/// Reads what is checked out.
+pub(in crate::git) fn head(place: &Place, packed: &Packed) -> Head {
+    match step(place, "HEAD") {
+        Err(fault) => Head { fault: Some(fault), ..Head::default() },
+        Ok(None) => Head { fault: Some("`HEAD` is gone".to_owned()), ..Head::default() },
+        Ok(Some(Target::Id(commit))) => Head { commit: Some(commit), ..Head::default() },
+        Ok(Some(Target::Name(name))) => {
+            let (commit, fault) = match resolve(place, packed, &name) {
+                Ok(commit) => (commit, None),
+                Err(fault) => (None, Some(fault)),
+            };
+            Head { name: Some(name), commit, fault }
+        }
+    }
+}
+
+/// Returns the object that a reference leads to; `None` where there is no such reference.
+fn resolve(place: &Place, kept: &Packed, name: &str) -> Result<Option<Sha>, String> {
+    let mut name = name.to_owned();
+    for _ in 0..STEPS {
+        match step(place, &name)? {
+            Some(Target::Id(sha)) => return Ok(Some(sha)),
+            Some(Target::Name(next)) => name = next,
+            None => {
+                let bytes = kept.read(&place.common)?;
+                return Ok(packed(&bytes).find(|(packed, _)| *packed == *name).map(|(_, sha)| sha));
+            }
+        }
+    }
+    Err(format!("`{name}` is reached through more than {STEPS} references"))
+}
+
+/// Reads one reference's file; `None` where it has none.
+fn step(place: &Place, name: &str) -> Result<Option<Target>, String> {
+    let is_own =
+        ["HEAD", "refs/bisect/", "refs/worktree/", "refs/rewritten/"].iter().any(|own| name.starts_with(own));
+    let folder = if is_own { &place.own } else { &place.common };
+    // The old form of a symbolic reference is a link; its text is read, it is not followed.
+    let linked = folder.link(name).and_then(|target| Some(target.to_str()?.to_owned()));
+    if let Some(target) = linked.filter(|target| is_name(target)) {
+        return Ok(Some(Target::Name(target)));
+    }
+    let failed = |fault: &dyn std::fmt::Display| format!("`{name}` {fault}");
+    let Some(bytes) = folder.read(name, REF_LIMIT).map_err(|fault| failed(&fault))? else { return Ok(None) };
+    let text = std::str::from_utf8(&bytes).unwrap_or_default();
+    let target = match text.strip_prefix("ref:") {
+        Some(target) => {
+            Some(target.trim()).filter(|target| is_name(target)).map(|it| Target::Name(it.to_owned()))
+        }
+        None => text
+            .get(..40)
+            .filter(|_| text[40..].trim().is_empty())
+            .and_then(|id| id.parse().ok())
+            .map(Target::Id),
+    };
+    target.map(Some).ok_or_else(|| failed(&"is no reference"))
+}
+
+/// Whether a reference may be called that: beneath `refs/`, without what leads elsewhere or can't be shown.
+fn is_name(name: &str) -> bool {
+    let is_plain = |part: &str| {
+        !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock") && !part.contains("..")
+    };
+    let is_bad = |c: char| c.is_control() || " ~^:?*[\\".contains(c);
+    name.len() < REF_LIMIT as usize
+        && name.starts_with("refs/")
+        && !name.contains(is_bad)
+        && name.split('/').all(is_plain)
+}
+
+/// Reads the local branches: those in files of their own, then those in `packed-refs` that have none.
+pub(in crate::git) fn branches(place: &Place, kept: &Packed) -> Branches {
+    const HEADS: &str = "refs/heads/";
+    let mut branches = Branches::default();
+    match kept.read(&place.common) {
+        Ok(bytes) => {
+            for (name, sha) in packed(&bytes) {
+                let Some(branch) = name.strip_prefix(HEADS).filter(|_| is_name(&name)) else { continue };
+                if branches.found.len() == BRANCH_LIMIT {
+                    branches.partial = true;
+                    break;
+                }
+                branches.found.insert(branch.to_owned(), sha);
+            }
+        }
+        Err(fault) => branches.faults.push(fault),
+    }
+    let mut folders = vec![HEADS.trim_end_matches('/').to_owned()];
+    let mut looked = 0;
+    let mut files = 0;
+    while let Some(folder) = folders.pop() {
+        looked += 1;
+        if looked > FOLDER_LIMIT {
+            branches.partial = true;
+            break;
+        }
+        let listed = match place.common.list(&folder, BRANCH_LIMIT) {
+            Ok((listed, whole)) => {
+                branches.partial |= !whole;
+                listed
+            }
+            Err(fault) => {
+                branches.fault(format!("`{folder}` {fault}"));
+                continue;
+            }
+        };
+        for (name, found) in listed {
+            let name = format!("{folder}/{name}");
+            if !is_name(&name) {
+                continue;
+            }
+            if found == Found::Folder {
+                folders.push(name);
+                continue;
+            }
+            files += 1;
+            if files > BRANCH_LIMIT {
+                branches.partial = true;
+                break;
+            }
+            let branch = name[HEADS.len()..].to_owned();
+            match resolve(place, kept, &name) {
+                Ok(Some(sha)) => drop(branches.found.insert(branch, sha)),
+                Ok(None) if name.contains(char::REPLACEMENT_CHARACTER) => {
+                    branches.fault(format!("`{name}` is not called by a name in UTF-8"));
+                }
+                Ok(None) => {}
+                Err(fault) => {
+                    branches.found.remove(&branch);
+                    branches.fault(fault);
+                }
+            }
+        }
+    }
+    branches
+}
+
+impl Branches {
+    fn fault(&mut self, fault: String) {
+        const SHOWN: usize = 20;
+        if self.faults.len() < SHOWN {
+            self.faults.push(fault);
+        } else {
+            self.partial = true;
+        }
+    }
+}
