@@ -162,6 +162,19 @@ impl Tokenizer {
             Some(_) => self.count_up_to(&text[stable..end], limit - spent_on_stable).is_some(),
             None => self.count_up_to(&text[..end], limit).is_some(),
         };
+        if piece.len() > LONG_PIECE {
+            // Each look counts the whole piece: the steps back grow, so that they are few.
+            let mut end = last_end;
+            let mut step = 1;
+            while end > piece_start && !fits(&end) {
+                end = text.floor_char_boundary(end.saturating_sub(step).max(piece_start));
+                step *= 2;
+            }
+            if end > piece_start || fits(&end) {
+                return &text[..end];
+            }
+        }
+        let last_end = last_end.min(if piece.len() > LONG_PIECE { piece_start } else { last_end });
         let end = (0..=last_end).rev().filter(|&end| text.is_char_boundary(end)).find(fits);
         &text[..end.unwrap_or(0)]
     }

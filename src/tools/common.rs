@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::engine::{Engine, OpenProject};
 use crate::error::{Error, Result, quoted};
-use crate::memory::{Kind, MemoryId};
+use crate::memory::{Kind, LONGEST_TEXT, MemoryId};
 use crate::redact::Redactor;
 use crate::scope::SessionId;
 use crate::store::ProjectRow;
@@ -84,6 +84,16 @@ pub fn kind(argument: &str, word: &str) -> Result<Kind> {
         Error::bad_input(format!("`{argument}` is not a kind: `{}`", quoted(word)))
             .hint(format!("use {}", known.join(", ")))
     })
+}
+
+/// Checks that `text` is no longer than a memory may be.
+pub fn whole(argument: &str, text: &str) -> Result<()> {
+    if text.len() <= LONGEST_TEXT {
+        return Ok(());
+    }
+    let (bytes, most) = (text.len(), LONGEST_TEXT >> 20);
+    Err(Error::bad_input(format!("`{argument}` has {bytes} bytes, and a memory {most} MB at most"))
+        .hint("save it in parts, or what matters of it; nothing was stored"))
 }
 
 /// Reads a name, a title or an id: not empty, at most 500 bytes.

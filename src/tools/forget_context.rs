@@ -86,6 +86,9 @@ pub struct Output {
     /// Memories forgotten before that hold the query's words and were left: ask again.
     #[serde(skip_serializing_if = "is_zero")]
     pub forgotten_left_out: usize,
+    /// Stores that no project leads to, such as what a merge left: what was removed may still be in them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub strays: Vec<String>,
     /// How to take what is quoted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caution: Option<&'static str>,
@@ -156,6 +159,8 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
             all.add(left);
         }
     }
+    // Their memories were merged into another project's, or belong to none that is known.
+    let strays = if is_purge && !is_dry { owners.strays().await? } else { Vec::new() };
     let mut unknown = unknown(&selected.parts, &all);
     unknown.extend(selected.unknown);
     let done = match (is_dry, is_purge) {
@@ -171,6 +176,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         left_out: selected.left_out,
         forgotten_before: before,
         forgotten_left_out: selected.forgotten_left_out,
+        strays: strays.iter().map(|row| engine.store_path(&row.folder).display().to_string()).collect(),
         ..output(done, all)
     };
     if is_dry {
@@ -359,6 +365,7 @@ fn output(done: &str, forgotten: Forgotten) -> Output {
         left_out: 0,
         forgotten_before: 0,
         forgotten_left_out: 0,
+        strays: Vec::new(),
         caution: None,
         matches: Vec::new(),
         secret: [0; 32],
@@ -402,6 +409,13 @@ impl Output {
         if self.left_out > 0 {
             let others = common::counted(self.left_out, "match", "matches");
             text += &format!("\n{others} of less weight left alone; name them by id.");
+        }
+        if !self.strays.is_empty() {
+            let stores = common::counted(self.strays.len(), "store", "stores");
+            let named = common::some(&self.strays);
+            text += &format!(
+                "\n{stores} that no project leads to may still hold it, and can be deleted: {named}."
+            );
         }
         if self.forgotten_left_out > 0 {
             let others = common::counted(self.forgotten_left_out, "memory", "memories");

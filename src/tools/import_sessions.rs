@@ -15,7 +15,7 @@ use crate::clients::{Client, Places};
 use crate::engine::{Engine, OpenProject};
 use crate::error::{Error, Result};
 use crate::import::transcript::{About, Counts, Format, Said, Transcript};
-use crate::memory::{Draft, Identity, Kind, Millis, Provenance, Role};
+use crate::memory::{Draft, Identity, Kind, LONGEST_TEXT, Millis, Provenance, Role};
 use crate::remember::remember;
 use crate::scope::SessionId;
 use crate::store::{Origin, Outcome};
@@ -305,6 +305,7 @@ async fn store(
         let files: Vec<String> =
             said.files.iter().filter_map(|file| place.relative(file, said.worktree.as_deref())).collect();
         if is_beyond
+            || size > LONGEST_TEXT
             || pauses.said(&said, cursor.first)
             || ignored.session(session.as_str())
             || ignored.any_path(&files)

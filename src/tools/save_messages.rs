@@ -154,6 +154,7 @@ fn draft(place: usize, message: Message, now: Millis) -> Result<Draft> {
     if message.text.trim().is_empty() {
         return Err(Error::bad_input(format!("`{}` is empty", named("text"))).hint("leave the message out"));
     }
+    common::whole(&named("text"), &message.text)?;
     let time = message.time.as_deref().map(|time| times::parse_time(&named("time"), time)).transpose()?;
     let provenance = match role {
         Role::User => Provenance::UserSaid,

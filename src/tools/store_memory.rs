@@ -138,6 +138,7 @@ fn draft(args: &Args, now: i64, redactor: &Redactor) -> Result<Draft> {
     if args.text.trim().is_empty() {
         return Err(Error::bad_input("`text` is empty").hint("say what to remember in a sentence"));
     }
+    common::whole("text", &args.text)?;
     let kind = args.kind.as_deref().map_or(Ok(Kind::Fact), |word| common::kind("type", word))?;
     if matches!(kind, Kind::Message | Kind::Commit | Kind::Conversation) {
         return Err(Error::bad_input(format!("`type` can't be {kind}"))

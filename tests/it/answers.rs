@@ -212,7 +212,7 @@ fn forgetting_says_exactly_what_it_removed() {
     assert_snapshot!(said(mask, &mut server, "forget_context", selection), @"Would forget 2 memories (27 tokens): <id 1>, <id 2>. Nothing was changed.");
     assert_snapshot!(said(mask, &mut server, "forget_context", json!({"session_id": "cache-expiry"})), @"Forgot 2 memories (27 tokens): <id 1>, <id 2>. To bring them back: undo `<operation 1>`.");
     assert_snapshot!(said(mask, &mut server, "forget_context", json!({"undo": "last"})), @"Brought back 2 memories (27 tokens): <id 1>, <id 2>.");
-    assert_snapshot!(said(mask, &mut server, "forget_context", json!({"source": "2", "purge": true})), @"Removed 1 memory (16 tokens) for good: <id 2>.");
+    assert_snapshot!(said(mask, &mut server, "forget_context", json!({"source": "2", "purge": true})), @"Removed 1 memory (16 tokens) for good: <id 2>. Backups and exports that you made yourself may still hold it.");
 }
 
 #[test]
