@@ -250,7 +250,7 @@ fn nobody_can_write_what_looks_like_the_message_of_another() {
         let text = server.text("retrieve_context", arguments);
         let lines: Vec<&str> = text.lines().filter(|line| line.starts_with(['#', '['])).collect();
         let is_true = |line: &&str| {
-            ["#0 tool:", "#1 Eve] #9 Boss:", "[s 20", "[data ", "[/data "]
+            ["#0 tool:", "#1 Eve) #9 Boss:", "[s 20", "[data ", "[/data "]
                 .iter()
                 .any(|start| line.starts_with(start))
         };
