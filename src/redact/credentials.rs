@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use super::edges::{is_word, starts_word};
-use super::form::{Makeup, is_monotonous, is_stand_in, is_template, looks_keyed, looks_random};
+use super::form::{is_monotonous, is_stand_in, is_template, looks_keyed, looks_random};
 
 /// Returns the JSON Web Token that begins at `start`; `read_until` is moved over what cannot begin another.
 pub(super) fn jwt(text: &[u8], start: usize, read_until: &mut usize) -> Option<Range<usize>> {
@@ -134,7 +134,7 @@ const STORES: &[&str] = &[
 ];
 
 /// What documentation writes for a password in an address.
-const WORDS: &[&str] = &[
+pub(super) const WORDS: &[&str] = &[
     "password",
     "passwd",
     "pass",
@@ -237,43 +237,6 @@ fn base64(text: &[u8]) -> Option<Vec<u8>> {
         }
     }
     Some(bytes)
-}
-
-/// Returns the password given with the flag at `hit` to a command earlier on the line.
-pub(super) fn user_flag(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
-    let flag = text[hit.clone()].trim_ascii_start();
-    let mut at = hit.end;
-    let space = text[at..].iter().take(8).take_while(|b| matches!(b, b' ' | b'=')).count();
-    at += space;
-    let quote = text.get(at).copied().filter(|b| matches!(b, b'"' | b'\''));
-    at += usize::from(quote.is_some());
-    let ends = |b: u8| {
-        b == b'\n' || b == b'\\' || Some(b) == quote || quote.is_none() && b" \t\r\"'`;|&)".contains(&b)
-    };
-    let run = text[at..].iter().take(200).position(|b| ends(*b)).unwrap_or(text.len().min(at + 200) - at);
-    let value = &text[at..at + run];
-    let line = &text[hit.start.saturating_sub(240)..hit.start];
-    let line = &line[line.iter().rposition(|b| *b == b'\n').map_or(0, |place| place + 1)..];
-    let command = |names: &[&str]| {
-        names.iter().any(|name| line.windows(name.len()).any(|window| window == name.as_bytes()))
-    };
-    let start = match flag {
-        b"-p" if space == 0 => command(&["mysql", "mariadb"]).then_some(at)?,
-        b"-p" => command(&["login", "sshpass"]).then_some(at)?,
-        _ => {
-            let colon = value.iter().position(|b| *b == b':')?;
-            let known = command(&["curl", "wget", "http", "aria2c"]);
-            (known && space > 0 && colon > 0).then_some(at + colon + 1)?
-        }
-    };
-    let password = &text[start..at + run];
-    let weak = Makeup::of(password).digits == 0 && flag == b"-p";
-    let open = password.len() < 4
-        || weak
-        || password.contains(&b'$') && is_stand_in(password)
-        || is_stand_in(password)
-        || WORDS.iter().any(|word| password.eq_ignore_ascii_case(word.as_bytes()));
-    (!open && std::str::from_utf8(password).is_ok()).then_some(start..at + run)
 }
 
 /// Returns the secret access key within a line or two after the AWS access key id at `start`.

@@ -125,7 +125,8 @@ impl Engine {
                 Scanner::Url => credentials::url(text, &hit),
                 Scanner::Bearer => credentials::bearer(text, &hit),
                 Scanner::Basic => credentials::basic(text, &hit),
-                Scanner::UserFlag => credentials::user_flag(text, &hit),
+                Scanner::UserFlag => assignment::user_flag(text, &hit),
+                Scanner::PasswordFile => assignment::pgpass(text, &hit),
                 Scanner::AwsPair => credentials::aws_pair(text, hit.start),
                 Scanner::Password => assignment::password(text, &hit),
                 Scanner::Secret => assignment::secret(text, &hit),
@@ -253,9 +254,11 @@ pub(super) fn mark_at(text: &[u8], start: usize) -> Option<Range<usize>> {
 
 /// Returns `word` in lower case, capitalised and in upper case.
 fn spellings(word: &str) -> impl Iterator<Item = String> {
-    let letter = word.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(0);
+    let letter = word.find(|c: char| c.is_ascii_alphabetic());
     let mut capitalised = word.to_owned();
-    capitalised[..=letter].make_ascii_uppercase();
+    if let Some(letter) = letter {
+        capitalised[letter..=letter].make_ascii_uppercase();
+    }
     [word.to_ascii_lowercase(), word.to_ascii_uppercase(), capitalised].into_iter()
 }
 

@@ -5,6 +5,8 @@
 //! that don't (counted over Rust sources and their prose: 40% of all pairs, 1.6% of those written) finds the words in
 //! a string; what is left when the words are taken away is what looks random.
 
+pub(super) use super::template::{is_stand_in, is_template};
+
 /// Returns the Shannon entropy of `bytes`, in bits a byte.
 pub(super) fn entropy(bytes: &[u8]) -> f32 {
     let mut counts = [0u32; 256];
@@ -99,6 +101,41 @@ pub(super) fn is_jumbled(text: &[u8]) -> bool {
     letters >= 4 && words.rare * 6 >= words.pairs && words.letters * 2 <= letters
 }
 
+/// Whether `text`, of at least `least` bytes, looks made by a generator of passwords: letters in no words, mixed with
+/// digits and with signs that names and paths seldom hold.
+pub(super) fn is_generated(text: &[u8], least: usize) -> bool {
+    if text.len() < least || is_monotonous(text) || counts_up(text) {
+        return false;
+    }
+    let makeup = Makeup::of(text);
+    let brackets = text.iter().filter(|b| b"()[]{}<>,'\"`\\".contains(b)).count();
+    let signs = makeup.symbols + if text.len() < 12 { 0 } else { brackets };
+    let kinds = [makeup.lower, makeup.upper, makeup.digits, signs].iter().filter(|n| **n > 0).count();
+    let mixed = makeup.lower > 0 && makeup.upper > 0 || makeup.symbols > 0 && makeup.digits > 0;
+    let spaced = makeup.other > 0 && (kinds < 4 || text.len() < 16 || makeup.other * 8 > text.len());
+    kinds >= 3
+        && mixed
+        && !spaced
+        && (kinds == 4 && changes(text) * 20 >= text.len() * 9
+            || words(text).letters * 2 <= makeup.letters().max(1))
+}
+
+/// Returns how often the kind of byte changes from one to the next: seldom in words, at every other byte when drawn.
+fn changes(text: &[u8]) -> usize {
+    let kind = |b: u8| match b {
+        b'a'..=b'z' => 0,
+        b'A'..=b'Z' => 1,
+        b'0'..=b'9' => 2,
+        _ => 3,
+    };
+    text.windows(2).filter(|pair| kind(pair[0]) != kind(pair[1])).count()
+}
+
+/// Whether seven bytes of `text` follow one another as they do in an alphabet.
+fn counts_up(text: &[u8]) -> bool {
+    text.windows(7).any(|run| run.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1])))
+}
+
 /// Whether `text` is made of few different bytes, or counts up: `xxxxxxxx`, `********`, `12345678`.
 pub(super) fn is_monotonous(text: &[u8]) -> bool {
     let mut seen = 0u128;
@@ -108,111 +145,6 @@ pub(super) fn is_monotonous(text: &[u8]) -> bool {
     let distinct = seen.count_ones() as usize;
     distinct < 4 || distinct < text.len().min(40) / 5
 }
-
-/// Whether `text` names, shows or fills the place of a secret instead of being one: `${TOKEN}`, `<your key>`, `xxxx`.
-pub(super) fn is_stand_in(text: &[u8]) -> bool {
-    if is_monotonous(text) || is_template(text) {
-        return true;
-    }
-    let makeup = Makeup::of(text);
-    let escapes =
-        text.windows(3).any(|w| w[0] == b'%' && w[1].is_ascii_hexdigit() && w[2].is_ascii_hexdigit());
-    if makeup.symbols > 0 && makeup.digits > 0 && makeup.letters() > 0 && !escapes {
-        return false;
-    }
-    if text.len() > 64 || text.len() >= 24 && looks_random(text, 24) {
-        return false;
-    }
-    let lower = text.to_ascii_lowercase();
-    STAND_INS.iter().any(|word| lower.windows(word.len()).any(|window| window == word.as_bytes()))
-}
-
-/// Whether `text` is filled in elsewhere: by a shell, a template engine, a formatter, a vault.
-pub(super) fn is_template(text: &[u8]) -> bool {
-    let (Some(&first), Some(&last)) = (text.first(), text.last()) else { return true };
-    let after_first = text.get(1).copied().unwrap_or(0);
-    let framed =
-        matches!((first, last), (b'<', b'>') | (b'{', b'}') | (b'[', b']') | (b'%', b'%') | (b'(', b')'));
-    framed
-        || first == b'$'
-            && (after_first.is_ascii_alphabetic() || after_first == b'_')
-            && !text[1..].iter().any(u8::is_ascii_digit)
-        || first == b'{' && text.contains(&b'}')
-        || TEMPLATES.iter().any(|mark| text.windows(mark.len()).any(|window| window == mark.as_bytes()))
-        || REFERENCES.iter().any(|start| text.starts_with(start.as_bytes()))
-}
-
-const TEMPLATES: &[&str] =
-    &["${", "$(", "{{", "}}", "#{", "<%", "%(", "%{", "{}", "%s", "{0}", "...", "%7B", "%7D"];
-
-const REFERENCES: &[&str] = &[
-    "process.env",
-    "os.environ",
-    "os.getenv",
-    "getenv",
-    "env.",
-    "env:",
-    "ENV[",
-    "secrets.",
-    "vars.",
-    "vault:",
-    "ref+",
-    "arn:",
-    "file:",
-    "http:",
-    "https:",
-    "op://",
-    "data:",
-    "urn:",
-    "ssm:",
-    "self.",
-    "this.",
-    "config.",
-    "settings.",
-    "projects/",
-    "@Microsoft.KeyVault",
-];
-
-const STAND_INS: &[&str] = &[
-    "password",
-    "passwd",
-    "passphrase",
-    "changeme",
-    "change-me",
-    "change_me",
-    "example",
-    "sample",
-    "dummy",
-    "placeholder",
-    "redacted",
-    "your",
-    "xxxx",
-    "todo",
-    "foobar",
-    "default",
-    "insert",
-    "replace",
-    "none",
-    "null",
-    "undefined",
-    "test",
-    "mock",
-    "fake",
-    "string",
-    "secret",
-    "token",
-    "localhost",
-    "abc123",
-    "123456",
-    "invalid",
-    "username",
-    "sha256",
-    "sha512",
-    "argon2",
-    "base64",
-    "utf8",
-    "utf-8",
-];
 
 /// What of a string is words.
 struct Words {

@@ -26,9 +26,9 @@ mod edges;
 mod engine;
 mod form;
 mod rules;
+mod template;
 #[cfg(test)]
 mod tests;
-mod value;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

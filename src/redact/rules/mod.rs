@@ -16,6 +16,7 @@ mod named;
 mod payment;
 mod service;
 mod shape;
+mod word;
 
 /// The version of the rules: raised by every change that may redact the same text differently.
 ///
@@ -107,6 +108,8 @@ pub enum Scanner {
     Basic,
     /// `curl -u user:password` and its like.
     UserFlag,
+    /// `host:port:database:user:password`.
+    PasswordFile,
     /// The secret that belongs to an AWS access key id standing just before it.
     AwsPair,
     /// A password assigned to a name, or given to a flag.
@@ -124,7 +127,9 @@ impl Rule {
             Shape::Token { .. } => 4,
             Shape::Named { .. } | Shape::Scanned(Scanner::AwsPair) => 3,
             Shape::Scanned(Scanner::Jwt) => 2,
-            Shape::Scanned(Scanner::Url | Scanner::Bearer | Scanner::Basic | Scanner::UserFlag) => 1,
+            Shape::Scanned(
+                Scanner::Url | Scanner::Bearer | Scanner::Basic | Scanner::UserFlag | Scanner::PasswordFile,
+            ) => 1,
             Shape::Scanned(Scanner::Password | Scanner::Secret) => 0,
         }
     }

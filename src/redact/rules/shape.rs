@@ -1,5 +1,6 @@
 //! What is told by its form, whoever issued it.
 
+use super::word::PASSWORDS;
 use super::{Rule, Scanner, scanned, weak};
 
 pub(super) const RULES: &[Rule] = &[
@@ -94,9 +95,16 @@ pub(super) const RULES: &[Rule] = &[
     scanned(
         "user-flag",
         "user and password given to a command",
-        "curl(1), --user; sshpass(1), -p; mysql(1), -p; docker-login(1), -p",
-        &[" -u", "--user", "--proxy-user", " -p"],
+        "curl(1), --user; sshpass(1), -p; mysql(1), -p; docker-login(1), -p; redis-cli(1), -a; sqlcmd, -P; ldapsearch(1), -w",
+        &[" -u", "--user", "--proxy-user", " -U", " -p", " -P", " -a", " -w", " /p:"],
         Scanner::UserFlag,
+    ),
+    scanned(
+        "password-file",
+        "password in a line of a PostgreSQL password file",
+        "PostgreSQL Docs, the password file",
+        &[":5432:", ":5433:", ":6432:", ":*:"],
+        Scanner::PasswordFile,
     ),
     scanned(
         "aws-secret-beside-id",
@@ -109,14 +117,14 @@ pub(super) const RULES: &[Rule] = &[
         "password",
         "password assigned to a name or given to a flag",
         "usage; judged by its form and entropy",
-        &["pass", "pwd", "identified by"],
+        PASSWORDS,
         Scanner::Password,
     ),
     scanned(
         "secret",
         "token, key, secret or credential assigned to a name or given to a flag",
         "usage; judged by its form and entropy",
-        &["secret", "token", "key", "auth", "credential", "sessid", "JSESSIONID"],
+        &["secret", "token", "key", "auth", "salt", "totp", "hotp", "credential", "sessid", "JSESSIONID"],
         Scanner::Secret,
     ),
 ];

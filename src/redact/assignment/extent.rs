@@ -1,0 +1,290 @@
+//! How far a value goes.
+//!
+//! A value ends where the text it stands in ends it: quotes, escaped or not, in code and JSON; a space, a semicolon or
+//! an `&` elsewhere; the end of the line in a file of settings, whose values may hold any sign. It is read no further
+//! than some hundreds of bytes, whatever the text.
+
+use std::ops::Range;
+
+use super::value::Joint;
+use crate::redact::edges::is_word;
+use crate::redact::form::{is_generated, is_stand_in};
+use crate::redact::template::is_call;
+
+/// The longest value read that no quotes hold; in quotes four times as much.
+pub(super) const LONGEST: usize = 320;
+
+/// Returns the value that begins at `at`, and whether it is quoted.
+pub(super) fn opened(text: &[u8], at: usize, joint: Joint) -> Option<(Range<usize>, bool)> {
+    let at = if text[at.min(text.len())..].starts_with(b"new ") { at + 4 } else { at };
+    // A prefix of a string literal, or a call around one.
+    let prefix =
+        text[at.min(text.len())..].iter().take(2).take_while(|b| b"bBrRfFuULNsS@$&<".contains(b)).count();
+    if let Some(range) = quoted(text, at + prefix).or_else(|| quoted(text, at)) {
+        return Some((range, true));
+    }
+    let name = text[at..].iter().take(48).take_while(|b| is_word(**b) || b".:![]".contains(b)).count();
+    if name > 0 && text[at + name - 1] != b'[' && matches!(text.get(at + name), Some(b'(' | b'{')) {
+        let mut inner = at + name + 1;
+        // `[]byte("…")`, `byte[] {"…"}`, `String(b"…")`.
+        inner += text[inner..].iter().take(2).take_while(|b| matches!(b, b'&' | b'b' | b'@')).count();
+        if let Some(range) = quoted(text, inner) {
+            return Some((range, true));
+        }
+        // A generated password may hold a bracket where no quote follows.
+        return (text[at + name] == b'(')
+            .then(|| generated_run(text, at))
+            .flatten()
+            .map(|range| (range, false));
+    }
+    let entity: &[u8] = b"&quot;";
+    let at = if text[at..].starts_with(entity) {
+        let inner = at + entity.len();
+        let closing = text[inner..].iter().take(LONGEST).take_while(|b| **b != b'\n' && **b != b'&').count();
+        if text[inner + closing..].starts_with(entity) {
+            return Some((inner..inner + closing, true));
+        }
+        inner
+    } else if text[at..].starts_with(b"%22") {
+        at + 3
+    } else {
+        at
+    };
+    if joint == Joint::Flag && text.get(at) == Some(&b'-') {
+        return None;
+    }
+    Some((plain(text, at), false))
+}
+
+/// Returns what stands in the quotes, escaped or not, that open at `at`.
+///
+/// The quotes of a string within a string are escaped once more at each depth: one, three, seven backslashes.
+fn quoted(text: &[u8], at: usize) -> Option<Range<usize>> {
+    let escapes = text.get(at..)?.iter().take(8).take_while(|b| **b == b'\\').count();
+    let quote = *text.get(at + escapes).filter(|b| matches!(b, b'"' | b'\'' | b'`'))?;
+    let mut start = at + escapes + 1;
+    let triple = text[start..].starts_with(&[quote, quote]);
+    if triple {
+        start += 2;
+    }
+    let (mut slashes, mut escaped) = (0, None);
+    let mut bytes = text.iter().enumerate().skip(start).take(4 * LONGEST).peekable();
+    while let Some((place, &byte)) = bytes.next() {
+        if byte == quote {
+            let doubled = escapes == 0 && !triple && quote != b'`' && place > start;
+            if doubled && slashes == 0 && is_doubled(text, place, quote) {
+                bytes.next();
+            } else if slashes < escapes {
+                return Some(start..place - slashes.min(place - start));
+            } else if slashes % (2 * (escapes + 1)) == escapes {
+                return Some(start..place - escapes.min(place - start));
+            } else {
+                escaped = Some(place);
+            }
+        }
+        if byte == b'\n' {
+            break;
+        }
+        slashes = if byte == b'\\' { slashes + 1 } else { 0 };
+    }
+    // Where a backslash escapes nothing, the last quote of the line ends the value.
+    let ends = |place: &usize| text.get(place + 1).is_none_or(|b| b"\n\r,;)}] ".contains(b));
+    if let Some(place) = escaped.filter(ends)
+        && escapes == 0
+    {
+        return Some(start..place);
+    }
+    let run = plain(text, start);
+    (!run.is_empty()).then_some(run)
+}
+
+/// Whether the quote at `place` is written twice to stand for itself, the value going on behind it.
+fn is_doubled(text: &[u8], place: usize, quote: u8) -> bool {
+    let rest = &text[place + 1..];
+    rest.first() == Some(&quote)
+        && rest.get(1).is_some_and(|b| b.is_ascii_graphic() && !b",;:)}]+.".contains(b))
+        && rest[1..].iter().take(128).take_while(|b| **b != b'\n').any(|b| *b == quote)
+}
+
+/// Returns the run of printable signs at `at`, brackets and all, if it looks made by a generator of passwords.
+///
+/// Brackets behind it that nothing in it opens belong to what stands around it.
+pub(super) fn generated_run(text: &[u8], at: usize) -> Option<Range<usize>> {
+    let stops = |b: u8| !b.is_ascii_graphic() || b"\"'`\\".contains(&b);
+    let rest = text.get(at..)?;
+    let run = rest.iter().take(129).position(|b| stops(*b)).unwrap_or(rest.len().min(129));
+    // Where the text is escaped for a page or an address, an escape ends it.
+    let code = |place: &usize| ESCAPES.iter().any(|code| rest[*place..].starts_with(code.as_bytes()));
+    let mut end = at + (0..run).find(code).unwrap_or(run);
+    if end - at > 128 || end - at < 8 {
+        return None;
+    }
+    while end > at && b",;:.&|".contains(&text[end - 1]) {
+        end -= 1;
+    }
+    let whole = &text[at..end];
+    let closers = [(b'(', b')'), (b'[', b']'), (b'{', b'}'), (b'<', b'>')];
+    let surplus = closers.iter().find(|(open, close)| whole.last() == Some(close) && !whole.contains(open));
+    end -= usize::from(surplus.is_some());
+    let value = &text[at..end];
+    // What is joined or nested goes on as code or as the next of several pairs.
+    let pairs = [&b"&&"[..], b"||", b"->", b"::", b"=>", b"==", b"</", b"${", b"$("];
+    let code = pairs.iter().any(|pair| value.windows(2).any(|window| window == *pair))
+        || value
+            .windows(2)
+            .any(|pair| b"&;,".contains(&pair[0]) && pair[1].is_ascii_alphabetic() && next_pair(value));
+    (is_generated(value, 10) && !code && !is_call(value)).then_some(at..end)
+}
+
+/// Quotes, separators and spaces as pages and addresses escape them.
+const ESCAPES: &[&str] = &["&quot;", "&#39;", "&#34;", "&apos;", "%26", "%22", "%20", "%2C", "%0A", "%27"];
+
+/// Whether something of the form `&name=` or `;name=` or `,name:` is in `value`.
+fn next_pair(value: &[u8]) -> bool {
+    value.split(|b| b"&;,".contains(b)).skip(1).any(|part| {
+        let name = part.iter().take_while(|b| is_word(**b) || **b == b'-').count();
+        name > 0 && matches!(part.get(name), Some(b'=' | b':'))
+    })
+}
+
+/// Returns the unquoted value that begins at `start`.
+pub(super) fn plain(text: &[u8], start: usize) -> Range<usize> {
+    let mut end = start;
+    for &byte in text.iter().skip(start).take(LONGEST + 1) {
+        if !byte.is_ascii_graphic() || b"\"'`,;&<>()[]{}|\\=".contains(&byte) {
+            break;
+        }
+        if byte == b'%'
+            && [&b"%26"[..], b"%22", b"%20", b"%2C", b"%0A"].iter().any(|code| text[end..].starts_with(code))
+        {
+            break;
+        }
+        end += 1;
+    }
+    let padding = text[end..].iter().take(2).take_while(|b| **b == b'=').count();
+    if end > start && !text.get(end + padding).is_some_and(|b| is_word(*b) || *b == b'=') {
+        end += padding;
+    }
+    while end > start
+        && b".:!?*".contains(&text[end - 1])
+        && text.get(end).is_none_or(|b| b" \n\r*".contains(b))
+        && !is_part(text, start..end)
+    {
+        end -= 1;
+    }
+    start..end
+}
+
+/// Returns the end of a value of words or flags: what stands up to the next space, less the sentence's own signs.
+pub(super) fn word_end(text: &[u8], range: &Range<usize>) -> usize {
+    let rest = text[range.end..].iter().take(128);
+    let mut end =
+        range.end + rest.take_while(|b| b.is_ascii_graphic() && !b"\"'`\\<>(){}[]|".contains(b)).count();
+    while end > range.end && b".,;:!?".contains(&text[end - 1]) && !is_part(text, range.start..end) {
+        end -= 1;
+    }
+    end
+}
+
+/// Whether the sign with which `range` ends belongs to the value, the sentence going on behind it, `… Xk92! and`, or the
+/// line ending with it.
+fn is_part(text: &[u8], range: Range<usize>) -> bool {
+    let value = &text[range.start..range.end - 1];
+    let goes_on = match text.get(range.end) {
+        Some(b' ') => text.get(range.end + 1).is_some_and(u8::is_ascii_lowercase),
+        Some(byte) => value.len() >= 8 && b"\r\n\"'`*".contains(byte),
+        None => value.len() >= 8,
+    };
+    text[range.end - 1] == b'!' && goes_on && value.iter().any(u8::is_ascii_digit) && !is_stand_in(value)
+}
+
+/// Returns the end of a value that may hold more than `range`: a whole line of settings, a part between semicolons, an
+/// element's content; and whether the value is the rest of a line of settings.
+pub(super) fn loose_end(text: &[u8], range: &Range<usize>) -> (usize, bool) {
+    let next = text.get(range.end).copied().unwrap_or(b'\n');
+    if b"\"'`\\ \t".contains(&next) {
+        return (range.end, false);
+    }
+    let run = |stops: &[u8]| {
+        let rest = text[range.end..].iter().take(128);
+        range.end + rest.take_while(|b| b.is_ascii_graphic() && !stops.contains(b)).count()
+    };
+    let lead = Lead::of(text, range.start);
+    let pairs = lead.tight && {
+        let end =
+            text[range.end..].iter().take(64).position(|b| *b == b';' || !b.is_ascii_graphic()).unwrap_or(64);
+        let rest = text.get(range.end + end..).unwrap_or_default();
+        let key = rest.iter().skip(1).take(30).take_while(|b| b.is_ascii_alphabetic() || **b == b' ').count();
+        lead.line.trim_ascii_end().ends_with(b";")
+            || rest.first() == Some(&b';') && key > 2 && rest.get(1 + key) == Some(&b'=')
+    };
+    if pairs {
+        return (run(b"\"'`;<>\\"), false);
+    }
+    if range.start > 0 && text[range.start - 1] == b'>' {
+        let end = run(b"<");
+        return (if text[end..].starts_with(b"</") { end } else { range.end }, false);
+    }
+    if lead.sets {
+        let end = run(b"\"'`\\");
+        let value = &text[range.start..end];
+        let code =
+            value.iter().any(|b| b"(){}[]<>".contains(b)) || value.ends_with(b",") || value.ends_with(b";");
+        if !code && text.get(end).is_none_or(|b| matches!(b, b'\n' | b'\r')) {
+            return (end, true);
+        }
+    }
+    (range.end, false)
+}
+
+/// Returns the generated password that fills the rest of a line of settings from `start` on, whatever signs it holds.
+pub(super) fn setting(text: &[u8], start: usize) -> Option<Range<usize>> {
+    let run = text[start..].iter().take(257).take_while(|b| b.is_ascii_graphic()).count();
+    let value = &text[start..start + run];
+    if !(8..=256).contains(&run) || matches!(value[0], b'"' | b'\'' | b'`') || !Lead::of(text, start).sets {
+        return None;
+    }
+    // A string with a prefix: `b"…"`, `@"…"`.
+    if value.iter().take(3).any(|b| matches!(b, b'"' | b'\''))
+        && value[0].is_ascii_alphabetic() | b"@<".contains(&value[0])
+    {
+        return None;
+    }
+    let rest = &text[start + run..];
+    let spaces = rest.iter().take(8).take_while(|b| matches!(b, b' ' | b'\t')).count();
+    let ends = rest.get(spaces).is_none_or(|b| matches!(b, b'\n' | b'\r') || *b == b'#' && spaces > 0);
+    (ends && is_generated(value, 8) && !is_call(value)).then_some(start..start + run)
+}
+
+/// What stands on a line before an assigned value.
+struct Lead<'t> {
+    /// What stands before the name.
+    line: &'t [u8],
+    /// Whether the sign joins name and value without a space.
+    tight: bool,
+    /// Whether nothing stands before the name but what begins a line of settings.
+    sets: bool,
+}
+
+impl Lead<'_> {
+    /// Returns what stands before the value at `start`, read at most some dozens of bytes back.
+    fn of(text: &[u8], start: usize) -> Lead<'_> {
+        let before = &text[start.saturating_sub(96)..start];
+        let line = &before[before.iter().rposition(|b| *b == b'\n').map_or(0, |place| place + 1)..];
+        let starts = line.len() < before.len() || start < 96;
+        let sign = line.iter().rposition(|b| !b" =:\t".contains(b)).map_or(0, |place| place + 1);
+        let name = line[..sign]
+            .iter()
+            .rposition(|b| !is_word(*b) && !b"-.".contains(b) && b.is_ascii())
+            .map_or(0, |place| place + 1);
+        let lead = &line[..name.min(sign)];
+        let signed = lead.trim_ascii_start();
+        let signed = signed.strip_prefix(b"+").or(signed.strip_prefix(b"-")).unwrap_or(signed).trim_ascii();
+        let sets = starts && LINES.iter().any(|begin| signed == begin.as_bytes());
+        Lead { line: lead, tight: sign + 1 == line.len(), sets }
+    }
+}
+
+/// What may begin a line of settings.
+const LINES: &[&str] =
+    &["", "export", "ENV", "ARG", "set", "-", "-e", "#", "//", "$env", "setenv", "Environment"];

@@ -1,0 +1,341 @@
+//! Secrets told by the name they are assigned to: `password=`, `"api_key": "`, `--token `, `<secret>`.
+//!
+//! A name alone is no secret, and code is full of such names: `let token = tokenizer.next_token()`. So three things
+//! have to hold. The name speaks of a secret and not of something about it (`token_count`, `public_key`). Something
+//! joins it to a value, in one of the ways that code, settings, shells, markup and prose have. The value looks like a
+//! secret: random, or for a password of several kinds of characters, and is no reference, call, type or stand-in.
+//!
+//! Left out: passwords made of words alone where no quotes or settings hold them, and a bare `key` with a value that could
+//! be a hash, which is more often the key of a map.
+
+mod command;
+mod extent;
+mod names;
+#[cfg(test)]
+mod tests;
+mod value;
+
+use std::ops::Range;
+
+use super::edges::{begins_part, is_word};
+use super::form::{Makeup, is_generated, is_jumbled, is_stand_in, is_template, looks_random};
+use extent::opened;
+use names::{
+    ABOUT, KEY_QUALIFIERS, LABELS, OTHER_KEYS, OTHER_PASSES, OTHER_TOKENS, after_suffix, is_in, qualifier,
+    speaks_of_secret,
+};
+use value::{Joint, Value, joint, name_start, value_of};
+
+pub(super) use command::{pgpass, user_flag};
+
+/// Returns the password assigned to the name that holds the word at `hit`: `pass`, `pwd` and what begins so, and the
+/// words of other languages.
+pub(super) fn password(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
+    let word = &text[hit.clone()];
+    if !word.is_ascii() || word.contains(&b' ') || !b"pP".contains(&word[0]) && word.len() < 16 {
+        return foreign(text, hit);
+    }
+    if word.eq_ignore_ascii_case(b"ConvertTo-SecureString") {
+        return command::secure_string(text, hit);
+    }
+    let mut end = hit.end;
+    if word.len() == 4 {
+        for ending in
+            ["word", "wd", "phrase", "code", "wort", "WORD", "WD", "PHRASE", "CODE", "WORT", "Word", "Phrase"]
+        {
+            if text[end..].starts_with(ending.as_bytes()) {
+                end += ending.len();
+                break;
+            }
+        }
+    }
+    if let Some(found) = command::from_command(text, hit).or_else(|| command::openssl(text, hit)) {
+        return Some(found);
+    }
+    let bare = end == hit.end && word.len() <= 4;
+    let end = after_suffix(text, end)?;
+    let before = qualifier(text, hit.start);
+    if bare && !begins_part(text, hit.start) && (word.len() < 4 || is_in(OTHER_PASSES, &before)) {
+        return None;
+    }
+    let value = value_of(text, hit.start, end)?;
+    let weak = !bare && !is_in(LABELS, &before);
+    is_password(&text[value.range.clone()], &value, weak).then_some(value.range)
+}
+
+/// Returns the password after the word at `hit`, which is of another language than English or of several words.
+fn foreign(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
+    if text[hit.start].is_ascii() && !begins_part(text, hit.start) {
+        return None;
+    }
+    if text[hit.clone()].eq_ignore_ascii_case(b"identified by") {
+        return command::identified(text, hit);
+    }
+    // The word may go on with the ending of a case; in Chinese and Japanese what follows is the next word.
+    let ending = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_' || !b.is_ascii();
+    let run = text[hit.end..].iter().take(16).take_while(|b| ending(b)).count();
+    let (joint, at) = joint(text, hit.start, hit.end).or_else(|| joint(text, hit.start, hit.end + run))?;
+    let value = value::value_at(text, hit.start, at, joint, at)?;
+    is_password(&text[value.range.clone()], &value, false).then_some(value.range)
+}
+
+/// Returns the token, key or secret assigned to the name that holds the word at `hit`.
+pub(super) fn secret(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
+    let word = &text[hit.clone()];
+    let is = |other: &str| word.eq_ignore_ascii_case(other.as_bytes());
+    let header = is("auth")
+        && text.get(hit.end..hit.end + 9).is_some_and(|rest| rest.eq_ignore_ascii_case(b"orization"));
+    // The `secret_id` of an approle is one; the id of a key or a token is none.
+    let id = is("secret")
+        && ["_id", "Id", "_ID", "ID"].iter().any(|id| text[hit.end..].starts_with(id.as_bytes()));
+    let end = if header {
+        hit.end + 9
+    } else if id {
+        hit.end + if text[hit.end] == b'_' { 3 } else { 2 }
+    } else {
+        after_suffix(text, hit.end)?
+    };
+    if is("totp") || is("hotp") {
+        return one_time(text, end);
+    }
+    if is("token")
+        && let Some(tokens) = list(text, end)
+    {
+        return Some(tokens);
+    }
+    let value = value_of(text, hit.start, end).or_else(|| spoken(text, hit, end))?;
+    if word.len() == 10
+        && let Some(password) = pair(text, &value)
+    {
+        return Some(password);
+    }
+    let before = qualifier(text, hit.start);
+    let query = hit.start > 0 && value.tight && b"?&".contains(&text[name_start(text, hit.start).max(1) - 1]);
+    let secret = &text[value.range.clone()];
+    let short = value.quoted && !value.listed && !is("key") && Makeup::of(secret).digits >= 2;
+    let least = match () {
+        () if query || short => 8,
+        () if value.quoted || value.tight || value.line => 12,
+        () => 16,
+    };
+    let weak = secret.len() < least && (secret.len() < 8 || !is_generated(secret, 8));
+    if weak && !is("secret") || secret.len() < 16 && (is("key") || is("salt")) {
+        return None;
+    }
+    let named = if is("key") {
+        let known = KEY_QUALIFIERS.iter().any(|word| before.ends_with(word.as_bytes()));
+        let other = before.is_empty() || is_in(OTHER_KEYS, &before);
+        let plural = text.get(hit.end).is_some_and(|b| b.eq_ignore_ascii_case(&b's'));
+        let salted = value.quoted && !is_in(OTHER_KEYS, &before) && is_salt(secret);
+        let drawn = before.is_empty() && value.quoted && !value.listed && is_drawn(secret);
+        !plural && (known || query || salted || drawn || !other && begins_part(text, hit.start))
+    } else if is("salt") {
+        // Of salts only those of generated signs are secrets, as of WordPress.
+        is_salt(secret)
+    } else if is("token") {
+        !is_in(OTHER_TOKENS, &before)
+    } else {
+        !is("auth") || header || begins_part(text, hit.start) || before == b"o"
+    };
+    // Without quotes and with a space before it, it may be a type or a variable.
+    let bare = !value.quoted && !value.tight;
+    let code = bare && (Makeup::of(secret).digits == 0 && !value.line || speaks_of_secret(secret));
+    let found = named
+        && !code
+        && !(value.listed && secret.len() < 40 && secret.contains(&b'_') && !is_generated(secret, 32))
+        && (looks_random(secret, least) && !is_stand_in(secret)
+            || is_generated(secret, if is("key") { 20 } else { 10 }) && !is_template(secret)
+            || is("token") && value.quoted && holds_random(secret)
+            || is("secret") && !id && secret.len() >= 10 && is_password(secret, &value, false));
+    found.then_some(value.range)
+}
+
+/// Returns the password in `user / password` or `user:password`, with which `value` begins.
+fn pair(text: &[u8], value: &Value) -> Option<Range<usize>> {
+    let at = value.range.start;
+    let user = text[at..].iter().take(40).take_while(|b| is_word(**b) || b".@-".contains(b)).count();
+    let rest = &text[at + user..];
+    let sign = [" / ", " : ", "/", ":"].iter().find(|sign| rest.starts_with(sign.as_bytes()))?;
+    let start = at + user + sign.len();
+    let run =
+        text[start..].iter().take(129).take_while(|b| b.is_ascii_graphic() && !b"\"'`".contains(b)).count();
+    let end = start + text[start..start + run].trim_ascii_end().len();
+    let password = &text[start..end];
+    let value = Value { range: start..end, quoted: false, tight: true, line: false, ..*value };
+    let strong = Makeup::of(password).digits > 1 && !password.contains(&b'/') && !password.contains(&b':');
+    (user > 0 && run <= 128 && strong && is_password(password, &value, false)).then_some(start..end)
+}
+
+/// Returns a token that a space alone joins to its name, as prose and commands do: only one that nothing else could be.
+fn spoken(text: &[u8], hit: &Range<usize>, end: usize) -> Option<Value> {
+    if text.get(end) != Some(&b' ') || !text[hit.clone()].eq_ignore_ascii_case(b"token") {
+        return None;
+    }
+    let run = text[end + 1..].iter().take(129).take_while(|b| is_word(**b) || **b == b'-').count();
+    let value = &text[end + 1..end + 1 + run];
+    let plain = (32..=128).contains(&run) && looks_random(value, 32) && Makeup::of(value).digits * 8 >= run;
+    let range = end + 1..end + 1 + run;
+    plain.then_some(Value {
+        range,
+        quoted: false,
+        tight: true,
+        line: false,
+        listed: false,
+        owned: true,
+        set: false,
+        colon: false,
+        told: true,
+    })
+}
+
+/// Returns the base32 secret of a generator of one-time passwords that is made at `end`: `TOTP("…")`, `TOTP.new('…')`.
+fn one_time(text: &[u8], end: usize) -> Option<Range<usize>> {
+    let made = end + if text[end..].starts_with(b".new") { 4 } else { 0 };
+    let (range, quoted) = (text.get(made) == Some(&b'(')).then(|| opened(text, made + 1, Joint::Call))??;
+    let secret = &text[range.clone()];
+    let base32 = secret.iter().all(|b| b.is_ascii_uppercase() || (b'2'..=b'7').contains(b));
+    (quoted && base32 && secret.len() >= 16 && !is_stand_in(secret)).then_some(range)
+}
+
+/// Returns the tokens of a list in brackets, of several the whole: `"tokens": ["…", "…"]`.
+fn list(text: &[u8], mut at: usize) -> Option<Range<usize>> {
+    at += text[at..].iter().take(4).take_while(|b| b"\"'\\".contains(b)).count();
+    at += text[at..].iter().take(4).take_while(|b| b" :=".contains(b)).count();
+    if text.get(at) != Some(&b'[') {
+        return None;
+    }
+    at += 1;
+    let (mut start, mut end) = (None, at);
+    for _ in 0..16 {
+        at = at.min(text.len());
+        at += text[at..].iter().take(40).take_while(|b| b.is_ascii_whitespace() || **b == b',').count();
+        let escape = text[at..].iter().take(4).take_while(|b| **b == b'\\').count();
+        if !matches!(text.get(at + escape), Some(b'"' | b'\'')) {
+            break;
+        }
+        let (range, _) = opened(text, at, Joint::Sign)?;
+        let token = &text[range.clone()];
+        if token.len() < 12 || !looks_random(token, 12) || is_stand_in(token) {
+            return None;
+        }
+        start = start.or(Some(range.start));
+        end = range.end;
+        at = end + escape + 1;
+    }
+    start.map(|start| start..end)
+}
+
+/// Whether `text` holds a word that looks random among others: a token that is an object or a pair itself.
+fn holds_random(text: &[u8]) -> bool {
+    text.len() <= 400
+        && text
+            .split(|b| !is_word(*b))
+            .any(|word| word.len() >= 24 && looks_random(word, 24) && !is_stand_in(word))
+}
+
+/// Whether `text` is of many signs, as the keys and salts of a site's configuration are; not base64 and no public key.
+fn is_salt(text: &[u8]) -> bool {
+    let signs = text.iter().filter(|b| b.is_ascii_punctuation() && !b"+/=_-.:".contains(b)).count();
+    text.len() >= 32 && signs >= 3 && is_generated(text, 32)
+}
+
+/// Whether `text` was drawn from letters and digits, and is neither a hash nor a path.
+fn is_drawn(text: &[u8]) -> bool {
+    let makeup = Makeup::of(text);
+    text.len() >= 32
+        && makeup.letters() > 4
+        && makeup.digits > 2
+        && !text.iter().all(|b| b.is_ascii_hexdigit() || *b == b'-')
+        && text.iter().all(|b| b.is_ascii_alphanumeric() || b"+/=_-".contains(b))
+        && !is_stand_in(text)
+        && looks_random(text, 32)
+}
+
+/// Returns where the value begins that is assigned to a name holding the vendor's name at `hit`.
+///
+/// The name has to speak of a secret too, between the vendor's and the value, or the vendor's be called with it.
+pub(super) fn named(text: &[u8], hit: &Range<usize>) -> Option<usize> {
+    let rest = &text[hit.end..];
+    let mut length = rest.iter().take(40).take_while(|b| is_word(**b) || b"-.".contains(b)).count();
+    // In prose the name goes on: `Datadog API key: …`.
+    for _ in 0..3 {
+        let word = rest[length..].iter().take(16).skip(1).take_while(|b| b.is_ascii_alphabetic()).count();
+        let speaks = rest.get(length) == Some(&b' ')
+            && word > 1
+            && speaks_of_secret(&rest[length + 1..length + 1 + word]);
+        if !speaks {
+            break;
+        }
+        length += 1 + word;
+    }
+    let name = &rest[..length];
+    let whole = &text[name_start(text, hit.start)..hit.end + length];
+    let last = name.rsplit(|b| b"_-.".contains(b)).next().unwrap_or(name).to_ascii_lowercase();
+    if !name.is_empty() && is_in(ABOUT, &last) && !speaks_of_secret(&last) {
+        return None;
+    }
+    let (joint, at) = joint(text, hit.start, hit.end + length)?;
+    if !speaks_of_secret(whole) && joint != Joint::Call {
+        return None;
+    }
+    opened(text, at, joint).map(|(range, _)| range.start)
+}
+
+/// Whether `text` looks like a password, given how it is assigned; `weak` where one of a single word is looked for, too.
+fn is_password(text: &[u8], value: &Value, weak: bool) -> bool {
+    if text.len() < 5 || text.len() > 256 || is_template(text) || is_stand_in(text) {
+        return false;
+    }
+    if is_generated(text, if value.listed { 16 } else { 8 }) {
+        return true;
+    }
+    let makeup = Makeup::of(text);
+    if makeup.other > 0 || text.iter().any(|b| b"()<>{}".contains(b)) && !value.tight {
+        return false;
+    }
+    if weak && is_weak(text, value) {
+        return true;
+    }
+    if text.len() < 6 {
+        return false;
+    }
+    // Any name in a list of names may follow one that speaks of a password.
+    let random = looks_random(text, 12) && !(value.listed && text.contains(&b'_'));
+    let letters = makeup.letters() > 0;
+    let kinds =
+        [makeup.lower, makeup.upper, makeup.digits, makeup.symbols].iter().filter(|n| **n > 0).count();
+    if random || !value.listed && kinds >= 3 && makeup.digits > 0 && looks_random(text, 8) {
+        return true;
+    }
+    let path =
+        text.contains(&b'/') || text.windows(2).any(|pair| pair[0] == b'.' && pair[1].is_ascii_alphabetic());
+    if makeup.digits > 0 && letters && makeup.symbols > 0 && !path {
+        return true;
+    }
+    let given = (value.quoted || value.tight || value.owned) && !value.listed;
+    let mixed = makeup.upper > 0 && makeup.lower > 0 && text.iter().all(|b| is_word(*b) || *b == b'-');
+    let jumbled = is_jumbled(text);
+    let strong = kinds >= 3 && makeup.symbols > 0 && (makeup.joiners == 0 || jumbled)
+        || makeup.symbols >= 2 && makeup.letters() >= 3 && makeup.joiners == 0
+        || makeup.upper > 0 && makeup.lower > 0 && makeup.joiners == 0 && jumbled;
+    // On a line of settings as on one of code a name may follow, but none of three digits.
+    let simple = makeup.upper == 0 && makeup.digits >= 2;
+    let told = (value.colon && simple && text.len() >= 8 || value.told && simple && text.len() >= 10)
+        && !value.listed;
+    let line = value.line && (makeup.digits >= 3 || jumbled || value.colon) || told;
+    (given || value.line) && text.len() >= 8 && strong
+        || (given || line)
+            && makeup.digits > 0
+            && letters
+            && (makeup.joiners == 0 || !path && makeup.digits >= 3)
+            && text.len() >= if value.tight { 6 } else { 7 }
+        || given && makeup.digits > 0 && mixed && text.len() >= 10 && !value.owned
+}
+
+/// Whether `text` is a password of small letters and digits, in quotes or set in a shell, and no label.
+fn is_weak(text: &[u8], value: &Value) -> bool {
+    let makeup = Makeup::of(text);
+    let small = makeup.upper == 0 && makeup.symbols == 0 && makeup.letters() + makeup.digits >= 5;
+    let joined = text.iter().all(|b| is_word(*b) || *b == b'-');
+    (value.quoted && value.set || value.tight && value.line) && small && joined && text.len() <= 32
+}

@@ -1,0 +1,136 @@
+//! Names: which speak of a secret, which of something about one or of another thing.
+
+use crate::redact::edges::is_word;
+
+/// What may follow the word in a name, being about a secret or some other thing.
+#[rustfmt::skip] // A list of words reads as one.
+pub(super) const ABOUT: &[&[u8]] = &[
+    b"name", b"names", b"type", b"types", b"count", b"counts", b"url", b"uri", b"id", b"ids", b"path",
+    b"paths", b"file", b"files", b"filename", b"len", b"length", b"size", b"field", b"fields", b"hash",
+    b"hashes", b"expires", b"expiry", b"expiration", b"ttl", b"timeout", b"age", b"class", b"kind",
+    b"index", b"idx", b"pos", b"offset", b"policy", b"regex", b"pattern", b"prefix", b"suffix", b"label",
+    b"hint", b"placeholder", b"input", b"ref", b"refs", b"arn", b"version", b"format", b"param", b"params",
+    b"required", b"enabled", b"sha", b"sha1", b"sha256", b"commit", b"rev", b"revision", b"checksum",
+    b"digest", b"etag", b"endpoint", b"host", b"provider", b"service", b"store", b"manager", b"map",
+    b"list", b"set", b"error", b"message", b"text", b"title", b"description", b"limit", b"budget",
+    b"usage", b"stream", b"range", b"span", b"table", b"group", b"rotation", b"salt", b"algorithm", b"alg",
+    b"method", b"scheme", b"mode", b"model", b"account", b"sid", b"zone", b"project", b"app", b"org",
+    b"tenant", b"region", b"bucket", b"fingerprint", b"code", b"schema", b"column", b"ring", b"board",
+    b"frame", b"frames",
+];
+
+/// What comes before `key` in names of secrets.
+#[rustfmt::skip] // A list of words reads as one.
+pub(super) const KEY_QUALIFIERS: &[&str] = &[
+    "api", "access", "secret", "private", "auth", "master", "account", "encryption", "encrypt", "signing",
+    "sign", "subscription", "license", "shared", "deploy", "session", "server", "service", "admin", "ssh",
+    "hmac", "jwt", "aes", "webhook", "storage", "client", "consumer", "app", "application", "developer",
+    "dev", "prod", "live", "production", "integration", "functions", "function", "apim", "primaryaccess",
+    "write", "ingest", "management",
+];
+
+/// What comes before `key` in names of other things.
+#[rustfmt::skip] // A list of words reads as one.
+pub(super) const OTHER_KEYS: &[&[u8]] = &[
+    b"public", b"encrypted", b"wrapped", b"primary", b"foreign", b"cache", b"partition", b"sort", b"hash", b"idempotency", b"row",
+    b"object", b"s3", b"query", b"index", b"lookup", b"map", b"dict", b"group", b"composite",
+    b"translation", b"i18n", b"locale", b"message", b"msg", b"route", b"event", b"state", b"dedup",
+    b"content", b"integrity", b"sha", b"checksum", b"pub", b"unique", b"natural", b"surrogate", b"range",
+    b"shard", b"bucket", b"file", b"blob", b"commit", b"tree", b"node", b"react", b"item", b"list", b"hot",
+    b"arrow", b"press", b"any", b"no", b"this", b"the", b"a", b"each", b"by", b"old", b"new", b"first",
+    b"last", b"next", b"prev", b"current", b"parent", b"child", b"target", b"source", b"build",
+    b"artifact", b"lock", b"fingerprint", b"verify", b"verifying", b"verification", b"host", b"peer",
+    b"known", b"bind", b"shortcut", b"publishable", b"anon", b"issue", b"project", b"ticket", b"metadata",
+    b"config", b"setting", b"label",
+];
+
+/// What comes before `token` in names of other things.
+#[rustfmt::skip] // A list of words reads as one.
+pub(super) const OTHER_TOKENS: &[&[u8]] = &[
+    b"page", b"next", b"continuation", b"sync", b"cancel", b"cancellation", b"stop", b"eos", b"bos",
+    b"pad", b"unk", b"mask", b"sep", b"cls", b"start", b"end", b"first", b"last", b"prev", b"previous",
+    b"current", b"lookahead", b"special", b"resume", b"cursor", b"num", b"max", b"min", b"n", b"total",
+    b"per", b"design", b"nft", b"erc20", b"skip", b"delta", b"change", b"watch", b"snapshot",
+    b"pagination", b"contract", b"mint", b"tik", b"key",
+];
+
+/// What comes before `pass` in other words.
+pub(super) const OTHER_PASSES: &[&[u8]] = &[
+    b"by", b"com", b"encom", b"sur", b"tres", b"over", b"under", b"im", b"out", b"multi", b"single", b"two",
+    b"one",
+];
+
+/// What comes before the word for a password in the names of labels, of what is done and of where it is done.
+#[rustfmt::skip] // A list of words reads as one.
+pub(super) const LABELS: &[&[u8]] = &[
+    b"label", b"type", b"field", b"show", b"hide", b"toggle", b"reset", b"forgot", b"forgotten", b"change", b"update",
+    b"set", b"get", b"enter", b"confirm", b"confirmation", b"verify", b"check", b"invalid", b"wrong", b"missing",
+    b"require", b"requires", b"no", b"not", b"lost", b"remove", b"create", b"generate", b"input", b"text", b"error",
+    b"by", b"with", b"without", b"has", b"is", b"use", b"uses", b"using", b"hash", b"hashed", b"encrypted",
+];
+
+/// Whether `word` is in a list of words.
+pub(super) fn is_in(words: &[&[u8]], word: &[u8]) -> bool {
+    words.contains(&word)
+}
+
+/// Returns where a name ends whose word ends at `end`, unless what follows the word makes it the name of another thing.
+pub(super) fn after_suffix(text: &[u8], end: usize) -> Option<usize> {
+    let suffix = text[end..].iter().take(33).take_while(|b| is_word(**b) || **b == b'-').count();
+    if suffix == 0 {
+        return Some(end);
+    }
+    let name = &text[end..end + suffix];
+    let plural = matches!(name[0], b's' | b'S') && !name.get(1).is_some_and(u8::is_ascii_alphabetic);
+    let upper = text[end - 1].is_ascii_uppercase();
+    let digits = name.iter().take_while(|b| b.is_ascii_digit()).count();
+    let glued = name[0].is_ascii_lowercase()
+        || upper && name[0].is_ascii_uppercase()
+        || digits > 0 && name.get(digits).is_some_and(u8::is_ascii_alphabetic);
+    if suffix > 32 || glued && !plural {
+        return None;
+    }
+    let mut part = Vec::with_capacity(suffix);
+    for (place, &byte) in name.iter().chain(b"_").enumerate() {
+        let camel = byte.is_ascii_uppercase() && place > 0 && name[place - 1].is_ascii_lowercase();
+        if !byte.is_ascii_alphanumeric() || camel {
+            // Another word for a secret is another hit, with a name of its own.
+            if is_in(ABOUT, &part)
+                || [b"key", b"pwd"].iter().any(|word| part == *word)
+                || speaks_of_secret(&part)
+            {
+                return None;
+            }
+            part.clear();
+        }
+        if byte.is_ascii_alphanumeric() {
+            part.push(byte.to_ascii_lowercase());
+        }
+    }
+    Some(end + suffix)
+}
+
+/// Returns the part of the name before the word at `start`, in lower case.
+pub(super) fn qualifier(text: &[u8], start: usize) -> Vec<u8> {
+    let mut end = start;
+    if end > 0 && b"_-. ".contains(&text[end - 1]) {
+        end -= 1;
+    }
+    let mut first = end;
+    while first > 0 && end - first < 20 && text[first - 1].is_ascii_alphanumeric() {
+        first -= 1;
+        let camel = text[first].is_ascii_uppercase() && first > 0 && text[first - 1].is_ascii_lowercase();
+        if camel {
+            break;
+        }
+    }
+    text[first..end].to_ascii_lowercase()
+}
+
+/// Whether a part of `name` speaks of a secret.
+pub(super) fn speaks_of_secret(name: &[u8]) -> bool {
+    const WORDS: [&[u8]; 9] =
+        [b"key", b"token", b"secret", b"pass", b"auth", b"api", b"cred", b"pwd", b"license"];
+    let name = name.to_ascii_lowercase();
+    WORDS.iter().any(|word| name.windows(word.len()).any(|window| window == *word))
+}

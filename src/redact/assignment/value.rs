@@ -1,0 +1,433 @@
+//! What joins a name to a value.
+//!
+//! Code, settings, shells, markup, prose and logs each have their own ways; what they have in common is that little
+//! stands between the two, and that it is read forward from the name a bounded way.
+
+use std::ops::Range;
+
+use super::extent::{LONGEST, generated_run, loose_end, opened, plain, setting, word_end};
+use crate::redact::edges::is_word;
+
+/// What is assigned to a name.
+#[derive(Debug)]
+pub(super) struct Value {
+    pub range: Range<usize>,
+    /// In quotes of its own.
+    pub quoted: bool,
+    /// Joined without a space, as in a shell, an address or a settings file; or given to a flag.
+    pub tight: bool,
+    /// The rest of a line that begins with the name.
+    pub line: bool,
+    /// Joined by a comma, as any two names in a list are.
+    pub listed: bool,
+    /// Said to be somebody's own: `my password is …`.
+    pub owned: bool,
+    /// Joined by a sign that sets and does not compare.
+    pub set: bool,
+    /// Joined by a colon.
+    pub colon: bool,
+    /// Joined by words.
+    pub told: bool,
+}
+
+/// How a name is joined to its value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Joint {
+    /// `=`, `:` and their like.
+    Sign,
+    /// `("`.
+    Call,
+    /// The comma between a name and a value both in quotes.
+    List,
+    /// The space after a flag.
+    Flag,
+    /// ` is `, and the bars of a table.
+    Prose,
+    /// The comma after the name of a setting that is looked up, before the value it has by default.
+    Default,
+    /// What is a value only in quotes: after a declared type, or a space at the beginning of a line.
+    Quoted,
+}
+
+/// Returns what is assigned to the name that holds the word at `word` and ends at `end`.
+pub(super) fn value_of(text: &[u8], word: usize, end: usize) -> Option<Value> {
+    let (joint, at) = joint(text, word, end)?;
+    value_at(text, word, end, joint, at)
+}
+
+/// Returns the value that begins at `at`, which `joint` joins to the name that holds the word at `word` and ends at `end`.
+pub(super) fn value_at(text: &[u8], word: usize, end: usize, joint: Joint, at: usize) -> Option<Value> {
+    let tight = joint == Joint::Flag
+        || joint == Joint::Sign && !text[end..at].contains(&b' ') && text[at - 1] != b':';
+    let name = &text[..name_start(text, word)];
+    let owned = OWNERS.iter().any(|owner| name.ends_with(owner.as_bytes()));
+    let listed = joint == Joint::List;
+    let compared =
+        [&b"=="[..], b"!="].iter().any(|sign| text[end..at].windows(2).any(|window| window == *sign));
+    let set = matches!(joint, Joint::Sign | Joint::Default | Joint::Quoted) && !compared;
+    let colon = joint == Joint::Sign && text[end..at].iter().rev().find(|b| **b != b' ') == Some(&b':');
+    let told = joint == Joint::Prose;
+    let value = Value { range: at..at, quoted: false, tight, line: false, listed, owned, set, colon, told };
+    if joint == Joint::Sign
+        && let Some(range) = text.get(at).and_then(|_| setting(text, at))
+    {
+        return Some(Value { range, line: true, ..value });
+    }
+    let (mut range, quoted) = opened(text, at, joint)?;
+    if quoted || joint == Joint::Sign {
+        let scheme = scheme(&text[range.clone()]);
+        if scheme > 0 {
+            range.start += scheme;
+        } else if !quoted {
+            let rest = &text[range.end..];
+            if SCHEMES.iter().any(|name| text[range.clone()].eq_ignore_ascii_case(name.as_bytes()))
+                && rest.first() == Some(&b' ')
+            {
+                range = plain(text, range.end + 1);
+            }
+        }
+    }
+    if !quoted
+        && !matches!(joint, Joint::Call | Joint::List)
+        && let Some(generated) = generated_run(text, range.start)
+        && generated.end > range.end
+    {
+        return Some(Value { range: generated, ..value });
+    }
+    if matches!(joint, Joint::Call | Joint::List | Joint::Quoted) && !quoted
+        || range.is_empty()
+        || !quoted && range.len() > LONGEST
+    {
+        return None;
+    }
+    let mut line = false;
+    if !quoted {
+        if joint == Joint::Sign {
+            (range.end, line) = loose_end(text, &range);
+        } else {
+            range.end = word_end(text, &range);
+        }
+        // What goes on as a call, an index, a path or a template is code.
+        let next =
+            text.get(range.end).copied().filter(|_| !text[range.end..].starts_with(b"</")).unwrap_or(b'\n');
+        let number = text[range.clone()].starts_with(b"0x") && range.len() < 40;
+        if number
+            || b"([{<".contains(&next)
+            || text[range.clone()].windows(2).any(|pair| pair == b"::" || pair == b"->")
+        {
+            return None;
+        }
+    }
+    Some(Value { range, quoted, line, ..value })
+}
+
+/// Returns what joins the name holding `word` and ending at `at` to a value, and where the value begins.
+pub(super) fn joint(text: &[u8], word: usize, mut at: usize) -> Option<(Joint, usize)> {
+    let (mut quoted, named) = (false, at);
+    for _ in 0..8 {
+        match *text.get(at)? {
+            b'\\' if matches!(text.get(at + 1), Some(b'"' | b'\'' | b'\\')) => at += 1,
+            b'"' | b'\'' | b'`' => {
+                quoted = true;
+                at += 1;
+            }
+            b']' | b'*' => at += 1,
+            // An array's size, as in `PASSWORD[] = "…"` and `password[32] = "…"`.
+            b'[' if !quoted && let Some(length) = brackets(text, at) => at += length,
+            b'?' if text.get(at + 1) == Some(&b':') => at += 1,
+            b'&' if text[at..].starts_with(b"&quot;") => {
+                quoted = true;
+                at += 6;
+            }
+            b'%' if text[at..].starts_with(b"%22") => {
+                quoted = true;
+                at += 3;
+            }
+            _ => break,
+        }
+    }
+    let spaces = spaces(text, at);
+    at += spaces;
+    let rest = &text[at..];
+    let first = *rest.first()?;
+    let name = name_start(text, word);
+    if let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(sign.as_bytes())) {
+        let next = rest.get(sign.len());
+        let other = match *sign {
+            // `user:password@` in an address is told by the address.
+            ":" => next == Some(&b':') || text[..name].ends_with(b"://"),
+            "=" => next == Some(&b'~'),
+            _ => false,
+        };
+        let at = at + sign.len();
+        let at = if *sign == ":" { typed(text, at).unwrap_or(at) } else { at };
+        return (!other).then(|| (Joint::Sign, margin(text, at)));
+    }
+    let apart = matches!(first, b',' | b'\n' | b'\r' | b'{') || spaces > 0 || rest.starts_with(b"\\n");
+    if apart && let Some(at) = labelled(text, at) {
+        return Some((Joint::Sign, at));
+    }
+    if let Some(length) = COPULAS.iter().find_map(|is| rest.starts_with(is.as_bytes()).then_some(is.len()))
+        && (spaces > 0 || !first.is_ascii())
+    {
+        return Some((Joint::Prose, margin(text, at + length)));
+    }
+    if spaces > 0 && (rest.starts_with(b"BY ") || rest.starts_with(b"by ")) {
+        // `IDENTIFIED WITH mysql_native_password BY '…'`.
+        return matches!(rest.get(3), Some(b'\'' | b'"')).then_some((Joint::Flag, at + 3));
+    }
+    if let Some(at) = alternative(rest).map(|length| at + length) {
+        return Some((Joint::Quoted, margin(text, at)));
+    }
+    if spaces > 0
+        && let Some(length) = purpose(rest)
+    {
+        return Some((Joint::Prose, margin(text, at + length)));
+    }
+    match first {
+        b'{' if matches!(rest.get(1), Some(b'"' | b'\'')) => Some((Joint::Call, at + 1)),
+        b',' if quoted => {
+            // `getenv("PASSWORD", "…")`: the value that holds where no other is set.
+            let call =
+                text[..name].strip_suffix(b"\"").or(text[..name].strip_suffix(b"'")).unwrap_or_default();
+            let default = DEFAULTS.iter().any(|call_of| call.ends_with(call_of.as_bytes()));
+            Some((if default { Joint::Default } else { Joint::List }, margin(text, at + 1)))
+        }
+        b'(' => Some((Joint::Call, margin(text, at + 1))),
+        b'>' if name > 0 && text[name - 1] == b'<' => Some((Joint::Sign, at + 1)),
+        // `<string name="password">…</string>`.
+        b'>' if quoted && spaces == 0 => Some((Joint::Sign, at + 1)),
+        // `<key>password</key><string>…</string>`.
+        b'<' => element(text, at).map(|at| (Joint::Sign, at)),
+        b'|' if spaces > 0 => Some((Joint::Prose, margin(text, at + 1))),
+        _ if spaces == 0 => None,
+        // SQL: `PASSWORD '…'`, `IDENTIFIED BY '…'`.
+        b'\'' => Some((Joint::Flag, at)),
+        b'"' if !quoted && begins_line(text, name) => Some((Joint::Quoted, at)),
+        _ if text[name..word].starts_with(b"-") => Some((Joint::Flag, at)),
+        _ if begins_line(text, name) && ends_line(text, at) => Some((Joint::Flag, at)),
+        _ if LEADS.iter().any(|lead| text[..name].ends_with(lead.as_bytes())) => Some((Joint::Flag, at)),
+        // A `.netrc`: `login … password …`.
+        _ if text[name.saturating_sub(80)..name].windows(6).any(|w| w == b"login ") => {
+            Some((Joint::Flag, at))
+        }
+        _ => declared(text, named, at).map(|at| (Joint::Quoted, at)),
+    }
+}
+
+/// Returns the length of the sign at the beginning of `rest` that joins what holds where a name is not set.
+fn alternative(rest: &[u8]) -> Option<usize> {
+    ["|| ", "?? ", "or "].iter().find_map(|sign| rest.starts_with(sign.as_bytes()).then_some(sign.len()))
+}
+
+/// Returns the length of what says for what a password is, up to the password: `for the database is `.
+fn purpose(rest: &[u8]) -> Option<usize> {
+    ["for ", "to ", "of ", "on "].iter().find(|word| rest.starts_with(word.as_bytes()))?;
+    let kind = |b: u8| is_word(b) || b" -.@/".contains(&b);
+    let run = rest.iter().take(48).take_while(|b| kind(**b)).count();
+    let is = rest[..run].windows(4).position(|word| word == b" is ").map(|at| at + 4);
+    is.or_else(|| rest[run..].starts_with(b": ").then_some(run + 2))
+}
+
+/// Returns the length of the brackets at `at` and the number or the nothing in them.
+fn brackets(text: &[u8], at: usize) -> Option<usize> {
+    let inner = text[at + 1..].iter().take(24).take_while(|b| is_word(**b)).count();
+    (text.get(at + 1 + inner) == Some(&b']')).then_some(inner + 2)
+}
+
+/// Returns where the value begins in a declaration whose type follows the name: `password string = "…"`.
+fn declared(text: &[u8], named: usize, at: usize) -> Option<usize> {
+    if text[named] != b' ' {
+        return None;
+    }
+    let kind = |b: u8| is_word(b) || b" .*&<>[]()?{};".contains(&b);
+    let length = text[at..].iter().take(40).take_while(|b| kind(**b)).count();
+    let sign = at + length;
+    let assigned = text.get(sign) == Some(&b'=') && text[sign - 1] == b' ';
+    let value = sign + 1 + spaces(text, sign + 1);
+    (assigned && matches!(text.get(value), Some(b'"' | b'\'' | b'`' | b'N' | b'@' | b'L'))).then_some(value)
+}
+
+/// Returns where the text of the next element begins, the one at `at` being closed: `</key><string>`.
+fn element(text: &[u8], at: usize) -> Option<usize> {
+    let tag = text[at..].strip_prefix(b"</")?;
+    let close = at + 3 + tag.iter().take(24).position(|b| *b == b'>')?;
+    let next = close + text[close..].iter().take(24).take_while(|b| b.is_ascii_whitespace()).count();
+    if text.get(next) != Some(&b'<') || text.get(next + 1) == Some(&b'/') {
+        return None;
+    }
+    Some(next + 1 + text[next..].iter().take(24).position(|b| *b == b'>')?)
+}
+
+/// Whether nothing but spaces and one of the signs of names stands on the line before `at`.
+fn begins_line(text: &[u8], at: usize) -> bool {
+    let before = &text[at.saturating_sub(40)..at];
+    let blank = before.iter().rev().take_while(|b| matches!(b, b' ' | b'\t' | b':' | b'(')).count();
+    blank == before.len() && at < 40
+        || before.iter().rev().nth(blank) == Some(&b'\n')
+        || at > 0 && text[at - 1] == b':'
+}
+
+/// Whether one word stands from `at` to the end of the line.
+fn ends_line(text: &[u8], at: usize) -> bool {
+    let run = text[at..].iter().take(129).take_while(|b| b.is_ascii_graphic()).count();
+    run <= 128 && text.get(at + run).is_none_or(|b| matches!(b, b'\n' | b'\r'))
+}
+
+/// What stands before a name whose value is told in a sentence.
+const OWNERS: &[&str] = &["my ", "My ", "our ", "Our "];
+
+/// What stands before a name that a mere space joins to its value.
+const LEADS: &[&str] = &[
+    "ENV ",
+    "#define ",
+    "setx ",
+    "set -x ",
+    "set -gx ",
+    "set -Ux ",
+    "setenv ",
+    "SetEnv ",
+    "fastcgi_param ",
+    "use ",
+    "use the ",
+    "with ",
+    "with the ",
+    "using ",
+    "using the ",
+    "(setq ",
+    "(define ",
+    "(def ",
+    "(defparameter ",
+    "(defvar ",
+    "(defconst ",
+];
+
+/// What says between a name and a value that the one is the other.
+const COPULAS: &[&str] = &[
+    "is ",
+    "is: ",
+    "is set to ",
+    "was ",
+    "ist ",
+    "lautet ",
+    "es ",
+    "é ",
+    "est ",
+    "es: ",
+    "è ",
+    "це ",
+    "это ",
+    "adalah ",
+    "هو ",
+    "هي ",
+    "है ",
+    "হল ",
+    "হলো ",
+    "是：",
+    "是:",
+    "是",
+    "为：",
+    "为",
+    "為",
+    "は",
+    "는 ",
+    "은 ",
+    "는",
+    "은",
+    "－",
+    "— ",
+    "– ",
+    "- ",
+    "-> ",
+    "→ ",
+];
+
+/// How a call ends that looks a setting up and takes what it is where it is not set.
+const DEFAULTS: &[&str] = &[
+    "get(",
+    "getenv(",
+    "env(",
+    "Getenv(",
+    "GetEnv(",
+    "get_env(",
+    "getProperty(",
+    "fetch(",
+    "getOrDefault(",
+    "config(",
+    "define(",
+    "GetString(",
+    "getString(",
+];
+
+/// The longer before those they begin with.
+const SIGNS: &[&str] = &[
+    "===", "!==", "||=", "??=", "::=", "==", "!=", "=>", ":=", "?=", "+=", "<-", "=", ":", "%3D", "%3d",
+    "%3A", "%3a", "\\u003d", "：",
+];
+
+fn spaces(text: &[u8], at: usize) -> usize {
+    text.get(at..).unwrap_or_default().iter().take(40).take_while(|b| matches!(b, b' ' | b'\t')).count()
+}
+
+/// Returns where a value begins after a joint that ends at `at`: after spaces, and after a line end before a quote.
+fn margin(text: &[u8], at: usize) -> usize {
+    let mut next = at + spaces(text, at);
+    while text.get(next) == Some(&b'*') {
+        next += 1 + spaces(text, next + 1);
+    }
+    if text.get(next) == Some(&b'\n') {
+        let line = next + 1 + spaces(text, next + 1);
+        if matches!(text.get(line), Some(b'"' | b'\'')) {
+            return line;
+        }
+    }
+    next
+}
+
+/// Returns where the value begins in `: Type = value`; `at` follows the colon.
+fn typed(text: &[u8], at: usize) -> Option<usize> {
+    let kind = |b: u8| is_word(b) || b" &<>[]|?.:'".contains(&b);
+    let length = text[at..].iter().take(48).take_while(|b| kind(**b)).count();
+    let sign = at + length;
+    let assigned =
+        text.get(sign) == Some(&b'=') && text.get(sign + 1) == Some(&b' ') && text[sign - 1] == b' ';
+    (assigned && length > 1).then_some(sign + 1)
+}
+
+/// Returns where the value begins in `name: NAME` followed by `value: …`, as attributes, lines or members; and in a
+/// block whose first member is `default`.
+fn labelled(text: &[u8], at: usize) -> Option<usize> {
+    let mut next = at;
+    while next < at + 60 {
+        match text.get(next)? {
+            b' ' | b'\t' | b'\r' | b'\n' | b',' | b'"' | b'\'' | b'{' => next += 1,
+            b'\\' => next += if matches!(text.get(next + 1), Some(b'n')) { 2 } else { 1 },
+            _ => break,
+        }
+    }
+    let label = ["value", "default", "initial_value"].iter().find(|label| {
+        text.get(next..next + label.len()).is_some_and(|it| it.eq_ignore_ascii_case(label.as_bytes()))
+    })?;
+    next += label.len();
+    while matches!(text.get(next), Some(b'"' | b'\'' | b'\\')) {
+        next += 1;
+    }
+    next += spaces(text, next);
+    matches!(text.get(next), Some(b'=' | b':')).then(|| margin(text, next + 1))
+}
+
+/// Words before the credentials in a header.
+const SCHEMES: &[&str] =
+    &["bearer", "token", "apikey", "api-key", "key", "bot", "ssws", "geniekey", "splunk", "digest"];
+
+/// Returns the length of the scheme, and the space after it, with which `value` begins.
+fn scheme(value: &[u8]) -> usize {
+    let Some(space) = value.iter().take(12).position(|b| *b == b' ') else { return 0 };
+    let known = SCHEMES.iter().any(|name| value[..space].eq_ignore_ascii_case(name.as_bytes()));
+    if known { space + 1 } else { 0 }
+}
+
+/// Returns where the name begins that holds the byte at `at`.
+pub(super) fn name_start(text: &[u8], at: usize) -> usize {
+    at - text[..at].iter().rev().take(64).take_while(|b| is_word(**b) || b"-.".contains(b)).count()
+}

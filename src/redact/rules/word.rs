@@ -1,0 +1,15 @@
+//! The word for a password, in the languages most read and written, and short.
+
+/// What is in the name of a password, or is its name.
+///
+/// Words of letters beyond ASCII stand in each case in which they are written.
+#[rustfmt::skip] // A language or two a line.
+pub(super) const PASSWORDS: &[&str] = &[
+    "pass", "pwd", "pw", "psw", "masterauth", "identified by", "ConvertTo-SecureString",
+    "密码", "密碼", "口令", "パスワード", "비밀번호", "암호",
+    "contraseña", "CONTRASEÑA", "contrasena", "clave", "senha", "palavra-passe", "contrasenya",
+    "mot de passe", "mdp", "kennwort", "wachtwoord", "parola", "hasło", "heslo", "jelszó", "lösenord", "adgangskode", "salasana",
+    "пароль", "Пароль", "ПАРОЛЬ", "пароля", "şifre", "Şifre", "ŞİFRE",
+    "पासवर्ड", "পাসওয়ার্ড", "পাসওয়ার্ড", "كلمة المرور", "كلمة السر", "كلمه المرور", "پاس ورڈ", "رمز عبور",
+    "kata sandi", "mật khẩu", "รหัสผ่าน", "סיסמה", "κωδικός",
+];

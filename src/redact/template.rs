@@ -1,0 +1,227 @@
+//! What stands in the place of a secret: templates, references, calls and the words of examples.
+//!
+//! A generated password may begin with `{`, hold `$(` or end in `>`. So nothing is a template for one of its
+//! characters: the whole form decides. A placeholder opens, names something and closes; a call is a path, an opening
+//! bracket and its closing one.
+
+use super::edges::is_word;
+use super::form::{Makeup, is_generated, is_jumbled, is_monotonous, looks_random};
+
+/// Whether `text` names, shows or fills the place of a secret instead of being one: `${TOKEN}`, `<your key>`, `xxxx`.
+pub(super) fn is_stand_in(text: &[u8]) -> bool {
+    if is_monotonous(text) || is_template(text) {
+        return true;
+    }
+    let makeup = Makeup::of(text);
+    let escapes =
+        text.windows(3).any(|w| w[0] == b'%' && w[1].is_ascii_hexdigit() && w[2].is_ascii_hexdigit());
+    if makeup.symbols > 0 && makeup.digits > 0 && makeup.letters() > 0 && !escapes {
+        return false;
+    }
+    if text.len() > 64 || text.len() >= 24 && looks_random(text, 24) || is_generated(text, 12) {
+        return false;
+    }
+    let lower = text.to_ascii_lowercase();
+    STAND_INS.iter().any(|word| lower.windows(word.len()).any(|window| window == word.as_bytes()))
+}
+
+/// Whether `text` is filled in elsewhere: by a shell, a template engine, a formatter, a vault.
+pub(super) fn is_template(text: &[u8]) -> bool {
+    let Some(&first) = text.first() else { return true };
+    if is_framed(text) || holds_placeholder(text) {
+        return true;
+    }
+    if first == b'$' && text.len() > 1 && text[1..].iter().all(|b| is_word(*b)) && !text[1].is_ascii_digit() {
+        let name = &text[1..];
+        let constant = name.contains(&b'_') && !name.iter().any(u8::is_ascii_lowercase);
+        return constant || !name.iter().any(u8::is_ascii_digit) || !is_jumbled(name);
+    }
+    REFERENCES.iter().any(|start| text.starts_with(start.as_bytes()))
+        || JOINS.iter().any(|join| text.windows(join.len()).any(|window| window == join.as_bytes()))
+        || is_pattern(text)
+        || !is_generated(text, 12)
+            && FORMATS.iter().any(|mark| text.windows(mark.len()).any(|window| window == mark.as_bytes()))
+}
+
+/// Whether `text` is a regular expression: two of the signs that such are made of.
+fn is_pattern(text: &[u8]) -> bool {
+    let holds = |mark: &&&str| text.windows(mark.len()).any(|window| window == mark.as_bytes());
+    PATTERNS.iter().filter(holds).count() >= 2
+}
+
+/// Whether brackets or percent signs hold the whole of `text`, and what they hold could be a name or some words.
+fn is_framed(text: &[u8]) -> bool {
+    let (Some(&first), Some(&last)) = (text.first(), text.last()) else { return false };
+    let framed =
+        matches!((first, last), (b'<', b'>') | (b'{', b'}') | (b'[', b']') | (b'%', b'%') | (b'(', b')'));
+    framed && text.len() > 1 && !is_generated(&text[1..text.len() - 1], 4)
+}
+
+/// Whether a placeholder stands in `text`: something that opens one, a name or an expression, what closes it.
+fn holds_placeholder(text: &[u8]) -> bool {
+    // One bracket and a letter or two are found in many a generated password.
+    let generated = is_generated(text, 12);
+    let mut at = 0;
+    while at < text.len() {
+        let rest = &text[at..];
+        let found = PLACEHOLDERS.iter().find(|(open, _)| rest.starts_with(open.as_bytes()));
+        let Some((open, close)) = found else {
+            at += 1;
+            continue;
+        };
+        let inner = &rest[open.len()..];
+        let end = inner.iter().take(80).position(|b| *b == close.as_bytes()[0]).unwrap_or(inner.len());
+        let closed = end < inner.len() && inner[end..].starts_with(close.as_bytes());
+        let plain = !generated || open.len() > 1 && end > 2;
+        if closed && plain && is_expression(&inner[..end]) {
+            return true;
+        }
+        at += open.len();
+    }
+    false
+}
+
+/// Whether `text` could be what a placeholder holds: a name, a path, a command or a filter; or nothing.
+fn is_expression(text: &[u8]) -> bool {
+    let kind = |b: u8| is_word(b) || b" .:-/|'\"[](),?$@*".contains(&b);
+    let begins = text.iter().find(|b| **b != b' ').is_none_or(|b| is_word(*b) || b"-./$@'\"".contains(b));
+    let named = text.is_empty() || text.iter().any(|b| is_word(*b));
+    begins && named && text.iter().all(|b| kind(*b)) && !is_generated(text, 4)
+}
+
+/// Whether `text` is a path of names and what is called or looked up at its end: `os.environ["X"]`, `next_token()`.
+pub(super) fn is_call(text: &[u8]) -> bool {
+    let text = text.strip_suffix(b";").or(text.strip_suffix(b",")).unwrap_or(text);
+    let text = text.strip_suffix(b"?").unwrap_or(text);
+    let path = text.iter().take_while(|b| is_word(**b) || b".:$!@&*->".contains(b)).count();
+    let Some(&open) = text.get(path) else { return false };
+    let named = path > 0 && is_word(text[path - 1]) || text[..path].ends_with(b"!");
+    if !named || !b"([{<".contains(&open) {
+        return false;
+    }
+    // A name drawn at random is none, and brackets that were drawn don't match.
+    let mut open_brackets = Vec::new();
+    for &byte in &text[path..] {
+        match byte {
+            b'(' | b'[' | b'{' => open_brackets.push(byte),
+            b')' | b']' | b'}' => {
+                let opener = match byte {
+                    b')' => b'(',
+                    b']' => b'[',
+                    _ => b'{',
+                };
+                if open_brackets.pop() != Some(opener) {
+                    return false;
+                }
+            }
+            _ => {}
+        }
+    }
+    // What goes on behind a space or a quote is not seen here.
+    let closed = open_brackets.is_empty() && b")]}>".contains(&text[text.len() - 1]);
+    let cut = !open_brackets.is_empty() && text.len() - path < 24;
+    (closed || cut) && !is_generated(&text[..path], 6)
+}
+
+/// How placeholders open and close, the longer before those they begin with.
+const PLACEHOLDERS: &[(&str, &str)] = &[
+    ("${{", "}}"),
+    ("{{", "}}"),
+    ("${", "}"),
+    ("#{", "}"),
+    ("%{", "}"),
+    ("<%", "%>"),
+    ("$(", ")"),
+    ("%(", ")"),
+    ("@{", "}"),
+    ("%7B", "%7D"),
+    ("{", "}"),
+    ("<", ">"),
+    ("$[", "]"),
+    ("((", "))"),
+    ("__", "__"),
+];
+
+/// What a formatter replaces, or a writer left out.
+const FORMATS: &[&str] = &["%s", "%d", "%v", "%q", "...", "…"];
+
+/// What joins a string in the middle of a value to a variable: the quotes around it are not its own.
+const JOINS: &[&str] = &["\" + ", "' + ", "` + ", "\" . ", "' . ", " + \"", " + '", " . '"];
+
+/// What a regular expression holds.
+const PATTERNS: &[&str] =
+    &["(?", ".*", ".+", "\\d", "\\w", "\\s", "\\S", "a-z", "A-Z", "0-9", "[^", "]+", "]*", "$/"];
+
+/// How a text begins that says where a value comes from.
+const REFERENCES: &[&str] = &[
+    "process.env",
+    "os.environ",
+    "os.getenv",
+    "getenv",
+    "env.",
+    "env:",
+    "ENV[",
+    "secrets.",
+    "vars.",
+    "var.",
+    "local.",
+    "module.",
+    "vault:",
+    "ref+",
+    "arn:",
+    "file:",
+    "http:",
+    "https:",
+    "op://",
+    "data:",
+    "urn:",
+    "ssm:",
+    "self.",
+    "this.",
+    "config.",
+    "settings.",
+    "projects/",
+    "@Microsoft.KeyVault",
+];
+
+/// What examples and labels say instead of a secret.
+const STAND_INS: &[&str] = &[
+    "password",
+    "passwd",
+    "passphrase",
+    "changeme",
+    "change-me",
+    "change_me",
+    "example",
+    "sample",
+    "dummy",
+    "placeholder",
+    "redacted",
+    "your",
+    "xxxx",
+    "todo",
+    "foobar",
+    "default",
+    "insert",
+    "replace",
+    "none",
+    "null",
+    "undefined",
+    "test",
+    "mock",
+    "fake",
+    "string",
+    "secret",
+    "token",
+    "localhost",
+    "abc123",
+    "123456",
+    "invalid",
+    "username",
+    "sha256",
+    "sha512",
+    "argon2",
+    "base64",
+    "utf8",
+    "utf-8",
+];
