@@ -102,6 +102,10 @@ impl Engine {
         if hit.start < found.read_until[number] {
             return;
         }
+        // The name in a mark is no name of a value behind it.
+        if rule.rank() < BLOCK_RANK && found.marks.last().is_some_and(|mark| mark.contains(&hit.start)) {
+            return;
+        }
         let range = match &rule.shape {
             Shape::Token { before, edge, .. } => self.token(text, &hit, number, *before, *edge, found),
             Shape::Named { .. } => assignment::named(text, &hit).and_then(|start| {

@@ -117,7 +117,13 @@ pub(super) fn is_generated(text: &[u8], least: usize) -> bool {
         && mixed
         && !spaced
         && (kinds == 4 && changes(text) * 20 >= text.len() * 9
-            || words(text).letters * 2 <= makeup.letters().max(1))
+            || makeup.other == 0 && words(text).letters * 2 <= makeup.letters().max(1))
+}
+
+/// Whether the letters of `text` are mostly in words.
+pub(super) fn is_wordy(text: &[u8]) -> bool {
+    let letters = Makeup::of(text).letters();
+    letters >= 5 && words(text).letters * 2 > letters
 }
 
 /// Returns how often the kind of byte changes from one to the next: seldom in words, at every other byte when drawn.

@@ -5,7 +5,7 @@
 //! bracket and its closing one.
 
 use super::edges::is_word;
-use super::form::{Makeup, is_generated, is_jumbled, is_monotonous, looks_random};
+use super::form::{Makeup, is_generated, is_jumbled, is_monotonous, is_wordy, looks_random};
 
 /// Whether `text` names, shows or fills the place of a secret instead of being one: `${TOKEN}`, `<your key>`, `xxxx`.
 pub(super) fn is_stand_in(text: &[u8]) -> bool {
@@ -119,7 +119,7 @@ pub(super) fn is_call(text: &[u8]) -> bool {
     }
     // What goes on behind a space or a quote is not seen here.
     let closed = open_brackets.is_empty() && b")]}>".contains(&text[text.len() - 1]);
-    let cut = !open_brackets.is_empty() && text.len() - path < 24;
+    let cut = !open_brackets.is_empty() && (text.len() - path < 24 || is_wordy(&text[..path]));
     (closed || cut) && !is_generated(&text[..path], 6)
 }
 
@@ -171,6 +171,8 @@ const REFERENCES: &[&str] = &[
     "arn:",
     "file:",
     "http:",
+    "http%",
+    "https%",
     "https:",
     "op://",
     "data:",

@@ -5,6 +5,9 @@
 //! another.
 
 use std::ops::Range;
+use std::sync::LazyLock;
+
+use aho_corasick::AhoCorasick;
 
 use super::extent::opened;
 use super::value::Joint;
@@ -38,7 +41,7 @@ const FLAGS: &[(&str, Takes, &[&str])] = &[
     ("-P", Takes::Attached, &["sqlcmd", "bcp", "zip", "osql"]),
     ("-a", Takes::Password, &["redis-cli", "redis-benchmark", "valkey-cli", "keydb-cli"]),
     ("-w", Takes::Password, &["ldap"]),
-    ("/p:", Takes::Attached, &["freerdp", "msbuild", "cmdkey", "runas"]),
+    ("/p:", Takes::Attached, &["freerdp", "cmdkey", "runas"]),
 ];
 
 /// Returns the password given with the flag at `hit` to a command earlier on the line.
@@ -57,13 +60,8 @@ pub(in crate::redact) fn user_flag(text: &[u8], hit: &Range<usize>) -> Option<Ra
     if run < 4 || quote.is_none() && value[0] == b'-' {
         return None;
     }
-    let line = &text[hit.start.saturating_sub(240)..hit.start];
-    let line = &line[line.iter().rposition(|b| *b == b'\n').map_or(0, |place| place + 1)..];
-    let command = |names: &[&str]| {
-        names.iter().any(|name| line.windows(name.len()).any(|window| window == name.as_bytes()))
-    };
     let rows = FLAGS.iter().filter(|(name, _, _)| name.as_bytes() == flag);
-    let start = rows
+    let (start, _) = rows
         .filter_map(|(_, takes, names)| {
             let before = match takes {
                 Takes::Password if space > 0 => 0,
@@ -73,11 +71,26 @@ pub(in crate::redact) fn user_flag(text: &[u8], hit: &Range<usize>) -> Option<Ra
             };
             // Attached, a word may be other flags: `mysql -proot`, `mysql -pipe`.
             let plain = *takes == Takes::Attached && value.iter().all(u8::is_ascii_lowercase);
-            (!plain && command(names)).then_some(at + before)
+            (!plain).then_some((at + before, *names))
         })
-        .next()?;
+        .find(|(start, names)| {
+            accepted(text, *start..at + run).is_some() && is_command(text, hit.start, names)
+        })?;
     let port = text[start..at + run].iter().all(|b| b.is_ascii_digit() || *b == b':');
     accepted(text, start..at + run).filter(|_| !port || flag == b"-a" || flag == b"-w")
+}
+
+/// Whether one of `names` stands on the line before `at`, within some hundreds of bytes.
+fn is_command(text: &[u8], at: usize, names: &[&str]) -> bool {
+    static COMMANDS: LazyLock<AhoCorasick> = LazyLock::new(|| {
+        let names = FLAGS.iter().flat_map(|(_, _, names)| *names);
+        AhoCorasick::new(names).expect("some dozens of short names fit an automaton")
+    });
+    let line = &text[at.saturating_sub(240)..at];
+    let line = &line[line.iter().rposition(|b| *b == b'\n').map_or(0, |place| place + 1)..];
+    COMMANDS
+        .find_overlapping_iter(line)
+        .any(|found| names.iter().any(|name| line[found.range()] == *name.as_bytes()))
 }
 
 /// Returns `range` if what stands there could be a password and stands in for none.

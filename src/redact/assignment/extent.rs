@@ -14,6 +14,40 @@ use crate::redact::template::is_call;
 /// The longest value read that no quotes hold; in quotes four times as much.
 pub(super) const LONGEST: usize = 320;
 
+/// Bytes by whether a run of them ends there: a table, because runs are read at each name that speaks of a secret.
+pub(super) struct Ends([bool; 256]);
+
+impl Ends {
+    /// Returns the table of all that is no printable ASCII, and of `signs`.
+    pub(super) const fn at(signs: &[u8]) -> Ends {
+        let mut ends = [true; 256];
+        let mut byte = b'!';
+        while byte <= b'~' {
+            ends[byte as usize] = false;
+            byte += 1;
+        }
+        let mut place = 0;
+        while place < signs.len() {
+            ends[signs[place] as usize] = true;
+            place += 1;
+        }
+        Ends(ends)
+    }
+
+    /// Returns the length of the run at the beginning of `text`, of at most `most` bytes.
+    pub(super) fn run(&self, text: &[u8], most: usize) -> usize {
+        text.iter().take(most).position(|b| self.0[usize::from(*b)]).unwrap_or(text.len().min(most))
+    }
+}
+
+/// Where a run of printable signs ends.
+pub(super) static BLANKS: Ends = Ends::at(b"");
+static QUOTES: Ends = Ends::at(b"\"'`\\");
+static PLAIN: Ends = Ends::at(b"\"'`,;&<>()[]{}|\\=");
+static WORDS: Ends = Ends::at(b"\"'`\\<>(){}[]|");
+static PAIRS: Ends = Ends::at(b"\"'`;<>\\");
+static MARKUP: Ends = Ends::at(b"<");
+
 /// Returns the value that begins at `at`, and whether it is quoted.
 pub(super) fn opened(text: &[u8], at: usize, joint: Joint) -> Option<(Range<usize>, bool)> {
     let at = if text[at.min(text.len())..].starts_with(b"new ") { at + 4 } else { at };
@@ -110,15 +144,17 @@ fn is_doubled(text: &[u8], place: usize, quote: u8) -> bool {
 ///
 /// Brackets behind it that nothing in it opens belong to what stands around it.
 pub(super) fn generated_run(text: &[u8], at: usize) -> Option<Range<usize>> {
-    let stops = |b: u8| !b.is_ascii_graphic() || b"\"'`\\".contains(&b);
     let rest = text.get(at..)?;
-    let run = rest.iter().take(129).position(|b| stops(*b)).unwrap_or(rest.len().min(129));
-    // Where the text is escaped for a page or an address, an escape ends it.
-    let code = |place: &usize| ESCAPES.iter().any(|code| rest[*place..].starts_with(code.as_bytes()));
-    let mut end = at + (0..run).find(code).unwrap_or(run);
-    if end - at > 128 || end - at < 8 {
+    let run = QUOTES.run(rest, 129);
+    if !(10..=128).contains(&run) {
         return None;
     }
+    // Where the text is escaped for a page or an address, an escape ends it.
+    let code = |place: &usize| {
+        b"&%".contains(&rest[*place])
+            && ESCAPES.iter().any(|code| rest[*place..].starts_with(code.as_bytes()))
+    };
+    let mut end = at + (0..run).find(code).unwrap_or(run);
     while end > at && b",;:.&|".contains(&text[end - 1]) {
         end -= 1;
     }
@@ -149,18 +185,13 @@ fn next_pair(value: &[u8]) -> bool {
 
 /// Returns the unquoted value that begins at `start`.
 pub(super) fn plain(text: &[u8], start: usize) -> Range<usize> {
-    let mut end = start;
-    for &byte in text.iter().skip(start).take(LONGEST + 1) {
-        if !byte.is_ascii_graphic() || b"\"'`,;&<>()[]{}|\\=".contains(&byte) {
-            break;
-        }
-        if byte == b'%'
-            && [&b"%26"[..], b"%22", b"%20", b"%2C", b"%0A"].iter().any(|code| text[end..].starts_with(code))
-        {
-            break;
-        }
-        end += 1;
-    }
+    let most = PLAIN.run(&text[start..], LONGEST + 1);
+    let code = |place: &usize| {
+        let rest = &text[start + place..];
+        rest[0] == b'%'
+            && ["%26", "%22", "%20", "%2C", "%0A"].iter().any(|code| rest.starts_with(code.as_bytes()))
+    };
+    let mut end = start + (0..most).find(code).unwrap_or(most);
     let padding = text[end..].iter().take(2).take_while(|b| **b == b'=').count();
     if end > start && !text.get(end + padding).is_some_and(|b| is_word(*b) || *b == b'=') {
         end += padding;
@@ -177,9 +208,7 @@ pub(super) fn plain(text: &[u8], start: usize) -> Range<usize> {
 
 /// Returns the end of a value of words or flags: what stands up to the next space, less the sentence's own signs.
 pub(super) fn word_end(text: &[u8], range: &Range<usize>) -> usize {
-    let rest = text[range.end..].iter().take(128);
-    let mut end =
-        range.end + rest.take_while(|b| b.is_ascii_graphic() && !b"\"'`\\<>(){}[]|".contains(b)).count();
+    let mut end = range.end + WORDS.run(&text[range.end..], 128);
     while end > range.end && b".,;:!?".contains(&text[end - 1]) && !is_part(text, range.start..end) {
         end -= 1;
     }
@@ -205,10 +234,7 @@ pub(super) fn loose_end(text: &[u8], range: &Range<usize>) -> (usize, bool) {
     if b"\"'`\\ \t".contains(&next) {
         return (range.end, false);
     }
-    let run = |stops: &[u8]| {
-        let rest = text[range.end..].iter().take(128);
-        range.end + rest.take_while(|b| b.is_ascii_graphic() && !stops.contains(b)).count()
-    };
+    let run = |ends: &Ends| range.end + ends.run(&text[range.end..], 128);
     let lead = Lead::of(text, range.start);
     let pairs = lead.tight && {
         let end =
@@ -219,14 +245,14 @@ pub(super) fn loose_end(text: &[u8], range: &Range<usize>) -> (usize, bool) {
             || rest.first() == Some(&b';') && key > 2 && rest.get(1 + key) == Some(&b'=')
     };
     if pairs {
-        return (run(b"\"'`;<>\\"), false);
+        return (run(&PAIRS), false);
     }
     if range.start > 0 && text[range.start - 1] == b'>' {
-        let end = run(b"<");
+        let end = run(&MARKUP);
         return (if text[end..].starts_with(b"</") { end } else { range.end }, false);
     }
     if lead.sets {
-        let end = run(b"\"'`\\");
+        let end = run(&QUOTES);
         let value = &text[range.start..end];
         let code =
             value.iter().any(|b| b"(){}[]<>".contains(b)) || value.ends_with(b",") || value.ends_with(b";");
@@ -239,7 +265,7 @@ pub(super) fn loose_end(text: &[u8], range: &Range<usize>) -> (usize, bool) {
 
 /// Returns the generated password that fills the rest of a line of settings from `start` on, whatever signs it holds.
 pub(super) fn setting(text: &[u8], start: usize) -> Option<Range<usize>> {
-    let run = text[start..].iter().take(257).take_while(|b| b.is_ascii_graphic()).count();
+    let run = BLANKS.run(&text[start..], 257);
     let value = &text[start..start + run];
     if !(8..=256).contains(&run) || matches!(value[0], b'"' | b'\'' | b'`') || !Lead::of(text, start).sets {
         return None;

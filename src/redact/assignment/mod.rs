@@ -185,6 +185,7 @@ fn spoken(text: &[u8], hit: &Range<usize>, end: usize) -> Option<Value> {
         set: false,
         colon: false,
         told: true,
+        wrapped: false,
     })
 }
 
@@ -245,7 +246,9 @@ fn is_drawn(text: &[u8]) -> bool {
     text.len() >= 32
         && makeup.letters() > 4
         && makeup.digits > 2
-        && !text.iter().all(|b| b.is_ascii_hexdigit() || *b == b'-')
+        && text
+            .split(|b| b"-_/".contains(b))
+            .all(|part| part.len() < 32 && text.len() > part.len() || !part.iter().all(u8::is_ascii_hexdigit))
         && text.iter().all(|b| b.is_ascii_alphanumeric() || b"+/=_-".contains(b))
         && !is_stand_in(text)
         && looks_random(text, 32)
@@ -337,5 +340,8 @@ fn is_weak(text: &[u8], value: &Value) -> bool {
     let makeup = Makeup::of(text);
     let small = makeup.upper == 0 && makeup.symbols == 0 && makeup.letters() + makeup.digits >= 5;
     let joined = text.iter().all(|b| is_word(*b) || *b == b'-');
-    (value.quoted && value.set || value.tight && value.line) && small && joined && text.len() <= 32
+    (value.quoted && value.set && !value.wrapped || value.tight && value.line)
+        && small
+        && joined
+        && text.len() <= 32
 }

@@ -5,7 +5,7 @@ use crate::redact::edges::is_word;
 /// What may follow the word in a name, being about a secret or some other thing.
 #[rustfmt::skip] // A list of words reads as one.
 pub(super) const ABOUT: &[&[u8]] = &[
-    b"name", b"names", b"type", b"types", b"count", b"counts", b"url", b"uri", b"id", b"ids", b"path",
+    b"name", b"names", b"callback", b"timestamp", b"at", b"date", b"time", b"created", b"updated", b"type", b"types", b"count", b"counts", b"url", b"uri", b"id", b"ids", b"path",
     b"paths", b"file", b"files", b"filename", b"len", b"length", b"size", b"field", b"fields", b"hash",
     b"hashes", b"expires", b"expiry", b"expiration", b"ttl", b"timeout", b"age", b"class", b"kind",
     b"index", b"idx", b"pos", b"offset", b"policy", b"regex", b"pattern", b"prefix", b"suffix", b"label",
@@ -32,7 +32,7 @@ pub(super) const KEY_QUALIFIERS: &[&str] = &[
 /// What comes before `key` in names of other things.
 #[rustfmt::skip] // A list of words reads as one.
 pub(super) const OTHER_KEYS: &[&[u8]] = &[
-    b"public", b"encrypted", b"wrapped", b"primary", b"foreign", b"cache", b"partition", b"sort", b"hash", b"idempotency", b"row",
+    b"public", b"encrypted", b"name", b"wrapped", b"primary", b"foreign", b"cache", b"partition", b"sort", b"hash", b"idempotency", b"row",
     b"object", b"s3", b"query", b"index", b"lookup", b"map", b"dict", b"group", b"composite",
     b"translation", b"i18n", b"locale", b"message", b"msg", b"route", b"event", b"state", b"dedup",
     b"content", b"integrity", b"sha", b"checksum", b"pub", b"unique", b"natural", b"surrogate", b"range",

@@ -168,3 +168,46 @@ fn generated_passwords_are_taken_whole() {
         }
     }
 }
+
+/// What stands where a password or a token would, and is none.
+#[rustfmt::skip] // One a line.
+const LOOK_ALIKES: &[&str] = &[
+    // Placeholders
+    "password: ${DB_PASSWORD}", "password=${DB_PASSWORD:-none}", "password: {{ .Values.password }}", "password = \"{{ vault_password }}\"",
+    "password: <your-password>", "password=<YOUR_PASSWORD_1>", "password: \"%s\"", "password=%(password)s", "PASSWORD=%DB_PASSWORD%",
+    "password=$(cat /run/secrets/db1)", "password: `cat file1`", "password=$DB_1_ENV_MYSQL_PASSWORD", "password: $password1",
+    "password: \"#{ENV['PASSWORD']}\"", "password = '<%= @password1 %>'", "password: [redacted]", "password: \"${var.db_password}\"",
+    "password=\"prefix-${USER_NAME}-1\"", "password: ***", "password: xxxxxxxx1", "pwd: {0}", "password: @{credentials.password1}",
+    // Code that reads, passes on or checks one
+    "password = getenv(\"DB_PASSWORD\")", "password = os.environ[\"DB_PASSWORD_1\"]", "password: process.env.DB_PASS1,",
+    "password = get_password(user1)", "password = config.get('db', 'password1')", "let password = read_line()?.trim();",
+    "password := os.Getenv(\"PASS1\")", "password: this.form.value.password2,", "self.password = kwargs.pop('password1')",
+    "password = hash_fn(password1 + salt2)", "if (typeof this.password === 'function') {", "if password == 'none' or password2:",
+    "password: Option<String>,", "password: [u8; 32],", "char password[32];", "password: String(64),", "password = Column(String(128))",
+    "$password = $_POST['password1'];", "$password = $request->input('pass2');", "password = models.CharField(max_length=128)",
+    "e.password=t.p[0],n.token=r(1)", "{password:e,token:t.t1(n),key:r[2]}", "password:function(e){return e.p1}",
+    "const PASSWORD_REGEX = /^(?=.*[A-Z])(?=.*[0-9]).{8,}$/;", "password: '^(?=.*[a-z])(?=.*\\\\d).{8,}$'",
+    "auth_password(\"bob1\", password)", "WHERE password = ? AND user_name = 'admin1'", "query = \"password='\" + password1 + \"'\"",
+    "db.Exec(\"ALTER USER app IDENTIFIED BY '\" + pw1 + \"'\")", "password || password2", "password or default_pw1",
+    // Labels, translations, forms
+    "\"password\": \"Passwort\"", "\"password\": \"Contraseña\"", "LABEL_PASSWORD: \"senha\"", "\"password\": \"Mot de passe\"",
+    "password: 'Enter your password (8 to 20 signs)'", "passwordLabel: \"kennwort\"", "<label for=\"password\">Password</label>",
+    "<input type=\"password\" name=\"password\" id=\"pass1\">", "type: \"password\"", "\"passwordType\": \"text\"",
+    "msgid \"password\"\nmsgstr \"heslo\"", "passwordField: 'login-form'", "show_password: \"toggle\"",
+    // Prose and logs
+    "The password is required and has to hold 8 signs.", "My password is wrong! What now?", "password for user postgres:",
+    "Enter password: ", "password - see the manual", "the password of the user is stored hashed", "forgot your password? It happens.",
+    "use password authentication instead of keys", "with password authentication off", "la contraseña es obligatoria",
+    "密码是必填项", "パスワードは必須です", "пароль: обязательно", "parola: italiana", "the clave is a key",
+    "clave: primaria", "pw: see above", "PW is short for password", "compass: north1east", "bypass=true1",
+    // Commands without one
+    "docker run -p 8080:80 -e X=1 nginx", "mkdir -p a/b1/c2", "ssh -p 2222 host1", "scp -P 2222 a host1:b", "ls -a dir1", "grep -w word1 file",
+    "redis-cli -a $REDIS_PASS ping", "mysql -u root -p app", "mysql -p$PASS app", "sudo -u app1 cmd", "curl -u \"$USER1:$PASS1\" x", "git commit -a -m x1",
+    "12:5432:34 text", "127.0.0.1:5432:5432", "image:5432:tag", "cat /etc/passwd1 | grep x", "chpasswd < file1", "htpasswd -c file app1",
+];
+
+#[test]
+fn what_only_looks_like_a_password_stays() {
+    let lost: Vec<_> = LOOK_ALIKES.iter().filter(|text| redact(text) != **text).collect();
+    assert!(lost.is_empty(), "{:#?}", lost.iter().map(|text| redact(text)).collect::<Vec<_>>());
+}

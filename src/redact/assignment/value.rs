@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::extent::{LONGEST, generated_run, loose_end, opened, plain, setting, word_end};
+use super::extent::{BLANKS, LONGEST, generated_run, loose_end, opened, plain, setting, word_end};
 use crate::redact::edges::is_word;
 
 /// What is assigned to a name.
@@ -28,6 +28,8 @@ pub(super) struct Value {
     pub colon: bool,
     /// Joined by words.
     pub told: bool,
+    /// In a call of its own, as in `String("…")`.
+    pub wrapped: bool,
 }
 
 /// How a name is joined to its value.
@@ -67,7 +69,9 @@ pub(super) fn value_at(text: &[u8], word: usize, end: usize, joint: Joint, at: u
     let set = matches!(joint, Joint::Sign | Joint::Default | Joint::Quoted) && !compared;
     let colon = joint == Joint::Sign && text[end..at].iter().rev().find(|b| **b != b' ') == Some(&b':');
     let told = joint == Joint::Prose;
-    let value = Value { range: at..at, quoted: false, tight, line: false, listed, owned, set, colon, told };
+    let wrapped = false;
+    let value =
+        Value { range: at..at, quoted: false, tight, line: false, listed, owned, set, colon, told, wrapped };
     if joint == Joint::Sign
         && let Some(range) = text.get(at).and_then(|_| setting(text, at))
     {
@@ -118,7 +122,8 @@ pub(super) fn value_at(text: &[u8], word: usize, end: usize, joint: Joint, at: u
             return None;
         }
     }
-    Some(Value { range, quoted, line, ..value })
+    let wrapped = quoted && range.start > at + 8;
+    Some(Value { range, quoted, line, wrapped, ..value })
 }
 
 /// Returns what joins the name holding `word` and ending at `at` to a value, and where the value begins.
@@ -151,7 +156,12 @@ pub(super) fn joint(text: &[u8], word: usize, mut at: usize) -> Option<(Joint, u
     let rest = &text[at..];
     let first = *rest.first()?;
     let name = name_start(text, word);
-    if let Some(sign) = SIGNS.iter().find(|sign| rest.starts_with(sign.as_bytes())) {
+    let sign = if first.is_ascii_alphanumeric() {
+        None
+    } else {
+        SIGNS.iter().find(|sign| rest.starts_with(sign.as_bytes()))
+    };
+    if let Some(sign) = sign {
         let next = rest.get(sign.len());
         let other = match *sign {
             // `user:password@` in an address is told by the address.
@@ -167,9 +177,10 @@ pub(super) fn joint(text: &[u8], word: usize, mut at: usize) -> Option<(Joint, u
     if apart && let Some(at) = labelled(text, at) {
         return Some((Joint::Sign, at));
     }
-    if let Some(length) = COPULAS.iter().find_map(|is| rest.starts_with(is.as_bytes()).then_some(is.len()))
-        && (spaces > 0 || !first.is_ascii())
-    {
+    if spaces == 0 && first.is_ascii() && !b"(>,|?{<".contains(&first) {
+        return None;
+    }
+    if let Some(length) = COPULAS.iter().find_map(|is| rest.starts_with(is.as_bytes()).then_some(is.len())) {
         return Some((Joint::Prose, margin(text, at + length)));
     }
     if spaces > 0 && (rest.starts_with(b"BY ") || rest.starts_with(b"by ")) {
@@ -270,8 +281,12 @@ fn begins_line(text: &[u8], at: usize) -> bool {
 
 /// Whether one word stands from `at` to the end of the line.
 fn ends_line(text: &[u8], at: usize) -> bool {
-    let run = text[at..].iter().take(129).take_while(|b| b.is_ascii_graphic()).count();
-    run <= 128 && text.get(at + run).is_none_or(|b| matches!(b, b'\n' | b'\r'))
+    let run = BLANKS.run(&text[at..], 129);
+    let code = text[at..at + run].iter().any(|b| b"()[]{}<>,;:".contains(b));
+    run <= 128
+        && !code
+        && !b"*&-".contains(&text[at])
+        && text.get(at + run).is_none_or(|b| matches!(b, b'\n' | b'\r'))
 }
 
 /// What stands before a name whose value is told in a sentence.
