@@ -12,6 +12,7 @@ use crate::embed::{Embedder, MiniLm, install};
 use crate::engine::Engine;
 use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::memory::Role;
+use crate::redact::Redactor;
 use crate::remember::embed_whole;
 use crate::store::vectors::{Entry, Filter, VectorIndex, encode_f16, rescore};
 use crate::summarize::{self, Source};
@@ -39,6 +40,13 @@ enum Part {
         rounds: usize,
         #[arg(long, default_value_t = 1)]
         threads: usize,
+    },
+    /// Takes the secrets out of the texts of a file, one JSON string or `{"text"}` a line.
+    Redact {
+        #[arg(long)]
+        texts: PathBuf,
+        #[arg(long, default_value_t = 2)]
+        rounds: usize,
     },
     /// Scores summaries: a file of `{"sources": [{"speaker", "role", "text"}], "summary", "max_tokens"}`, one a line.
     Quality {
@@ -71,6 +79,7 @@ enum Part {
 pub fn run(engine: &Engine, args: Args) -> Result<ExitCode> {
     let answer = match args.part {
         Part::Embed { texts, rounds, threads } => embed(engine, &texts, rounds, threads)?,
+        Part::Redact { texts, rounds } => redact(&texts, rounds)?,
         Part::Quality { summaries } => quality(&summaries)?,
         Part::Tokens { files, rounds } => tokens(&files, rounds)?,
         Part::Vectors { data, queries, k, rounds, threads } => vectors(&data, &queries, k, rounds, threads)?,
@@ -80,13 +89,7 @@ pub fn run(engine: &Engine, args: Args) -> Result<ExitCode> {
 
 fn embed(engine: &Engine, path: &Path, rounds: usize, threads: usize) -> Result<Value> {
     let embedder = MiniLm::load(&install::folder(&engine.config().model_dir))?;
-    let mut texts = Vec::new();
-    for line in read(path)?.lines().filter(|line| !line.trim().is_empty()) {
-        let value: Value = serde_json::from_str(line)
-            .context(Kind::BadInput, || format!("a line of `{}` is no JSON", quoted(path.display())))?;
-        let text = value.as_str().or_else(|| value["text"].as_str()).unwrap_or_default();
-        texts.push(text.to_owned());
-    }
+    let texts = read_texts(path)?;
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let tokens: usize = texts.iter().map(|text| embedder.count(text).min(embedder.max_tokens())).sum();
     let mut seconds = Vec::new();
@@ -109,6 +112,26 @@ fn embed(engine: &Engine, path: &Path, rounds: usize, threads: usize) -> Result<
     std::fs::write(&file, bytes)
         .context(Kind::Io, || format!("cannot write `{}`", quoted(file.display())))?;
     Ok(json!({"rounds": seconds, "tokens": tokens, "query_ms": query_ms, "vectors_file": file}))
+}
+
+fn redact(path: &Path, rounds: usize) -> Result<Value> {
+    let redactor = Redactor::new([0; 32]);
+    let texts = read_texts(path)?;
+    let bytes: usize = texts.iter().map(String::len).sum();
+    let (mut seconds, mut slowest) = (Vec::new(), 0.0_f64);
+    let mut redacted = Vec::new();
+    for _ in 0..rounds {
+        redacted.clear();
+        slowest = 0.0;
+        let began = Instant::now();
+        for text in &texts {
+            let each = Instant::now();
+            redacted.push(redactor.redact(text).text.into_owned());
+            slowest = slowest.max(each.elapsed().as_secs_f64());
+        }
+        seconds.push(began.elapsed().as_secs_f64());
+    }
+    Ok(json!({"rounds": seconds, "bytes": bytes, "slowest": slowest, "redacted": redacted}))
 }
 
 fn quality(path: &Path) -> Result<Value> {
@@ -184,6 +207,18 @@ fn vectors(data: &Path, queries: &Path, k: usize, rounds: usize, threads: usize)
         }
     }
     Ok(json!({"per_query_ms": per_query_ms, "filtered_ms": filtered_ms, "top": top}))
+}
+
+/// Reads a file of texts, one JSON string or `{"text"}` a line.
+fn read_texts(path: &Path) -> Result<Vec<String>> {
+    let mut texts = Vec::new();
+    for line in read(path)?.lines().filter(|line| !line.trim().is_empty()) {
+        let value: Value = serde_json::from_str(line)
+            .context(Kind::BadInput, || format!("a line of `{}` is no JSON", quoted(path.display())))?;
+        let text = value.as_str().or_else(|| value["text"].as_str()).unwrap_or_default();
+        texts.push(text.to_owned());
+    }
+    Ok(texts)
 }
 
 fn read(path: &Path) -> Result<String> {

@@ -28,6 +28,7 @@ mod random;
 mod replay;
 mod retrieval;
 mod score;
+mod secrets;
 mod sessions;
 mod spend;
 mod stats;
@@ -105,6 +106,8 @@ enum Eval {
     Attack(attack::Args),
     /// What hooks cost whoever is at work
     Hooks(hooks::Args),
+    /// How many secrets are taken out of labelled lines and generated files, and how fast
+    Secrets(secrets::Args),
     /// Whether processes that ask a paid model at once overspend their limit
     Spend(spend::Args),
     /// How long it takes until sessions held before can be searched
@@ -139,6 +142,7 @@ fn main() -> Result<ExitCode> {
         Eval::Isolation(args) => ("isolation", isolation::run(args, &tiro)?),
         Eval::Attack(args) => ("attack", attack::run(args, &tiro)?),
         Eval::Hooks(args) => ("hooks", hooks::run(args, &tiro)?),
+        Eval::Secrets(args) => ("secrets", secrets::run(args, &tiro)?),
         Eval::Spend(args) => ("spend", spend::run(args, &tiro)?),
         Eval::Sessions(args) => ("sessions", sessions::run(args, &tiro)?),
         Eval::Join(args) => ("join", join::run(args, &tiro)?),

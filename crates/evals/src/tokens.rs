@@ -34,7 +34,7 @@ const ROUNDS: &str = "2";
 pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     let root = tempfile::tempdir().context("making a temporary directory")?;
     let place = Place::create(root.path())?;
-    let files = gather(&directories(args)?, args.megabytes * 1_000_000)?;
+    let files = gather(&directories(&args.dir)?, args.megabytes * 1_000_000)?;
     let list = root.path().join("files.txt");
     std::fs::write(&list, files.iter().map(|path| format!("{}\n", path.display())).collect::<String>())?;
     let list = path_text(&list)?;
@@ -79,11 +79,12 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     Ok(report)
 }
 
-fn directories(args: &Args) -> Result<Vec<PathBuf>> {
-    if args.dir.is_empty() {
+/// Returns `named`, absolute, or where cargo unpacks the sources of dependencies if none is named.
+pub fn directories(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
+    if named.is_empty() {
         return Ok(vec![cargo_sources()?]);
     }
-    args.dir.iter().map(|directory| Ok(std::path::absolute(directory)?)).collect()
+    named.iter().map(|directory| Ok(std::path::absolute(directory)?)).collect()
 }
 
 fn ranks(args: &Args) -> Result<PathBuf> {
@@ -113,7 +114,7 @@ fn cargo_sources() -> Result<PathBuf> {
 }
 
 /// Returns files of code and prose below `directories`, spread over all that are found, up to `bytes` in sum.
-fn gather(directories: &[PathBuf], bytes: usize) -> Result<Vec<PathBuf>> {
+pub fn gather(directories: &[PathBuf], bytes: usize) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     directories.iter().try_for_each(|directory| walk(directory, &mut found))?;
     found.sort();
