@@ -16,7 +16,7 @@ use regex_automata::{Anchored, Input};
 
 use super::edges::{is_word, starts_word};
 use super::rules::{Before, Edge, Rule, Scanner, Shape, rules};
-use super::{assignment, blocks, credentials, form};
+use super::{assignment, blocks, credentials, form, keys};
 
 /// A secret found: where it stands and by which rule.
 #[derive(Debug, Clone)]
@@ -122,9 +122,9 @@ impl Engine {
                     found.tags.push(hit.start);
                     None
                 }
-                Scanner::PrivateKey => blocks::private_key(text, hit.start),
-                Scanner::KeyBody => blocks::key_body(text, hit.start),
-                Scanner::Putty => blocks::putty(text, hit.end),
+                Scanner::PrivateKey => keys::private_key(text, hit.start, found.read_until[number]),
+                Scanner::KeyBody => keys::key_body(text, hit.start, &mut found.read_until[number]),
+                Scanner::Putty => keys::putty(text, hit.end),
                 Scanner::Jwt => credentials::jwt(text, hit.start, &mut found.read_until[number]),
                 Scanner::Url => credentials::url(text, &hit),
                 Scanner::Bearer => credentials::bearer(text, &hit),

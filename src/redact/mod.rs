@@ -25,6 +25,7 @@ mod credentials;
 mod edges;
 mod engine;
 mod form;
+mod keys;
 mod rules;
 mod template;
 #[cfg(test)]

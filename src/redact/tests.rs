@@ -3,6 +3,7 @@
 //! No secret stands here: examples are drawn from the rules' patterns or put together from parts.
 
 mod drawing;
+mod keys;
 
 use proptest::prelude::*;
 
@@ -241,54 +242,6 @@ fn addresses_lose_their_passwords_and_nothing_else() {
     // What ought to have been escaped is taken with the rest.
     let redacted = redact(&format!("postgres://app:{password}/p@ss#x@db/app"));
     assert!(redacted.ends_with("]@db/app"), "{redacted:?}");
-}
-
-/// A key block put together from its parts.
-fn key_block(kind: &str, lines: usize, end: &str) -> String {
-    let mut block = ["-----BEGIN ", kind, "-----", end].concat();
-    for line in drawn("[A-Za-z0-9+/]{64}", lines) {
-        block += &line;
-        block += end;
-    }
-    block + &one("[A-Za-z0-9+/]", 30) + "==" + end + &["-----END ", kind, "-----"].concat()
-}
-
-#[test]
-fn private_keys_are_taken_whole_with_their_bodies() {
-    for kind in [
-        "PRIVATE KEY",
-        "RSA PRIVATE KEY",
-        "OPENSSH PRIVATE KEY",
-        "ENCRYPTED PRIVATE KEY",
-        "PGP PRIVATE KEY BLOCK",
-    ] {
-        for end in ["\n", "\r\n", "\\n", "\\r\\n", "\n+", "\n    ", "\n> ", "\\n\" +\n  \""] {
-            let block = key_block(kind, 12, end);
-            let redacted = redact(&format!("before \"{block}\" after"));
-            let middle = redacted.strip_prefix("before \"").and_then(|rest| rest.strip_suffix("\" after"));
-            assert_eq!(middle.and_then(only_mark), Some("private-key"), "{end:?}: {redacted:?}");
-            // Without its last line, and cut within a line.
-            let body = &block[..block.find("-----END").expect("it has one")];
-            let cut = redact(&format!("{}\n\nAfter it.", body.trim_end_matches(end)));
-            let rest = cut.strip_suffix("\n\nAfter it.");
-            assert_eq!(rest.and_then(only_mark), Some("private-key"), "{end:?}: {cut:?}");
-            let cut = body.match_indices(end).nth(5).expect("twelve lines").0;
-            let cut = redact(&body[..cut - 20]);
-            assert_eq!(only_mark(&cut), Some("private-key"), "{end:?}: {cut:?}");
-        }
-    }
-    let numbered: String = key_block("RSA PRIVATE KEY", 6, "\n")
-        .lines()
-        .enumerate()
-        .map(|(number, line)| format!("{number:>6}→{line}\n"))
-        .collect();
-    assert_eq!(
-        only_mark(redact(&numbered).trim_start_matches(" ").trim_start_matches("0→").trim_end()),
-        Some("private-key")
-    );
-    let bare =
-        ["MIIEpAIBAAKC", "AQEA", &one("[A-Za-z0-9+/]", 48), "\n", &one("[A-Za-z0-9+/]", 64), "\n"].concat();
-    assert_eq!(only_mark(redact(&bare).trim_end()), Some("private-key-body"));
 }
 
 #[test]

@@ -21,7 +21,7 @@ mod word;
 /// The version of the rules: raised by every change that may redact the same text differently.
 ///
 /// Whoever keeps redacted text beside a hash of its original notes this with it.
-pub const RULESET_VERSION: u32 = 2;
+pub const RULESET_VERSION: u32 = 3;
 
 /// One kind of secret and how it is told.
 #[derive(Debug)]

@@ -15,7 +15,7 @@ pub(super) const RULES: &[Rule] = &[
         "private-key",
         "private key block: PKCS #1, PKCS #8, SEC 1, OpenSSH, PGP, SSH2",
         "RFC 7468, textual encodings; RFC 4880, ASCII armour; OpenSSH PROTOCOL.key",
-        &["-----begin", "---- begin"],
+        &["-----begin", "---- begin", "-----end", "---- end"],
         Scanner::PrivateKey,
     ),
     scanned(
@@ -61,7 +61,7 @@ pub(super) const RULES: &[Rule] = &[
         "putty-key",
         "private part of a PuTTY key file",
         "PuTTY User Manual, PPK file format",
-        &["private-lines:"],
+        &["Private-Lines:"],
         Scanner::Putty,
     ),
     scanned(
