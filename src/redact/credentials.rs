@@ -78,7 +78,7 @@ pub(super) fn url(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
                 || word
                 || password.eq_ignore_ascii_case(user)
                 || is_template(password)
-                || password.iter().any(|b| b"{}()[]".contains(b))
+                || is_filled_in(password)
                 || password.starts_with(b"$")
                 || password.iter().all(|b| b"*x.Xx-_".contains(b))
                 || WORDS.iter().any(|word| password.eq_ignore_ascii_case(word.as_bytes()));
@@ -89,6 +89,20 @@ pub(super) fn url(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
             (looks_random(user, 20) && !user.contains(&b'.')).then_some(start..sign)
         }
     }
+}
+
+/// Whether `password` is filled in elsewhere, in whole or in part: brackets around a name, or a call.
+fn is_filled_in(password: &[u8]) -> bool {
+    let Some(open) = password.iter().position(|b| b"{([".contains(b)) else { return false };
+    let close = match password[open] {
+        b'{' => b'}',
+        b'(' => b')',
+        _ => b']',
+    };
+    let Some(length) = password[open..].iter().position(|b| *b == close) else { return false };
+    let name = &password[open + 1..open + length];
+    let plain = |b: &u8| is_word(*b) || b" .:-'\"*".contains(b);
+    name.iter().all(plain) && (name.is_empty() || !name[0].is_ascii_digit()) && !looks_random(name, 8)
 }
 
 /// Returns the password in `jdbc:oracle:thin:user/password@`; `at` follows the second colon.
@@ -200,6 +214,34 @@ pub(super) fn basic(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let plain = decoded.iter().all(|b| (b' '..=b'~').contains(b));
     let named = WORDS.iter().any(|word| decoded[colon + 1..].eq_ignore_ascii_case(word.as_bytes()));
     (run >= 8 && plain && !named).then_some(start..start + run)
+}
+
+/// Returns the credentials in the header whose name is at `hit`, after a scheme that is neither Bearer nor Basic.
+pub(super) fn authorization(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
+    let signs = text[hit.end..].iter().take(16).take_while(|b| b"\"'`\\ \t:=,".contains(b)).count();
+    let scheme = hit.end + signs;
+    let joined = text[hit.end..scheme].iter().any(|b| matches!(b, b':' | b'=' | b','));
+    let length = text[scheme..].iter().take(33).take_while(|b| is_word(**b) || b"-.".contains(b)).count();
+    let space = scheme + length;
+    if !joined
+        || length < 2
+        || length > 32
+        || !text[scheme].is_ascii_alphabetic()
+        || text.get(space) != Some(&b' ')
+    {
+        return None;
+    }
+    let start = space + text[space..].iter().take(8).take_while(|b| **b == b' ').count();
+    let run = text[start..]
+        .iter()
+        .take(4096)
+        .take_while(|b| b.is_ascii_graphic() && !b"\"'`,;<>(){}\\".contains(b));
+    let end = start + run.count();
+    let secret = &text[start..end];
+    // `Digest username=…`: the parameters are named.
+    let named =
+        secret.iter().position(|b| *b == b'=').is_some_and(|at| secret[at..].iter().any(|b| *b != b'='));
+    (!named && looks_random(secret, 16) && !is_stand_in(secret)).then_some(start..end)
 }
 
 /// Returns where the credentials begin that follow the scheme at `hit`.

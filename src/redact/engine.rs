@@ -1,10 +1,12 @@
 //! Finds secrets: one pass of Aho–Corasick over all literals, and at each literal the rules it belongs to.
 //!
-//! The automaton is the only thing that reads the whole text. A rule reads around a literal, anchored, a bounded way
+//! The automaton reads the whole text; beside it a look at every 24th byte finds text that is encoded (`encoded`), one at
+//! every 40th the words of a wallet (`phrases`), and a text with invisible characters is read without them too. A rule reads around a literal, anchored, a bounded way
 //! (see [`rules`]), so the whole is linear in the text whatever the text is. The automaton is built at
 //! first use and shared by the process; a rule's own machine, a dense DFA of some kilobytes, is built when one of its
 //! literals is first met: most never are.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::{LazyLock, OnceLock};
 
@@ -16,7 +18,9 @@ use regex_automata::{Anchored, Input};
 
 use super::edges::{is_word, starts_word};
 use super::rules::{Before, Edge, Rule, Scanner, Shape, rules};
-use super::{assignment, blocks, credentials, form, keys};
+use super::{
+    assignment, blocks, checksums, cookies, credentials, documents, encoded, form, invisible, keys, phrases,
+};
 
 /// A secret found: where it stands and by which rule.
 #[derive(Debug, Clone)]
@@ -27,28 +31,34 @@ pub(super) struct Span {
 
 /// Returns the secrets in `text`, in order and apart from one another.
 pub(super) fn scan(text: &str) -> Vec<Span> {
-    ENGINE.scan(text.as_bytes())
+    let mut found = ENGINE.read_through(text.as_bytes());
+    found.spans.extend(invisible::hidden(text, |visible| merged(ENGINE.read_through(visible))));
+    merged(found)
 }
 
 static ENGINE: LazyLock<Engine> = LazyLock::new(Engine::build);
 
 struct Engine {
-    literals: AhoCorasick,
-    /// For each literal, the rules it belongs to; none for the beginning of a mark.
-    owners: Vec<Vec<u16>>,
+    /// Of each literal no more than its first [`HEAD`] bytes: a small automaton stays in the cache.
+    heads: AhoCorasick,
+    /// For each head, the literals that begin so, each with the rule it belongs to; of a mark there is no rule.
+    literals: Vec<Vec<(String, Option<u16>)>>,
     rules: Vec<&'static Rule>,
     machines: Vec<OnceLock<Option<Machine>>>,
 }
+
+/// How much of a literal the automaton knows, in bytes: with all of it, a scan takes twice as long.
+const HEAD: usize = 7;
 
 type Machine = dense::DFA<Vec<u32>>;
 
 impl Engine {
     fn build() -> Engine {
         let rules: Vec<&'static Rule> = rules().collect();
-        let mut literals: Vec<(String, u16)> = Vec::new();
+        let mut literals: Vec<(String, Option<u16>)> = vec![(MARK.to_owned(), None)];
         for (number, rule) in rules.iter().enumerate() {
             for &literal in rule.literals {
-                let number = u16::try_from(number).expect("the table has fewer rules than that");
+                let number = Some(u16::try_from(number).expect("the table has fewer rules than that"));
                 literals.push((literal.to_owned(), number));
                 if rule.literals_are_words() {
                     literals.extend(spellings(literal).map(|spelling| (spelling, number)));
@@ -57,44 +67,62 @@ impl Engine {
         }
         literals.sort();
         literals.dedup();
-        let mut patterns: Vec<String> = vec![MARK.to_owned()];
-        let mut owners: Vec<Vec<u16>> = vec![Vec::new()];
+        let mut heads: BTreeMap<String, Vec<(String, Option<u16>)>> = BTreeMap::new();
         for (literal, rule) in literals {
-            if patterns.last() != Some(&literal) {
-                patterns.push(literal);
-                owners.push(Vec::new());
-            }
-            owners.last_mut().expect("one was pushed above").push(rule);
+            let head = literal.chars().take(HEAD).collect();
+            heads.entry(head).or_default().push((literal, rule));
         }
-        let literals = AhoCorasick::builder()
+        let (heads, literals): (Vec<String>, Vec<_>) = heads.into_iter().unzip();
+        let heads = AhoCorasick::builder()
             .match_kind(MatchKind::Standard)
             .kind(Some(AhoCorasickKind::DFA))
             .prefilter(false)
-            .build(&patterns)
+            .build(&heads)
             .expect("some hundreds of short literals fit an automaton");
         let machines = rules.iter().map(|_| OnceLock::new()).collect();
-        Engine { literals, owners, rules, machines }
+        Engine { heads, literals, rules, machines }
     }
 
-    fn scan(&self, text: &[u8]) -> Vec<Span> {
+    /// Finds what `text` holds, and what is encoded in it.
+    fn read_through(&self, text: &[u8]) -> Found {
+        let mut found = self.read(text);
+        let seed = self.rule("wallet-phrase");
+        found.spans.extend(phrases::phrases(text).into_iter().map(|range| Span { range, rule: seed }));
+        encoded::runs(text, |range, bytes| {
+            // The whole run goes: what is left of it could be read on its own.
+            let inner = merged(self.read(bytes));
+            let rule = inner.iter().map(|span| span.rule).max_by_key(|rule| rule.rank());
+            found.spans.extend(rule.map(|rule| Span { range, rule }));
+        });
+        found
+    }
+
+    fn rule(&self, id: &str) -> &'static Rule {
+        self.rules.iter().find(|rule| rule.id == id).expect("the table has it")
+    }
+
+    fn read(&self, text: &[u8]) -> Found {
         let mut found = Found::default();
-        for hit in self.literals.find_overlapping_iter(text) {
-            let owners = &self.owners[hit.pattern().as_usize()];
-            if owners.is_empty() {
-                found.marks.extend(mark_at(text, hit.start()));
-            }
-            if found.read_until.is_empty() {
-                found.read_until = vec![0; self.rules.len()];
-            }
-            for &rule in owners {
-                self.try_rule(text, hit.range(), usize::from(rule), &mut found);
+        for hit in self.heads.find_overlapping_iter(text) {
+            let rest = &text[hit.start()..];
+            for (literal, rule) in &self.literals[hit.pattern().as_usize()] {
+                if literal.len() > HEAD && !rest.starts_with(literal.as_bytes()) {
+                    continue;
+                }
+                let Some(rule) = rule else {
+                    found.marks.extend(mark_at(text, hit.start()));
+                    continue;
+                };
+                if found.read_until.is_empty() {
+                    found.read_until = vec![0; self.rules.len()];
+                }
+                self.try_rule(text, hit.start()..hit.start() + literal.len(), usize::from(*rule), &mut found);
             }
         }
-        let private = || self.rules.iter().find(|rule| rule.id == "private").expect("the table has it");
         for range in blocks::private(text, &found.tags) {
-            found.spans.push(Span { range, rule: private() });
+            found.spans.push(Span { range, rule: self.rule("private") });
         }
-        merged(found)
+        found
     }
 
     fn try_rule(&self, text: &[u8], hit: Range<usize>, number: usize, found: &mut Found) {
@@ -131,7 +159,24 @@ impl Engine {
                 Scanner::Basic => credentials::basic(text, &hit),
                 Scanner::UserFlag => assignment::user_flag(text, &hit),
                 Scanner::PasswordFile => assignment::pgpass(text, &hit),
+                Scanner::Authorization => credentials::authorization(text, &hit),
                 Scanner::AwsPair => credentials::aws_pair(text, hit.start),
+                Scanner::NatsSeed => checksums::nats_seed(text, hit.start),
+                Scanner::WalletKey => checksums::wallet_key(text, hit.start),
+                Scanner::WalletPhrase => None,
+                Scanner::Cookie => cookies::named(text, &hit),
+                Scanner::CookieFile => cookies::in_file(text, &hit),
+                Scanner::Cookies | Scanner::Manifest | Scanner::Jwk => {
+                    let floor = found.read_until[number];
+                    let (ranges, end) = match scanner {
+                        Scanner::Cookies => cookies::cookies(text, &hit),
+                        Scanner::Manifest => documents::manifest(text, &hit, floor),
+                        _ => documents::jwk(text, &hit, floor),
+                    };
+                    found.spans.extend(ranges.into_iter().map(|range| Span { range, rule }));
+                    found.read_until[number] = end;
+                    None
+                }
                 Scanner::Password => assignment::password(text, &hit),
                 Scanner::Secret => assignment::secret(text, &hit),
             },
@@ -266,9 +311,20 @@ fn spellings(word: &str) -> impl Iterator<Item = String> {
     [word.to_ascii_lowercase(), word.to_ascii_uppercase(), capitalised].into_iter()
 }
 
-/// Whether the bytes on both sides show that what stands between is a piece of base64.
+/// Whether the bytes on both sides show that what stands between is a piece of base64, not a part of an address.
 fn in_base64(text: &[u8], start: usize, end: usize) -> bool {
-    start > 0 && b"+/".contains(&text[start - 1]) && text.get(end).is_some_and(|b| b"+/=".contains(b))
+    let beside =
+        start > 0 && b"+/".contains(&text[start - 1]) && text.get(end).is_some_and(|b| b"+/=".contains(b));
+    if !beside || text[start..end].iter().any(|b| b"_-.".contains(b)) {
+        return false;
+    }
+    let address = |b: &u8| b.is_ascii_graphic() && !b"\"'`<>(),;".contains(b);
+    let before = text[..start].iter().rev().take(300).take_while(|b| address(b)).count();
+    let before = &text[start - before..start];
+    // `https://…/…/`, `GET /…/…/`.
+    let path =
+        before.windows(3).any(|signs| signs == b"://") || before.starts_with(b"/") && before.len() < 64;
+    !path
 }
 
 /// Returns where the run of at most `most` bytes of a kind that ends at `end` begins, if nothing of it stands before.

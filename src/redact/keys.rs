@@ -17,7 +17,7 @@ use super::form::looks_random;
 const GAP: usize = 1024;
 
 /// How far a walk goes on for a last line behind lines that only that one would make a key of.
-const REACH: usize = 32 * 1024;
+const REACH: usize = 16 * 1024;
 
 /// The longest prefix compared with that of the line before.
 const PREFIX: usize = 240;
@@ -37,7 +37,7 @@ pub(super) fn private_key(text: &[u8], start: usize, floor: usize) -> Option<Ran
     if !armour.begins {
         return lines_before(text, start, floor).map(|first| first..armour.end);
     }
-    let body = body(text, armour.end);
+    let body = body(text, armour.end, GAP);
     body.end.map(|end| start..end)
 }
 
@@ -46,7 +46,7 @@ pub(super) fn key_body(text: &[u8], start: usize, read_until: &mut usize) -> Opt
     if !starts_word(text, start) {
         return None;
     }
-    let body = body(text, start);
+    let body = body(text, start, 0);
     *read_until = run(text, start).end;
     body.end.map(|end| start..end)
 }
@@ -58,7 +58,7 @@ pub(super) fn putty(text: &[u8], at: usize) -> Option<Range<usize>> {
     if start == digits {
         return None;
     }
-    let body = body(text, start);
+    let body = body(text, start, GAP);
     body.end.map(|end| body.start..end)
 }
 
@@ -115,8 +115,8 @@ struct Body {
     end: Option<usize>,
 }
 
-/// Walks over the lines of a key that begins at `start`.
-fn body(text: &[u8], start: usize) -> Body {
+/// Walks over the lines of a key that begins at `start`, the first after at most `gap` bytes that are set around none.
+fn body(text: &[u8], start: usize, gap: usize) -> Body {
     let mut at = start;
     // Where the key ends if its last line is missing, and if it is found.
     let (mut end, mut letters) = (start, 0);
@@ -127,10 +127,11 @@ fn body(text: &[u8], start: usize) -> Body {
     // Whether nothing stands between `end` and `at` but what is set around lines.
     let mut adjacent = true;
     let mut whole = None;
-    while at < text.len()
-        && at - last.max(end) <= GAP
-        && at - end <= if letters < LINE { 2 * GAP } else { REACH }
-    {
+    let near = |at, last: usize, end, letters, adjacent| {
+        let reach = if letters < LINE { gap } else { REACH };
+        at - last.max(end) <= GAP && (adjacent || at - end <= reach)
+    };
+    while at < text.len() && near(at, last, end, letters, adjacent) {
         let run = run(text, at);
         if run.letters == 0 {
             if text[at] == b'-' && text[at..].starts_with(b"----") {

@@ -16,16 +16,22 @@
 //! time is linear in the text whatever the text is; everything else stays byte for byte.
 //!
 //! It is not: a judge of prose. What is secret only by its meaning is for its author to mark, with
-//! `<private>` … `</private>`. Secrets broken by invisible characters, or encoded other than by JSON, URL or base64 in
-//! the usual places, are not looked for.
+//! `<private>` … `</private>`. Invisible characters and one layer of base64 or hexadecimal are seen through; what is
+//! encoded twice, compressed or encrypted is not looked for.
 
 mod assignment;
 mod blocks;
+mod checksums;
+mod cookies;
 mod credentials;
+mod documents;
 mod edges;
+mod encoded;
 mod engine;
 mod form;
+mod invisible;
 mod keys;
+mod phrases;
 mod rules;
 mod template;
 #[cfg(test)]

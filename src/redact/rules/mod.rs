@@ -110,6 +110,24 @@ pub enum Scanner {
     UserFlag,
     /// `host:port:database:user:password`.
     PasswordFile,
+    /// `Authorization: scheme …` with a scheme of any name.
+    Authorization,
+    /// A NATS seed, told by its checksum.
+    NatsSeed,
+    /// A private key of a wallet in base58, told by its checksum.
+    WalletKey,
+    /// The words of a wallet, told by their checksum; the words themselves are looked for, not a literal.
+    WalletPhrase,
+    /// The cookies in a header, given to a command or set by a script.
+    Cookies,
+    /// A cookie told by the name of a session's.
+    Cookie,
+    /// A line of a file of cookies.
+    CookieFile,
+    /// The values of a Kubernetes `Secret`.
+    Manifest,
+    /// The private members of a JSON Web Key.
+    Jwk,
     /// The secret that belongs to an AWS access key id standing just before it.
     AwsPair,
     /// A password assigned to a name, or given to a flag.
@@ -124,11 +142,21 @@ impl Rule {
         match self.shape {
             Shape::Scanned(Scanner::Private) => 6,
             Shape::Scanned(Scanner::PrivateKey | Scanner::KeyBody | Scanner::Putty) => 5,
-            Shape::Token { .. } => 4,
-            Shape::Named { .. } | Shape::Scanned(Scanner::AwsPair) => 3,
+            Shape::Token { .. }
+            | Shape::Scanned(Scanner::NatsSeed | Scanner::WalletKey | Scanner::WalletPhrase) => 4,
+            Shape::Named { .. } | Shape::Scanned(Scanner::AwsPair | Scanner::Jwk) => 3,
             Shape::Scanned(Scanner::Jwt) => 2,
             Shape::Scanned(
-                Scanner::Url | Scanner::Bearer | Scanner::Basic | Scanner::UserFlag | Scanner::PasswordFile,
+                Scanner::Url
+                | Scanner::Bearer
+                | Scanner::Basic
+                | Scanner::UserFlag
+                | Scanner::PasswordFile
+                | Scanner::Authorization
+                | Scanner::Cookies
+                | Scanner::Cookie
+                | Scanner::CookieFile
+                | Scanner::Manifest,
             ) => 1,
             Shape::Scanned(Scanner::Password | Scanner::Secret) => 0,
         }
@@ -138,7 +166,18 @@ impl Rule {
     pub(super) fn literals_are_words(&self) -> bool {
         !matches!(
             self.shape,
-            Shape::Token { .. } | Shape::Scanned(Scanner::KeyBody | Scanner::AwsPair | Scanner::Jwt)
+            Shape::Token { .. }
+                | Shape::Scanned(
+                    Scanner::KeyBody
+                        | Scanner::AwsPair
+                        | Scanner::Jwt
+                        | Scanner::NatsSeed
+                        | Scanner::WalletKey
+                        | Scanner::WalletPhrase
+                        | Scanner::CookieFile
+                        | Scanner::Manifest
+                        | Scanner::Jwk
+                )
         )
     }
 }
@@ -148,8 +187,15 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
     TABLE.iter().flat_map(|rows| rows.iter())
 }
 
-const TABLE: [&[Rule]; 7] =
-    [cloud::RULES, forge::RULES, model::RULES, payment::RULES, service::RULES, named::RULES, shape::RULES];
+const TABLE: [&[Rule]; 7] = [
+    cloud::RULES,
+    forge::RULES,
+    model::RULES,
+    payment::RULES,
+    service::RULES,
+    named::RULES,
+    shape::RULES,
+];
 
 /// A token that begins with its literal and stands alone.
 const fn token(

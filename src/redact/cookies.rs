@@ -1,0 +1,249 @@
+//! Cookies: in headers, given to commands, set by scripts, kept in files, recorded by browsers.
+//!
+//! What a cookie holds is a secret when its name speaks of a session and the value could be one, or when the value
+//! looks random whatever the name. What measures visits and remembers settings is left.
+
+use std::ops::Range;
+
+use super::edges::is_word;
+use super::form::{entropy, is_stand_in, looks_random};
+use super::value::value_of;
+
+/// How far a list of cookies is read.
+const REACH: usize = 16 * 1024;
+
+/// Returns the values in the header, option or object that the word at `hit` names, and how far was read.
+pub(super) fn cookies(text: &[u8], hit: &Range<usize>) -> (Vec<Range<usize>>, usize) {
+    let mut found = Vec::new();
+    let Some(start) = list_start(text, hit) else { return (found, hit.end) };
+    let limit = text.len().min(start + REACH);
+    let end = match text.get(start) {
+        Some(b'{' | b'[') => object(text, start, limit, &mut found),
+        _ => pairs(text, start, limit, &mut found),
+    };
+    (found, end)
+}
+
+/// Returns where the cookies begin that follow the word at `hit`.
+fn list_start(text: &[u8], hit: &Range<usize>) -> Option<usize> {
+    let mut at = hit.end;
+    if text[hit.clone()].ends_with(b"-b ") {
+        let line = &text[hit.start.saturating_sub(240)..hit.start];
+        let line = &line[line.iter().rposition(|b| *b == b'\n').map_or(0, |place| place + 1)..];
+        if !line.windows(4).any(|word| word == b"curl") {
+            return None;
+        }
+    } else {
+        at += usize::from(matches!(text.get(at), Some(b's' | b'2' | b'S')));
+        let set = text[at..].iter().take(24).take_while(|b| is_sign(**b)).count();
+        let rest = &text[at + set..];
+        // `cookies.set("name", "value")`.
+        let call =
+            text[at..at + set].ends_with(b".") && (rest.starts_with(b"set(") || rest.starts_with(b"add("));
+        if call {
+            at += set + 4;
+        } else if text[at..at + set].iter().all(|b| matches!(b, b'.' | b'\\' | b')' | b']' | b' ' | b',')) {
+            return None;
+        } else {
+            at += set;
+        }
+    }
+    Some(
+        at + text[at..]
+            .iter()
+            .take(8)
+            .take_while(|b| matches!(b, b' ' | b'"' | b'\'' | b'\\' | b'$'))
+            .count(),
+    )
+}
+
+/// Whether `byte` may stand between the word and the cookies.
+fn is_sign(byte: u8) -> bool {
+    b"\"'`\\:=(,. )]\t".contains(&byte)
+}
+
+/// Finds the values of `name=value; name=value`; returns where the list ends.
+fn pairs(text: &[u8], start: usize, limit: usize, found: &mut Vec<Range<usize>>) -> usize {
+    let mut at = start;
+    loop {
+        let name = text[at..limit].iter().take(256).take_while(|b| !ends_value(**b) && **b != b'=').count();
+        let sign = at + name;
+        // `cookies.set("name", "value")`, `setcookie('name', 'value')`.
+        let listed = found.is_empty() && at == start && matches!(text.get(sign), Some(b'"' | b'\''));
+        let value = if listed {
+            sign + text[sign..limit].iter().take(8).take_while(|b| b"\"', \\".contains(b)).count()
+        } else {
+            sign + 1
+        };
+        if name == 0 || value >= limit || !listed && text[sign] != b'=' {
+            return sign;
+        }
+        let length = text[value..limit].iter().take_while(|b| !ends_value(**b)).count();
+        let end = value + length;
+        if is_secret(&text[at..sign], &text[value..end]) {
+            found.push(value..end);
+        }
+        if text.get(end) != Some(&b';') {
+            return end;
+        }
+        at = end + 1;
+        at += text[at..limit].iter().take(4).take_while(|b| **b == b' ').count();
+    }
+}
+
+fn ends_value(byte: u8) -> bool {
+    !(b'!'..=b'~').contains(&byte) || b";,\"'`\\<>(){}".contains(&byte)
+}
+
+/// Finds the values of `{"name": "value"}` and of `[{"name": "name", "value": "value"}]`; returns where it ends.
+fn object(text: &[u8], start: usize, limit: usize, found: &mut Vec<Range<usize>>) -> usize {
+    let close = if text[start] == b'{' { b'}' } else { b']' };
+    let mut at = start + 1;
+    let mut name = start..start;
+    let mut key = start..start;
+    while at < limit && text[at] != close {
+        if !matches!(text[at], b'"' | b'\'') {
+            at += 1;
+            continue;
+        }
+        let length = text[at + 1..limit].iter().take_while(|b| !matches!(b, b'"' | b'\'' | b'\n')).count();
+        let mut string = at + 1..at + 1 + length;
+        at = string.end + 1;
+        while string.end > string.start && text[string.end - 1] == b'\\' {
+            string.end -= 1;
+        }
+        let sign = text[at.min(limit)..limit].iter().take(4).find(|b| **b != b' ');
+        if sign == Some(&b':') {
+            // A package of this name in a lock file.
+            if matches!(&text[string.clone()], b"version" | b"resolved" | b"integrity" | b"dependencies") {
+                return at;
+            }
+            key = string;
+            continue;
+        }
+        match &text[key.clone()] {
+            b"name" => name = string,
+            word => {
+                let named = if word == b"value" { &text[name.clone()] } else { word };
+                let attribute = matches!(word, b"domain" | b"path" | b"expires" | b"id" | b"storeId");
+                if !attribute && is_secret(named, &text[string.clone()]) {
+                    found.push(string);
+                }
+            }
+        }
+    }
+    at
+}
+
+/// Whether `value` of the cookie `name` opens something.
+fn is_secret(name: &[u8], value: &[u8]) -> bool {
+    let name = name.to_ascii_lowercase();
+    let begins = |names: &[&str]| names.iter().any(|start| name.starts_with(start.as_bytes()));
+    let long = value.len() >= 16 && (looks_random(value, 16) || value.len() >= 40 && entropy(value) >= 4.0);
+    let other = value.starts_with(b"http") || value.starts_with(b"sha");
+    if other || begins(HARMLESS) || is_stand_in(value) && !long {
+        return false;
+    }
+    let speaks = SPEAKING.iter().any(|word| name.windows(word.len()).any(|window| window == word.as_bytes()));
+    long || speaks && value.len() >= 8 && looks_random(value, 8) && value.iter().any(u8::is_ascii_digit)
+}
+
+/// How the names of cookies begin that measure visits or remember settings.
+const HARMLESS: &[&str] = &[
+    "_ga",
+    "_gid",
+    "_gat",
+    "_gcl",
+    "_fbp",
+    "__utm",
+    "_hj",
+    "_octo",
+    "_pk_",
+    "_uet",
+    "_clck",
+    "_clsk",
+    "amp_",
+    "ajs_",
+    "mp_",
+    "optanon",
+    "cookieconsent",
+    "euconsent",
+    "intercom-device",
+    "path",
+    "domain",
+    "expires",
+    "max-age",
+    "geo",
+    "samesite",
+    "version",
+    "lang",
+    "locale",
+    "theme",
+    "tz",
+    "timezone",
+    "color",
+    "preferred",
+];
+
+/// What names of cookies hold that open something.
+const SPEAKING: &[&str] = &[
+    "sess",
+    "sid",
+    "auth",
+    "token",
+    "jwt",
+    "login",
+    "logged",
+    "remember",
+    "xsrf",
+    "csrf",
+    "secure",
+    "host-",
+    "identity",
+    "sso",
+    "ticket",
+    "aspnet",
+    "aspx",
+    "user",
+    "account",
+    "credential",
+    "secret",
+    "key",
+    "clearance",
+    "li_at",
+    "ct0",
+];
+
+/// Returns the value assigned to the name of a session's cookie that begins at `hit`.
+pub(super) fn named(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
+    let rest = text[hit.end..].iter().take(80);
+    let end = hit.end + rest.take_while(|b| is_word(**b) || b".-".contains(b)).count();
+    let value = if text.get(end) == Some(&b'\t') {
+        cell(text, end + 1)
+    } else {
+        value_of(text, hit.start, end)?.range
+    };
+    let secret = &text[value.clone()];
+    let uuid = secret.len() == 36 && secret.iter().all(|b| b.is_ascii_hexdigit() || *b == b'-');
+    (looks_random(secret, 20) && !uuid && !is_stand_in(secret)).then_some(value)
+}
+
+/// Returns the value in a line of a file of cookies: `TRUE`, `/`, `FALSE`, a time, a name and the value, between tabs.
+pub(super) fn in_file(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
+    let mut at = hit.end;
+    let line = &text[at..text.len().min(at + 200)];
+    let line = &line[..line.iter().position(|b| matches!(b, b'\n' | b'\r')).unwrap_or(line.len())];
+    let mut cells = line.split(|b| *b == b'\t');
+    let (secure, time, name) = (cells.next()?, cells.next()?, cells.next()?);
+    at += secure.len() + time.len() + name.len() + 3;
+    let value = cell(text, at.min(text.len()));
+    let known =
+        matches!(secure, b"TRUE" | b"FALSE") && !time.is_empty() && time.iter().all(u8::is_ascii_digit);
+    (known && is_secret(name, &text[value.clone()])).then_some(value)
+}
+
+/// Returns the cell that begins at `start`, to the next tab or line end.
+fn cell(text: &[u8], start: usize) -> Range<usize> {
+    let length = text[start..].iter().take(4096).take_while(|b| b.is_ascii_graphic()).count();
+    start..start + length
+}

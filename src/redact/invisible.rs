@@ -1,0 +1,141 @@
+//! Characters that nobody sees: a secret with one of them inside is read without it.
+
+use std::ops::Range;
+
+use super::engine::Span;
+
+/// How far around such a character a secret is looked for, in bytes; to the end of the line it is twice as far.
+const AROUND: usize = 256;
+
+/// How far before a secret such a character may stand and still have hidden it: in the name it is assigned to.
+const NAME: usize = 80;
+
+/// Returns what `scan` finds in `text` only if it does not see its invisible characters.
+///
+/// Each of them that stands between two visible ones of ASCII is a place to look around; an emoji's are not.
+pub(super) fn hidden(text: &str, scan: impl Fn(&[u8]) -> Vec<Span>) -> Vec<Span> {
+    let mut found = Vec::new();
+    let places = places(text);
+    let text = text.as_bytes();
+    let mut next = 0;
+    while let Some(first) = places.get(next) {
+        let start = line_start(text, first.start);
+        let mut end = line_end(text, first.end);
+        let mut last = next + 1;
+        while let Some(place) = places.get(last).filter(|place| place.start < end) {
+            end = line_end(text, place.end);
+            last += 1;
+        }
+        let places = &places[next..last];
+        next = last;
+        if !places.iter().any(|place| splits(text, place)) {
+            continue;
+        }
+        let visible = Visible::of(&text[start..end], start, places);
+        for span in scan(&visible.text) {
+            let range = visible.whole(&span.range);
+            let after = places.partition_point(|place| place.end + NAME < range.start);
+            if places.get(after).is_some_and(|place| place.start < range.end) {
+                found.push(Span { range, ..span });
+            }
+        }
+    }
+    found
+}
+
+/// Whether the invisible characters that begin or end at `place` stand between visible ones of ASCII.
+fn splits(text: &[u8], place: &Range<usize>) -> bool {
+    let visible = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_graphic);
+    visible(text[..place.start].last()) || visible(text.get(place.end))
+}
+
+fn line_start(text: &[u8], at: usize) -> usize {
+    let near = at.saturating_sub(AROUND);
+    let line = text[near.saturating_sub(AROUND)..near].iter().rposition(|b| *b == b'\n');
+    character(text, line.map_or(near.saturating_sub(AROUND), |line| near.saturating_sub(AROUND) + line + 1))
+}
+
+fn line_end(text: &[u8], at: usize) -> usize {
+    let near = text.len().min(at + AROUND);
+    let line = text[near..].iter().take(AROUND).position(|b| *b == b'\n');
+    character(text, line.map_or(text.len().min(near + AROUND), |line| near + line))
+}
+
+/// Returns where the character begins that the byte at `at` belongs to.
+fn character(text: &[u8], mut at: usize) -> usize {
+    while text.get(at).is_some_and(|byte| byte & 0xc0 == 0x80) {
+        at -= 1;
+    }
+    at
+}
+
+/// Returns where `text` has characters without width or sign of their own.
+fn places(text: &str) -> Vec<Range<usize>> {
+    if text.is_ascii() {
+        return Vec::new();
+    }
+    let mut places = Vec::new();
+    for (number, piece) in text.as_bytes().chunks(PIECE).enumerate().filter(|(_, piece)| !piece.is_ascii()) {
+        let start = number * PIECE;
+        let may_begin = |byte: u8| matches!(byte, 0xc2 | 0xcd | 0xd8 | 0xe1 | 0xe2 | 0xef | 0xf3);
+        for at in (start..start + piece.len()).filter(|at| may_begin(piece[at - start])) {
+            let character = text[at..].chars().next().filter(|character| is_hidden(*character));
+            places.extend(character.map(|character| at..at + character.len_utf8()));
+        }
+    }
+    places
+}
+
+/// How many bytes are looked at together.
+const PIECE: usize = 64;
+
+/// Soft hyphens, joiners, marks of direction, operators without a sign, variation selectors, tags.
+fn is_hidden(character: char) -> bool {
+    matches!(
+        character,
+        '\u{ad}'
+            | '\u{34f}'
+            | '\u{61c}'
+            | '\u{180b}'..='\u{180f}'
+            | '\u{200b}'..='\u{200f}'
+            | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}'
+            | '\u{fe00}'..='\u{fe0f}'
+            | '\u{feff}'
+            | '\u{e0000}'..='\u{e01ef}'
+    )
+}
+
+/// A text without its invisible characters.
+struct Visible {
+    text: Vec<u8>,
+    /// What was left out, in order: where it stood, what was left out up to its end.
+    left_out: Vec<(usize, usize)>,
+    /// Where the text begins in the whole one.
+    start: usize,
+}
+
+impl Visible {
+    /// Returns `text`, which begins at `start` of the whole one, without the characters at `places` of that, in order.
+    fn of(text: &[u8], start: usize, places: &[Range<usize>]) -> Visible {
+        let mut visible = Visible { text: Vec::with_capacity(text.len()), left_out: Vec::new(), start };
+        let (mut end, mut out) = (0, 0);
+        for place in places {
+            visible.text.extend_from_slice(&text[end..place.start - start]);
+            out += place.len();
+            visible.left_out.push((visible.text.len(), out));
+            end = place.end - start;
+        }
+        visible.text.extend_from_slice(&text[end..]);
+        visible
+    }
+
+    /// Returns where what stands at `range` of this text stands in the whole one.
+    fn whole(&self, range: &Range<usize>) -> Range<usize> {
+        // What was left out just before the first byte is not of the range, what was just after the last neither.
+        let out = |count: usize| count.checked_sub(1).map_or(0, |at| self.left_out[at].1);
+        let before = |place: usize| out(self.left_out.partition_point(|(at, _)| *at <= place));
+        let until = |place: usize| out(self.left_out.partition_point(|(at, _)| *at < place));
+        self.start + range.start + before(range.start)..self.start + range.end + until(range.end)
+    }
+}

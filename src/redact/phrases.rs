@@ -1,0 +1,208 @@
+//! The words from which a wallet is restored: 12 to 24 of a list of 2048, the last of which holds a checksum.
+//!
+//! Every word of the list is an ordinary one, so that no literal finds a phrase. But the shortest phrase is longer than
+//! [`STEP`] bytes: a look at the word at each such step finds every phrase, and in other text it is seldom one of
+//! the list. The checksum tells a phrase from other rows of such words.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use sha2::{Digest, Sha256};
+
+/// The list of words and the way to the checksum: BIP 39, mnemonic code for generating deterministic keys; English.
+static WORDS: LazyLock<Words> = LazyLock::new(Words::read);
+
+/// How far apart the looks are: as many bytes as twelve words of three letters have, and what is between them.
+const STEP: usize = 47;
+
+/// The lengths a phrase may have, in words.
+const LENGTHS: [usize; 5] = [24, 21, 18, 15, 12];
+
+/// The most bytes between two words: a comma, quotes, a number, a line's indentation.
+const BETWEEN: usize = 24;
+
+/// Returns the phrases in `text`.
+pub(super) fn phrases(text: &[u8]) -> Vec<Range<usize>> {
+    let mut found = Vec::new();
+    let mut at = STEP - 1;
+    let mut floor = 0;
+    while at < text.len() {
+        let of_list = |word: &Range<usize>| index(&text[word.clone()]).is_some();
+        let word = word_near(text, at, floor).filter(of_list);
+        // In other text the next word is seldom of the list, too.
+        let alone = |word: &Range<usize>| {
+            !next(text, word.end).is_some_and(|next| of_list(&next))
+                && !previous(text, word.start, floor).is_some_and(|previous| of_list(&previous))
+        };
+        let Some(word) = word.filter(|word| !alone(word)) else {
+            at += STEP;
+            continue;
+        };
+        let row = row(text, word, floor);
+        floor = row.last().map_or(at, |(_, word)| word.end);
+        in_row(text, &row, &mut found);
+        at = floor + STEP;
+    }
+    found
+}
+
+/// Appends the phrases among the words of `row`.
+fn in_row(text: &[u8], row: &[(u16, Range<usize>)], found: &mut Vec<Range<usize>>) {
+    let mut first = 0;
+    while first + 12 <= row.len() {
+        let length = LENGTHS.into_iter().find(|length| {
+            let words = row.get(first..first + length);
+            words.is_some_and(|words| {
+                !words.is_sorted_by_key(|(index, _)| *index) && has_checksum(words) && is_list(text, words)
+            })
+        });
+        match length {
+            Some(length) => {
+                found.push(row[first].1.start..row[first + length - 1].1.end);
+                first += length;
+            }
+            None => first += 1,
+        }
+    }
+}
+
+/// Whether the same stands between all of `words`, but for the numbers of a list and the kind of space.
+fn is_list(text: &[u8], words: &[(u16, Range<usize>)]) -> bool {
+    let between = |pair: &[(u16, Range<usize>)]| {
+        let signs = text[pair[0].1.end..pair[1].1.start].iter().filter(|b| !b.is_ascii_digit());
+        let mut signs: Vec<u8> = signs.map(|b| if b.is_ascii_whitespace() { b' ' } else { *b }).collect();
+        signs.dedup();
+        signs
+    };
+    let first = between(&words[..2]);
+    let repeated =
+        words.windows(3).filter(|three| three[0].0 == three[1].0 || three[0].0 == three[2].0).count();
+    (first == b" " || repeated <= 1) && words.windows(2).all(|pair| between(pair) == first)
+}
+
+/// Whether the last bits of `words` are the first of the hash of those before.
+fn has_checksum(words: &[(u16, Range<usize>)]) -> bool {
+    let mut bytes = [0u8; 33];
+    for (number, (index, _)) in words.iter().enumerate() {
+        for bit in 0..11 {
+            let place = number * 11 + bit;
+            bytes[place / 8] |= u8::from(index >> (10 - bit) & 1 == 1) << (7 - place % 8);
+        }
+    }
+    let entropy = words.len() / 3 * 4;
+    let unused = 8 - words.len() / 3;
+    Sha256::digest(&bytes[..entropy])[0] >> unused == bytes[entropy] >> unused
+}
+
+/// Returns the words of the list that stand in a row with `word`, with their numbers.
+fn row(text: &[u8], word: Range<usize>, floor: usize) -> Vec<(u16, Range<usize>)> {
+    let mut before = Vec::new();
+    let mut start = word.start;
+    while let Some(word) = previous(text, start, floor)
+        && let Some(index) = index(&text[word.clone()])
+    {
+        start = word.start;
+        before.push((index, word));
+    }
+    before.reverse();
+    let mut row = before;
+    let mut end = word.end;
+    row.extend(index(&text[word.clone()]).map(|index| (index, word)));
+    while let Some(word) = next(text, end)
+        && let Some(index) = index(&text[word.clone()])
+    {
+        end = word.end;
+        row.push((index, word));
+    }
+    row
+}
+
+/// Returns the word at `at`, or the one just after it.
+fn word_near(text: &[u8], at: usize, floor: usize) -> Option<Range<usize>> {
+    let gap = text[at..].iter().take(BETWEEN).take_while(|b| !b.is_ascii_alphabetic()).count();
+    if gap > 0 {
+        return next(text, at);
+    }
+    // The longest word of the list has eight letters.
+    let before = text[floor.min(at)..at].iter().rev().take(9).take_while(|b| b.is_ascii_alphabetic()).count();
+    let after = text[at..].iter().take(9).take_while(|b| b.is_ascii_alphabetic()).count();
+    Some(at - before..at + after)
+}
+
+fn previous(text: &[u8], start: usize, floor: usize) -> Option<Range<usize>> {
+    let text = &text[..start];
+    let gap = text[floor.min(start)..].iter().rev().take(BETWEEN).take_while(|b| is_between(**b)).count();
+    let end = start - gap;
+    let length =
+        text[floor.min(end)..end].iter().rev().take(9).take_while(|b| b.is_ascii_alphabetic()).count();
+    let length = length - escape(&text[..end - length], length);
+    (gap > 0 && length > 0).then_some(end - length..end)
+}
+
+fn next(text: &[u8], end: usize) -> Option<Range<usize>> {
+    let gap = text[end..].iter().take(BETWEEN).take_while(|b| is_between(**b)).count();
+    let start = end + gap;
+    let length = text[start..].iter().take(9).take_while(|b| b.is_ascii_alphabetic()).count();
+    let escape = escape(&text[..start], length);
+    (gap > 0 && length > escape).then_some(start + escape..start + length)
+}
+
+/// Returns how many of the letters after `before` end an escape: the `n` of `\n`.
+fn escape(before: &[u8], letters: usize) -> usize {
+    usize::from(letters > 1 && before.last() == Some(&b'\\'))
+}
+
+/// Whether `byte` may stand between the words of a phrase.
+fn is_between(byte: u8) -> bool {
+    matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'@' | b'['..=b'`' | b'{'..=b'~')
+}
+
+/// Returns the number of `word` in the list.
+fn index(word: &[u8]) -> Option<u16> {
+    if !(3..=8).contains(&word.len()) {
+        return None;
+    }
+    let mut key = [0; 8];
+    for (to, from) in key.iter_mut().zip(word) {
+        *to = from.to_ascii_lowercase();
+    }
+    let words = &*WORDS;
+    let mark = mark(&key);
+    if words.marks[mark / 64] >> (mark % 64) & 1 == 0 {
+        return None;
+    }
+    let letter = usize::from(key[0].checked_sub(b'a').filter(|letter| *letter < 26)?);
+    let from = usize::from(words.starts[letter]);
+    let of_letter = &words.all[from..usize::from(words.starts[letter + 1])];
+    of_letter.binary_search(&key).ok().map(|at| (from + at) as u16)
+}
+
+struct Words {
+    /// In order, filled up with zeros.
+    all: Vec<[u8; 8]>,
+    /// Where the words of each letter begin, and where the last ends.
+    starts: [u16; 27],
+    /// A bit for the hash of each word's first four letters: what has none is no word of the list.
+    marks: Box<[u64; 1024]>,
+}
+
+/// Returns the number of the bit for the word that begins as `key`.
+fn mark(key: &[u8; 8]) -> usize {
+    let letters = u32::from_le_bytes([key[0], key[1], key[2], key[3]]);
+    (letters.wrapping_mul(0x9E37_79B1) >> 16) as usize
+}
+
+impl Words {
+    fn read() -> Words {
+        let mut words = Words { all: Vec::with_capacity(2048), starts: [0; 27], marks: Box::new([0; 1024]) };
+        for word in include_str!("phrases.txt").split_whitespace() {
+            let mut key = [0; 8];
+            key[..word.len()].copy_from_slice(word.as_bytes());
+            words.all.push(key);
+            let mark = mark(&key);
+            words.marks[mark / 64] |= 1 << (mark % 64);
+            words.starts[usize::from(key[0] - b'a') + 1..].fill(words.all.len() as u16);
+        }
+        words
+    }
+}
