@@ -211,6 +211,10 @@ pub(super) fn joint(text: &[u8], word: usize, mut at: usize) -> Option<(Joint, u
         // `<key>password</key><string>…</string>`.
         b'<' => element(text, at).map(|at| (Joint::Sign, at)),
         b'|' if spaces > 0 => Some((Joint::Prose, margin(text, at + 1))),
+        // Notes: `token - '…'`.
+        b'-' if spaces > 0 && (rest.starts_with(b"- '") || rest.starts_with(b"- \"")) => {
+            Some((Joint::Sign, at + 2))
+        }
         _ if spaces == 0 => None,
         // SQL: `PASSWORD '…'`, `IDENTIFIED BY '…'`.
         b'\'' => Some((Joint::Flag, at)),

@@ -278,7 +278,7 @@ pub(super) const RULES: &[Rule] = &[
         "HashiCorp Vault service, batch or recovery token",
         "HashiCorp Developer, Vault tokens: token prefixes",
         &["hvs.", "hvb.", "hvr."],
-        r"hv[sbr]\.[A-Za-z0-9_-]{24,}",
+        r"hv[sbr]\.[A-Za-z0-9_-]{20,}",
         3.0,
     ),
     weak(

@@ -2,7 +2,7 @@
 //!
 //! A row is written from the format its issuer publishes; `source` names the page. The rows lie in files by trade:
 //! `cloud`, `forge`, `model`, `payment` and `service` (chat, mail, operations) hold keys that can be told by
-//! themselves, `named` holds keys without a mark of their own, told by the vendor's name beside them, and `shape`
+//! themselves, `prefixed` more of them, a row a line, `named` holds keys without a mark of their own, told by the vendor's name beside them, and `shape`
 //! holds what is told by form whoever issued it: key blocks, JWTs, addresses, headers, assignments.
 //!
 //! Patterns are regular expressions over bytes, tried where a literal was found and nowhere else. They have no
@@ -14,6 +14,7 @@ mod forge;
 mod model;
 mod named;
 mod payment;
+mod prefixed;
 mod service;
 mod shape;
 mod word;
@@ -187,11 +188,12 @@ pub fn rules() -> impl Iterator<Item = &'static Rule> {
     TABLE.iter().flat_map(|rows| rows.iter())
 }
 
-const TABLE: [&[Rule]; 7] = [
+const TABLE: [&[Rule]; 8] = [
     cloud::RULES,
     forge::RULES,
     model::RULES,
     payment::RULES,
+    prefixed::RULES,
     service::RULES,
     named::RULES,
     shape::RULES,

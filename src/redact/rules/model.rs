@@ -48,7 +48,7 @@ pub(super) const RULES: &[Rule] = &[
         "Hugging Face user or organisation token",
         "Hugging Face Docs, user access tokens",
         &["hf_", "api_org_"],
-        r"(?:hf|api_org)_[A-Za-z0-9]{30,}",
+        r"(?:hf|api_org)_[A-Za-z0-9]{20,}",
         3.2,
     ),
     weak(
@@ -56,17 +56,17 @@ pub(super) const RULES: &[Rule] = &[
         "Replicate API token",
         "Replicate Docs, API tokens",
         &["r8_"],
-        r"r8_[A-Za-z0-9]{37,}",
+        r"r8_[A-Za-z0-9]{24,}",
         3.2,
     ),
-    token("groq-key", "Groq API key", "Groq Docs, API keys", &["gsk_"], r"gsk_[A-Za-z0-9]{40,}", 3.5),
-    token("xai-key", "xAI API key", "xAI Docs, API keys", &["xai-"], r"xai-[A-Za-z0-9_-]{60,}", 3.5),
+    token("groq-key", "Groq API key", "Groq Docs, API keys", &["gsk_"], r"gsk_[A-Za-z0-9]{20,}", 3.5),
+    token("xai-key", "xAI API key", "xAI Docs, API keys", &["xai-"], r"xai-[A-Za-z0-9_-]{24,}", 3.5),
     token(
         "perplexity-key",
         "Perplexity API key",
         "Perplexity Docs, API key management",
         &["pplx-"],
-        r"pplx-[A-Za-z0-9]{40,}",
+        r"pplx-[A-Za-z0-9]{24,}",
         3.2,
     ),
     weak(
@@ -82,7 +82,7 @@ pub(super) const RULES: &[Rule] = &[
         "Together AI API key",
         "Together Docs, API keys and authentication",
         &["tgp_v1_"],
-        r"tgp_v1_[A-Za-z0-9_-]{40,}",
+        r"tgp_v1_[A-Za-z0-9_-]{24,}",
         3.2,
     ),
     token(
@@ -90,7 +90,7 @@ pub(super) const RULES: &[Rule] = &[
         "Cerebras API key",
         "Cerebras Inference Docs, quickstart",
         &["csk-"],
-        r"csk-[a-z0-9]{40,}",
+        r"csk-[a-z0-9]{24,}",
         3.2,
     ),
     glued(
@@ -98,7 +98,7 @@ pub(super) const RULES: &[Rule] = &[
         "NVIDIA NGC or NIM API key",
         "NVIDIA NGC User Guide, API keys",
         &["nvapi-"],
-        r"nvapi-[A-Za-z0-9_-]{60,}",
+        r"nvapi-[A-Za-z0-9_-]{32,}",
         3.5,
     ),
     weak(
@@ -106,16 +106,16 @@ pub(super) const RULES: &[Rule] = &[
         "Voyage AI API key",
         "Voyage AI Docs, API key",
         &["pa-"],
-        r"pa-[A-Za-z0-9_-]{43}",
+        r"pa-[A-Za-z0-9_-]{40,}",
         3.8,
     ),
-    token("jina-key", "Jina AI API key", "Jina AI, API keys", &["jina_"], r"jina_[A-Za-z0-9_-]{50,}", 3.5),
+    token("jina-key", "Jina AI API key", "Jina AI, API keys", &["jina_"], r"jina_[A-Za-z0-9_-]{32,}", 3.5),
     weak(
         "tavily-key",
         "Tavily API key",
         "Tavily Docs, quickstart",
         &["tvly-"],
-        r"tvly-(?:dev-|prod-)?[A-Za-z0-9-]{30,}",
+        r"tvly-(?:dev-|prod-)?[A-Za-z0-9-]{20,}",
         3.2,
     ),
     token(
@@ -123,7 +123,7 @@ pub(super) const RULES: &[Rule] = &[
         "Firecrawl API key",
         "Firecrawl Docs, authentication",
         &["fc-"],
-        r"fc-[a-f0-9]{32}",
+        r"fc-[a-f0-9]{32,}",
         2.8,
     ),
     token(
@@ -139,7 +139,7 @@ pub(super) const RULES: &[Rule] = &[
         "Pinecone API key",
         "Pinecone Docs, manage API keys",
         &["pcsk_"],
-        r"pcsk_[A-Za-z0-9]{4,8}_[A-Za-z0-9]{50,}",
+        r"pcsk_[A-Za-z0-9]{4,8}_[A-Za-z0-9]{30,}",
         3.5,
     ),
     token(
@@ -147,7 +147,7 @@ pub(super) const RULES: &[Rule] = &[
         "ElevenLabs API key",
         "ElevenLabs Docs, authentication",
         &["sk_"],
-        r"sk_[a-f0-9]{48}",
+        r"sk_[a-f0-9]{32,}",
         3.0,
     ),
     token(
@@ -155,7 +155,7 @@ pub(super) const RULES: &[Rule] = &[
         "Weights & Biases API key, version 1",
         "Weights & Biases Docs, API keys",
         &["wandb_v1_"],
-        r"wandb_v1_[A-Za-z0-9_-]{60,}",
+        r"wandb_v1_[A-Za-z0-9_-]{32,}",
         3.5,
     ),
     weak(
@@ -171,7 +171,7 @@ pub(super) const RULES: &[Rule] = &[
         "RunPod API key",
         "RunPod Docs, manage API keys",
         &["rpa_"],
-        r"rpa_[A-Z0-9]{40}[A-Za-z0-9]*",
+        r"rpa_[A-Z0-9]{24,}[A-Za-z0-9]*",
         3.2,
     ),
     token(

@@ -72,5 +72,7 @@ pub(super) const RULES: &[Rule] = &[
     named("segment-key", "Segment write key", "Segment Docs, write keys", &["segment"], r"[A-Za-z0-9]{32}", 3.5),
     named("firebase-server-key", "Firebase Cloud Messaging server key", "Firebase Docs, legacy server keys", &["fcm", "firebase"], r"AAAA[A-Za-z0-9_-]{7}:[A-Za-z0-9_-]{140}", 3.8),
     named("snowflake-access-token", "Snowflake programmatic access token", "Snowflake Docs, programmatic access tokens", &["snowflake"], r"eyJ[A-Za-z0-9_.-]{60,}|[A-Za-z0-9_-]{64}", 3.5),
+    named("vault-secret-id", "HashiCorp Vault secret id of an AppRole", "HashiCorp Developer, Vault: AppRole authentication", &["secret_id", "secret-id", "secretId"], UUID, 3.0),
+    named("cisco-meraki-key", "Cisco Meraki API key", "Cisco Meraki, Dashboard API", &["meraki"], r"[0-9a-f]{40}", 3.0),
     named("wireguard-key", "WireGuard private or preshared key", "WireGuard, wg(8): configuration format", &["privateKey", "presharedKey"], r"[A-Za-z0-9+/]{43}=", 3.8),
 ];

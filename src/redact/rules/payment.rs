@@ -106,7 +106,7 @@ pub(super) const RULES: &[Rule] = &[
         "Shippo API token",
         "Shippo Docs, authentication",
         &["shippo_"],
-        r"shippo_(?:live|test)_[a-f0-9]{40}",
+        r"shippo_(?:live|test)_[a-fA-F0-9]{40}",
         2.8,
     ),
     glued(

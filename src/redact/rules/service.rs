@@ -12,7 +12,7 @@ pub(super) const RULES: &[Rule] = &[
             "xoxb-", "xoxp-", "xoxa-", "xoxr-", "xoxs-", "xoxo-", "xoxc-", "xoxd-", "xoxe-", "xoxe.xox",
             "xapp-",
         ],
-        r"xox[bparsoc]-[A-Za-z0-9-]{10,}|xoxd-(?:[A-Za-z0-9+/=_-]|%2[BbFf]|%3[Dd]){20,}|xoxe(?:\.xox[bp])?-[0-9]-[A-Za-z0-9]{20,}|xapp-[0-9]-[A-Z0-9]{6,16}-[0-9]{6,16}-[a-f0-9]{32,}",
+        r"xox[bparsoc]-[A-Za-z0-9-]{10,}|xoxd-(?:[A-Za-z0-9+/=_-]|%2[BbFf]|%3[Dd]){20,}|xoxe(?:\.xox[bp])?-[0-9]-[A-Za-z0-9]{20,}|xapp-[0-9]-[A-Z0-9]{6,16}-[0-9]{6,16}-[a-z0-9]{32,}",
         2.6,
     ),
     glued(
@@ -113,7 +113,7 @@ pub(super) const RULES: &[Rule] = &[
         "Mailgun private key",
         "Mailgun Docs, authentication",
         &["key-"],
-        r"key-[0-9a-f]{32}",
+        r"key-[0-9a-z]{32}",
         2.8,
     ),
     inner(
@@ -157,7 +157,7 @@ pub(super) const RULES: &[Rule] = &[
         r"mlsn\.[a-f0-9]{64}",
         2.8,
     ),
-    weak("twilio-api-key", "Twilio API key SID", "Twilio Docs, API keys", &["SK"], r"SK[0-9a-f]{32}", 2.8),
+    weak("twilio-api-key", "Twilio API key SID", "Twilio Docs, API keys", &["SK"], r"SK[0-9a-fA-F]{32}", 2.8),
     // Operations.
     weak(
         "newrelic-key",
