@@ -10,7 +10,7 @@
 //! - effects: [`store`], [`embed`], [`git`], [`clients`], [`llm`], [`spool`]
 //! - files for one user alone: [`private`]
 //! - text: [`chunk`], [`tokens`]
-//! - words and values: [`memory`], [`scope`], [`filter`], [`budget`], [`redact`], [`envelope`], [`error`], [`file`]
+//! - words and values: [`memory`], [`scope`], [`filter`], [`budget`], [`redact`], [`envelope`], [`error`], [`mod@file`]
 
 pub mod budget;
 pub mod chunk;

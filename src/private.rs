@@ -9,7 +9,7 @@
 //! Windows, the folders of a user's profile are private by themselves, and nothing is checked.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use crate::error::{Context, Error, Kind, Result, quoted};
@@ -33,7 +33,7 @@ const MOST_CLOSED: usize = 100_000;
 ///
 /// It must be a folder of Tiro's own. Errors with [`Kind::Store`] where it can't be made or closed, or is another user's.
 pub fn create_dir(path: &Path) -> Result<()> {
-    make_dir(path)?;
+    make_dir(path).map_err(|error| unmade(path, error))?;
     close(path, DIR_MODE)
 }
 
@@ -42,14 +42,16 @@ pub fn create_dir(path: &Path) -> Result<()> {
 /// Errors with [`Kind::Store`] where it can't be made or closed, is another user's, or is open and holds what isn't
 /// Tiro's: then nothing is changed.
 pub fn data_dir(path: &Path) -> Result<()> {
-    make_dir(path)?;
+    make_dir(path).map_err(|error| unmade(path, error))?;
     let store = path.join(OWNER_STORE);
     let is_open =
         |path: &Path| matches!(look(path), Some(found) if found.mode & OTHERS != 0 && found.is_ours);
     if is_open(path) && !store.exists() && !holds_only_ours(path) {
         let mode = look(path).map_or(0, |found| found.mode);
-        let message =
-            format!("`{}` is open to other users (mode {mode:04o}) and isn't Tiro's own", quoted(path.display()));
+        let message = format!(
+            "`{}` is open to other users (mode {mode:04o}) and isn't Tiro's own",
+            quoted(path.display())
+        );
         return Err(Error::new(Kind::Store, message).hint(format!(
             "name a folder of its own in TIRO_DATA_DIR, or close this one: `chmod 700 '{}'`",
             quoted(path.display())
@@ -127,17 +129,19 @@ pub fn replaceable(path: &Path) -> Option<PathBuf> {
 
 /// Makes the folder and what is missing above it for this user alone. What is there is left as it is.
 ///
-/// Errors with [`Kind::Store`] where it can't be made.
-pub fn make_dir(path: &Path) -> Result<()> {
+/// Errors with that of the file system.
+pub fn make_dir(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, DIR_MODE);
-    builder.create(path).map_err(|error| {
-        Error::new(Kind::Store, format!("cannot create the data directory `{}`", quoted(path.display())))
-            .source(error)
-            .hint("make it writable, or name another one in TIRO_DATA_DIR")
-    })
+    builder.create(path)
+}
+
+fn unmade(path: &Path, error: io::Error) -> Error {
+    Error::new(Kind::Store, format!("cannot create the data directory `{}`", quoted(path.display())))
+        .source(error)
+        .hint("make it writable, or name another one in TIRO_DATA_DIR")
 }
 
 fn options() -> OpenOptions {
@@ -315,10 +319,8 @@ mod tests {
         fs::write(data.join("thesis.tex"), "").unwrap();
         set(&data, 0o755);
         let error = data_dir(&data).unwrap_err();
-        assert!(
-            error.to_string().contains("mode 0755") && error.way_out().unwrap().contains("chmod 700"),
-            "{error}"
-        );
+        assert!(error.to_string().contains("mode 0755"), "{error:?}");
+        assert!(error.way_out().unwrap().contains("chmod 700"), "{error:?}");
         assert_eq!(mode(&data), 0o755);
     }
 

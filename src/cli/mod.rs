@@ -132,9 +132,12 @@ enum Command {
 /// Runs the command line and returns the exit code.
 pub fn main() -> ExitCode {
     let whole = Cli::command();
-    let matches = whole.clone().try_get_matches();
-    let matches = matches.unwrap_or_else(|error| print::usage(without_hidden(error)));
-    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| print::usage(without_hidden(error)));
+    let read = whole.clone().try_get_matches();
+    let read = read.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
+    let (cli, matches) = match read {
+        Ok(read) => read,
+        Err(error) => return print::usage(without_hidden(error)),
+    };
     match run(cli) {
         Ok(code) => code,
         Err(error) => {

@@ -58,12 +58,15 @@ pub fn failure(error: &Error, command: Option<&clap::Command>) {
     }
 }
 
-/// Prints help, or what is wrong with the usage, and ends the process as clap does.
+/// Prints help, or what is wrong with the usage, and returns the exit code that clap has for it.
 ///
 /// clap repeats what was typed, which may be a secret in a wrong place: it is quoted as in any other error.
-pub fn usage(mut error: clap::Error) -> ! {
+pub fn usage(mut error: clap::Error) -> ExitCode {
+    let code = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
     if !error.use_stderr() {
-        error.exit();
+        // A reader that went away is no error.
+        let _ = error.print();
+        return code;
     }
     let typed = [ContextKind::InvalidValue, ContextKind::InvalidArg, ContextKind::InvalidSubcommand];
     for kind in typed {
@@ -78,7 +81,7 @@ pub fn usage(mut error: clap::Error) -> ! {
     for line in error.render().to_string().lines() {
         aside(&format!("{}\n", cleaned(line)));
     }
-    std::process::exit(error.exit_code())
+    code
 }
 
 /// Logs to stderr what `filter` lets through, an event a line, without secrets.

@@ -132,7 +132,7 @@ pub fn install(source: &Source, models: &Path, progress: &dyn Fn(Progress<'_>)) 
     }
 
     // The model is no secret, and may be shared; the data directory above it is private from the first.
-    private::make_dir(models)?;
+    private::make_dir(models).map_err(|error| unwritable(models, error))?;
     fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, error))?;
     remove_unfinished(&folder);
     let temporary = tempfile::Builder::new()

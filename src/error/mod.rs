@@ -4,7 +4,7 @@
 //! out in `hint`, apart from what happened. `Kind` is what a caller may branch on; nothing branches on the text.
 //!
 //! **What is shown is Tiro's own words.** The text of another library's error can quote whatever that library read: a
-//! path, a line of a file, a value. So of a cause only its kind is shown, in our words ([`cause`]); a cause that is not
+//! path, a line of a file, a value. So of a cause only its kind is shown, in our words (`cause.rs`); a cause that is not
 //! known here shows nothing. Its own text goes to the log, by [`Error::log`], without what stands there in quotes.
 //!
 //! **Values are quoted.** A name, a path or an argument within a message goes through [`quoted`]: without secrets, on one
@@ -60,8 +60,8 @@ pub enum Kind {
 /// What was being done when it failed, what to try next, and the cause beneath.
 pub struct Error {
     kind: Kind,
-    message: Text,
-    hint: Option<Text>,
+    message: Box<Text>,
+    hint: Option<Box<Text>>,
     wait: Option<Duration>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
@@ -107,7 +107,7 @@ impl Error {
 
     /// Returns what to try next, where something is known to help.
     pub fn way_out(&self) -> Option<&str> {
-        self.hint.as_ref().map(Text::shown)
+        self.hint.as_ref().map(|hint| hint.shown())
     }
 
     /// Returns it with what to try next, for where there is room for one line.
@@ -160,8 +160,9 @@ struct Text {
 }
 
 impl Text {
-    fn new(text: impl Into<String>) -> Text {
-        Text { raw: text.into(), shown: OnceLock::new() }
+    /// Boxed, since every result has room for an error.
+    fn new(text: impl Into<String>) -> Box<Text> {
+        Box::new(Text { raw: text.into(), shown: OnceLock::new() })
     }
 
     fn shown(&self) -> &str {

@@ -8,6 +8,11 @@ use gix::diff::blob::{Algorithm, Diff, InternedInput, sources::byte_lines};
 /// Bytes of a line that are shown. Arbitrary; what is longer is data.
 const LONGEST_LINE: usize = 240;
 
+/// Lines on both sides, behind a common beginning and before a common end, that are compared one by one. A megabyte of an
+/// honest text has some 30,000; of one- and two-byte lines, made so, it has half a million, and the time grows with their
+/// square.
+const LINE_LIMIT: u64 = 100_000;
+
 /// A run of whole lines that was replaced; offsets in bytes, one side may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Hunk {
@@ -21,12 +26,13 @@ pub(super) struct Hunk {
 ///
 /// The common beginning and end are cut off first, byte by byte, so the cost follows the changed part. Where a
 /// hunk could as well lie higher or lower it is not moved for looks: no person reads it, it is counted, hashed,
-/// searched for names and summarised.
+/// searched for names and summarised. More than 100,000 lines between the common beginning and end are one hunk.
 pub(super) fn hunks(old: &[u8], new: &[u8]) -> Vec<Hunk> {
     let start = common_start(old, new);
     let end = common_end(&old[start..], &new[start..]);
     let (old, new) = (&old[start..old.len() - end], &new[start..new.len() - end]);
-    if old.is_empty() || new.is_empty() {
+    let is_empty = old.is_empty() || new.is_empty();
+    if is_empty || count_lines(old) + count_lines(new) > LINE_LIMIT {
         let whole = Hunk { removed: start..start + old.len(), added: start..start + new.len() };
         return if old.is_empty() && new.is_empty() { Vec::new() } else { vec![whole] };
     }

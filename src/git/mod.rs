@@ -6,7 +6,7 @@
 //! values are read, without includes, and blobs are compared as they are stored, which needs neither filters nor
 //! external diffs. The environment is not read, so `GIT_DIR` is ignored.
 //!
-//! Where a repository lies, and whether it is what it says, is told by [`place`]; its control files are opened by us, as
+//! Where a repository lies, and whether it is what it says, is told by `place`; its control files are opened by us, as
 //! regular files beneath its directory and never through links. An error says what is wrong in our words: nothing that
 //! stands in a file is in it, nor what a library says.
 //!

@@ -18,9 +18,8 @@ use regex_automata::{Anchored, Input};
 
 use super::edges::{is_word, starts_word};
 use super::rules::{Before, Edge, Rule, Scanner, Shape, rules};
-use super::{
-    assignment, blocks, checksums, cookies, credentials, documents, encoded, form, invisible, keys, phrases,
-};
+use super::scanners::{checksums, cookies, credentials, documents, keys, phrases};
+use super::{assignment, blocks, encoded, form, invisible};
 
 /// A secret found: where it stands and by which rule.
 #[derive(Debug, Clone)]
@@ -261,6 +260,11 @@ fn merged(found: Found) -> Vec<Span> {
     for span in spans {
         match apart.last_mut() {
             Some(last) if span.range.start < last.range.end => {
+                // A sign within a token assigns nothing.
+                let is_within = span.range.start > last.range.start && last.rule.rank() == TOKEN_RANK;
+                if span.rule.rank() == 0 && is_within {
+                    continue;
+                }
                 if span.rule.rank() > last.rule.rank() {
                     last.rule = span.rule;
                 }
@@ -271,6 +275,9 @@ fn merged(found: Found) -> Vec<Span> {
     }
     apart
 }
+
+/// The rank of what is told by a form of its own.
+const TOKEN_RANK: u8 = 4;
 
 /// From this rank on a rule finds whole blocks, which take the marks inside with them.
 const BLOCK_RANK: u8 = 5;

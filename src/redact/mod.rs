@@ -21,18 +21,13 @@
 
 mod assignment;
 mod blocks;
-mod checksums;
-mod cookies;
-mod credentials;
-mod documents;
 mod edges;
 mod encoded;
 mod engine;
 mod form;
 mod invisible;
-mod keys;
-mod phrases;
 mod rules;
+mod scanners;
 mod template;
 #[cfg(test)]
 mod tests;

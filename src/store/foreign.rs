@@ -173,9 +173,10 @@ fn open(scope: &Scope, source: &Path) -> Result<Reader> {
         }
         let state: String = connection
             .query_row(&format!("PRAGMA quick_check('{table}')"), [], |row| row.get(0))
-            .map_err(|error| unusable(&format!("a damaged file: {error}")))?;
+            .map_err(|error| unusable("a damaged file").source(error))?;
+        // What it says names what stands in the file.
         if state != "ok" {
-            return Err(unusable(&format!("a damaged file: {state}")));
+            return Err(unusable("a damaged file"));
         }
     }
     let owners: Vec<String> = {
@@ -310,11 +311,10 @@ impl Reader {
     }
 
     fn page(&mut self) -> Result<Option<ForeignPage>> {
-        let sql = format!(
+        let sql =
             "SELECT m.id, m.seq, m.kind, m.provenance, m.text, s.name, m.ordinal, m.role, m.speaker, m.title, m.topic,
                  m.source_id, m.path, m.branch, m.head_sha, m.time, m.importance, m.marked, m.tokens, m.indexed
-             FROM memories m LEFT JOIN sessions s ON s.seq = m.session WHERE m.seq = ?1"
-        );
+             FROM memories m LEFT JOIN sessions s ON s.seq = m.session WHERE m.seq = ?1";
         let next = format!(
             "SELECT m.seq, octet_length(m.text) <= ?3 AND coalesce(octet_length(m.indexed), 0) <= ?3
                  AND max(coalesce(octet_length(s.name), 0), coalesce(octet_length(m.speaker), 0),
@@ -347,7 +347,7 @@ impl Reader {
                 page.too_long += 1;
                 continue;
             }
-            let memory = self.connection.prepare_cached(&sql).map_err(read)?.query_row([seq], believable);
+            let memory = self.connection.prepare_cached(sql).map_err(read)?.query_row([seq], believable);
             match memory.map_err(read).and_then(|memory| memory.map(|memory| self.beside(memory)).transpose())
             {
                 Ok(Some(found)) => {

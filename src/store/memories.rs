@@ -11,6 +11,7 @@ use super::segments::find_session;
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::memory::{Kind, Memory, MemoryId, Millis, Provenance, Role};
+use crate::redact;
 use crate::scope::{Scope, SessionId};
 
 const COLUMNS: &str =
@@ -408,6 +409,14 @@ pub(super) fn memory(row: &Row<'_>) -> rusqlite::Result<Memory> {
         tokens: row.get(18)?,
         indexed: row.get(19)?,
     })
+}
+
+/// Whether the text that is stored under `id` is `text` but for the digits of marks.
+pub(super) fn is_alike(connection: &Connection, owner: &str, id: &MemoryId, text: &str) -> Result<bool> {
+    let stored: String = connection
+        .prepare_cached("SELECT text FROM memories WHERE owner = ?1 AND id = ?2")?
+        .query_row((owner, id.as_str()), |row| row.get(0))?;
+    Ok(redact::alike(&stored, text))
 }
 
 fn place(row: &Row<'_>) -> rusqlite::Result<Neighbour> {

@@ -5,12 +5,11 @@ use std::ops::Range;
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use super::Store;
 use super::vectors::encode_f16;
+use super::{Store, memories};
 use crate::chunk::index_text::{self, About, IndexText};
 use crate::error::Result;
 use crate::memory::{Draft, Group, Kind, MemoryId, Millis, Provenance, Role};
-use crate::redact;
 use crate::scope::{Scope, SessionId, Sessions};
 
 /// Memories stored by one transaction. Larger writes are split, so that other processes get their turn.
@@ -305,7 +304,9 @@ fn met_before(
     if let Some((stored_hash, tombstoned)) = stored {
         return Ok(Some(match () {
             () if tombstoned => Outcome::Forgotten,
-            () if stored_hash == hash || is_alike(connection, owner, id, text)? => Outcome::AlreadyStored,
+            () if stored_hash == hash || memories::is_alike(connection, owner, id, text)? => {
+                Outcome::AlreadyStored
+            }
             () => Outcome::Conflict,
         }));
     }
@@ -313,14 +314,6 @@ fn met_before(
         .prepare_cached("SELECT 1 FROM purged WHERE owner = ?1 AND id = ?2")?
         .exists((owner, id.as_str()))?;
     Ok(purged.then_some(Outcome::Forgotten))
-}
-
-/// Whether the stored text is `text` but for the digits of marks.
-fn is_alike(connection: &Connection, owner: &str, id: &MemoryId, text: &str) -> Result<bool> {
-    let stored: String = connection
-        .prepare_cached("SELECT text FROM memories WHERE owner = ?1 AND id = ?2")?
-        .query_row((owner, id.as_str()), |row| row.get(0))?;
-    Ok(redact::alike(&stored, text))
 }
 
 /// Whether everything of `ids` is stored and not forgotten: what is derived from something doesn't outlive it.

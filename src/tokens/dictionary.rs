@@ -222,9 +222,14 @@ impl Dictionary {
         let mut ends = Vec::new();
         let mut size = WINDOW;
         let mut start = 0;
-        let window = |start: usize, size: usize| -> Vec<usize> {
+        // Of a run of one character every window is like the one before.
+        let mut last: (&[u8], Vec<usize>) = (&[], Vec::new());
+        let mut window = |start: usize, size: usize| -> Vec<usize> {
             let text = &piece[start..piece.len().min(start + size)];
-            self.merge_long(text).into_iter().map(|end| start + end).collect()
+            if last.0 != text {
+                last = (text, self.merge_long(text));
+            }
+            last.1.iter().map(|end| start + end).collect()
         };
         let mut tokens = window(start, size);
         while tokens.last().is_some_and(|end| *end < piece.len()) {

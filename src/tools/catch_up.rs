@@ -25,6 +25,10 @@ const BEFORE_A_CALL: Duration = Duration::from_millis(600);
 /// How long to wait for others who write: an answer from what is stored is better than none for ten seconds.
 const TURN: Duration = Duration::from_millis(250);
 
+/// How long git may take before a call, whatever it does. Arbitrary: some twenty times what an ordinary commit takes on a
+/// slow machine.
+const GIT_BEFORE_A_CALL: Duration = Duration::from_secs(2);
+
 /// How long git may take while no call waits for it. Arbitrary: ten times what a million commits take.
 const WHILE_IDLE: Duration = Duration::from_secs(120);
 
@@ -76,7 +80,7 @@ pub async fn follow(
     let spool = engine.spool(project);
     // Taken before the commits are read: one made meanwhile is noticed the next time.
     let redactor = &project.redactor;
-    let until = began + if commits.is_some() { patience } else { WHILE_IDLE };
+    let until = began + if commits.is_some() { GIT_BEFORE_A_CALL } else { WHILE_IDLE };
     let stamp = match project.repository.clone() {
         None => None,
         Some(repository) => match in_time(Some(until), move |_| repository.heads_stamp()).await {

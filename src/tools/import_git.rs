@@ -217,7 +217,7 @@ pub(super) fn find(
     let Tips { found: mut tips, faults } = repository.tips();
     if !faults.is_empty() {
         let left_out = common::counted(faults.len(), "reference is", "references are");
-        notices.push(format!("{left_out} left out: {}", common::some(&faults)));
+        notices.push(format!("{left_out} left out: {}", faults.join("; ")));
     }
     // What is on the main branch belongs there, whichever branch is checked out.
     tips.sort_by_key(|tip| !matches!(tip.branch.as_deref(), Some("main" | "master" | "trunk")));

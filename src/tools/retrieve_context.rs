@@ -223,7 +223,7 @@ async fn known(project: &OpenProject, session: &SessionId) -> Result<()> {
     let scope = Scope { sessions: Sessions::Only(vec![session.clone()]), ..project.scope.clone() };
     let holds = project.store.surroundings(&scope, session, -1, 0, 0).await?;
     if holds.is_empty() && project.store.sessions(&scope, 0, 1).await?.is_empty() {
-        return Err(Error::not_found(format!("no session is called `{}`", quoted(&session)))
+        return Err(Error::not_found(format!("no session is called `{}`", quoted(session)))
             .hint("list_sessions shows them; leave `session_id` out to look across all"));
     }
     Ok(())

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::harness::{Home, Repo};
 
@@ -157,12 +157,12 @@ fn no_command_and_no_tool_shows_a_file_or_anothers_memory() {
             ("search_project_memory", json!({"query": "walrus pier"})),
             (
                 "save_messages",
-                json!({"session_id": "evil", "messages": [{"role": "user", "text": "planted words"}]}),
+                json!({"session_id": "evil", "messages": [{"id": "1", "role": "user", "text": "planted words"}]}),
             ),
             ("list_sessions", json!({})),
             ("retrieve_context", json!({"query": "walrus"})),
-            ("get_context_summary", json!({})),
-            ("expand_detail", json!({"ids": ["m1"]})),
+            ("get_context_summary", json!({"query": "walrus"})),
+            ("expand_detail", json!({"id": "m1"})),
         ] {
             told += &format!("{tool}: {}\n", server.call(tool, arguments));
         }
@@ -259,12 +259,14 @@ fn a_tree_of_ten_billion_files_holds_nobody_up() {
     assert_eq!(server.search("walrus").len(), 1);
     assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
     server.end();
+    let repo = home.repo("other");
+    repo.commit("a.txt", "a\n", "The walrus is fed at noon");
+    bomb(&repo);
     let began = Instant::now();
     let imported = home.json(&repo.path, &["import", "git"]);
     assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
-    assert_eq!(imported["unreadable"], json!([]));
-    let found: Value = home.json(&repo.path, &["search", "billion files"]);
-    assert!(found.to_string().contains("at least"), "{found}");
+    assert_eq!((&imported["imported"], &imported["unreadable"]), (&json!(3), &json!([])));
+    assert!(imported["flags"].to_string().contains("files_cut"), "{imported}");
 }
 
 /// A call that walks a history of its own length waits for no more than a moment.

@@ -244,7 +244,10 @@ fn any_state_of_a_repository_works_or_says_why_not() {
     parent.git(&["commit", "-q", "-m", "Add the module"]);
     home.repo("empty");
 
-    let import = |place: &str| home.json(&home.path().join(place), &["import", "git"]);
+    // A bare repository is one where it is named.
+    let named = |place: &str| home.path().join(place).to_str().unwrap().to_owned();
+    let import =
+        |place: &str| home.json(&home.path().join(place), &["import", "git", "--project", &named(place)]);
     for (place, count, notice) in [
         ("bare.git", 2, ""),
         ("shallow", 1, "shallow"),
@@ -257,7 +260,9 @@ fn any_state_of_a_repository_works_or_says_why_not() {
         assert_eq!(imported["imported"], count, "{place}: {imported}");
         assert_eq!(imported["unreadable"], json!([]), "{place}");
         assert!(imported["notices"].to_string().contains(notice), "{place}: {imported}");
-        let mut server = home.serve(&home.path().join(place));
+        let mut command = home.tiro(&home.path().join(place), &["serve"]);
+        command.env("TIRO_PROJECT", named(place));
+        let mut server = Server::start(command);
         let expected = if place == "parent" { 0 } else { count };
         assert_eq!(server.search("pomelo tree").len(), expected, "{place}");
     }

@@ -76,12 +76,20 @@ pub(in crate::git) struct Folder {
     path: PathBuf,
     /// Whether links are followed, because the user trusts who made them.
     follows: bool,
+    /// The folder itself, where it was opened to read several of its files.
+    #[cfg(unix)]
+    opened: Option<std::sync::Arc<std::os::fd::OwnedFd>>,
 }
 
 impl Folder {
     /// Returns the directory `path`; links on the way to it are the caller's concern.
     pub fn new(path: PathBuf, follows: bool) -> Folder {
-        Folder { path, follows }
+        Folder {
+            path,
+            follows,
+            #[cfg(unix)]
+            opened: None,
+        }
     }
 
     /// Returns its path.
@@ -96,7 +104,18 @@ impl Folder {
 
     /// Returns the folder called `name` in it.
     pub fn within(&self, name: &str) -> Folder {
-        Folder { path: self.path.join(name), follows: self.follows }
+        Folder::new(self.path.join(name), self.follows)
+    }
+
+    /// Returns the folder `name` in it, opened once for all files that are read there; `None` where there is none.
+    pub fn opened(&self, name: &str) -> Result<Option<Folder>, Fault> {
+        #[cfg(unix)]
+        if !self.follows {
+            let folder = self.within(name);
+            let opened = self.enter(name)?;
+            return Ok(opened.map(|opened| Folder { opened: Some(opened.into()), ..folder }));
+        }
+        Ok(Some(self.within(name)))
     }
 
     /// Returns what the file `name` holds, `name` being a path with `/`; `None` where there is none.
@@ -199,8 +218,16 @@ mod by_steps {
         /// Opens `name` without following a link on the way beneath this folder.
         pub(super) fn open_itself(&self, name: &str) -> Result<Option<File>, Fault> {
             let (folders, last) = name.rsplit_once('/').unwrap_or(("", name));
-            let Some(folder) = self.enter(folders)? else { return Ok(None) };
-            match kind(&folder, last)? {
+            let entered;
+            let folder = match &self.opened {
+                Some(opened) if folders.is_empty() => &**opened,
+                _ => {
+                    let Some(folder) = self.enter(folders)? else { return Ok(None) };
+                    entered = folder;
+                    &entered
+                }
+            };
+            match kind(folder, last)? {
                 Found::Nothing => return Ok(None),
                 Found::Link => return Err(Fault::Link),
                 Found::Folder => return Err(Fault::Folder),
@@ -209,7 +236,7 @@ mod by_steps {
             }
             // Should a pipe or a link have taken its place by now, it is neither waited for nor followed.
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-            match openat(&folder, last, flags, Mode::empty()) {
+            match openat(folder, last, flags, Mode::empty()) {
                 Ok(file) => Ok(Some(File::from(file))),
                 Err(Errno::LOOP) => Err(Fault::Link),
                 Err(errno) => nothing_or(&errno.into()),
@@ -248,7 +275,7 @@ mod by_steps {
         }
 
         /// Opens the folder `name` beneath this one, a step at a time.
-        fn enter(&self, name: &str) -> Result<Option<OwnedFd>, Fault> {
+        pub(super) fn enter(&self, name: &str) -> Result<Option<OwnedFd>, Fault> {
             let Some(mut folder) = enter_itself(&self.path)? else { return Ok(None) };
             for step in name.split('/').filter(|step| !step.is_empty()) {
                 let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -127,14 +127,19 @@ fn resolve(place: &Place, kept: &Packed, name: &str) -> Result<Option<Sha>, Stri
 fn step(place: &Place, name: &str) -> Result<Option<Target>, String> {
     let is_own =
         ["HEAD", "refs/bisect/", "refs/worktree/", "refs/rewritten/"].iter().any(|own| name.starts_with(own));
-    let folder = if is_own { &place.own } else { &place.common };
+    read(if is_own { &place.own } else { &place.common }, name, name, true)
+}
+
+/// Reads the file `file` of a reference called `name`; `None` where there is none.
+fn read(folder: &Folder, file: &str, name: &str, may_be_link: bool) -> Result<Option<Target>, String> {
     // The old form of a symbolic reference is a link; its text is read, it is not followed.
-    let linked = folder.link(name).and_then(|target| Some(target.to_str()?.to_owned()));
+    let linked =
+        may_be_link.then(|| folder.link(file)).flatten().and_then(|target| Some(target.to_str()?.to_owned()));
     if let Some(target) = linked.filter(|target| is_name(target)) {
         return Ok(Some(Target::Name(target)));
     }
     let failed = |fault: &dyn std::fmt::Display| format!("`{name}` {fault}");
-    let Some(bytes) = folder.read(name, REF_LIMIT).map_err(|fault| failed(&fault))? else { return Ok(None) };
+    let Some(bytes) = folder.read(file, REF_LIMIT).map_err(|fault| failed(&fault))? else { return Ok(None) };
     let text = std::str::from_utf8(&bytes).unwrap_or_default();
     let target = match text.strip_prefix("ref:") {
         Some(target) => {
@@ -197,8 +202,9 @@ pub(in crate::git) fn branches(place: &Place, kept: &Packed) -> Branches {
                 continue;
             }
         };
-        for (name, found) in listed {
-            let name = format!("{folder}/{name}");
+        let Ok(Some(opened)) = place.common.opened(&folder) else { continue };
+        for (file, found) in listed {
+            let name = format!("{folder}/{file}");
             if !is_name(&name) {
                 continue;
             }
@@ -212,7 +218,13 @@ pub(in crate::git) fn branches(place: &Place, kept: &Packed) -> Branches {
                 break;
             }
             let branch = name[HEADS.len()..].to_owned();
-            match resolve(place, kept, &name) {
+            let target = read(&opened, &file, &name, found == Found::Link);
+            let sha = target.and_then(|target| match target {
+                Some(Target::Name(next)) => resolve(place, kept, &next),
+                Some(Target::Id(sha)) => Ok(Some(sha)),
+                None => Ok(None),
+            });
+            match sha {
                 Ok(Some(sha)) => drop(branches.found.insert(branch, sha)),
                 Ok(None) if name.contains(char::REPLACEMENT_CHARACTER) => {
                     branches.fault(format!("`{name}` is not called by a name in UTF-8"));

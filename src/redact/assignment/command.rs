@@ -11,9 +11,9 @@ use aho_corasick::AhoCorasick;
 
 use super::extent::opened;
 use super::value::Joint;
-use crate::redact::credentials::WORDS;
 use crate::redact::edges::is_word;
 use crate::redact::form::{Makeup, is_generated, is_stand_in, is_template};
+use crate::redact::scanners::credentials::WORDS;
 
 /// What a flag of a command is followed by.
 #[derive(Clone, Copy, PartialEq, Eq)]

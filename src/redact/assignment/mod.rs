@@ -254,6 +254,11 @@ fn is_drawn(text: &[u8]) -> bool {
         && looks_random(text, 32)
 }
 
+/// Returns where the value stands that is assigned to the name that holds the word at `word` and ends at `end`.
+pub(super) fn assigned(text: &[u8], word: usize, end: usize) -> Option<Range<usize>> {
+    Some(value_of(text, word, end)?.range)
+}
+
 /// Returns where the value begins that is assigned to a name holding the vendor's name at `hit`.
 ///
 /// The name has to speak of a secret too, between the vendor's and the value, or the vendor's be called with it.

@@ -163,7 +163,6 @@ fn generated_passwords_are_taken_whole() {
                     }
                 }
             }
-            println!("{:>4} of {count:>4}  {format:5} {}", found, generator.name);
             assert!(found * 100 >= count * 95, "{}, {format}: {found} of {count}; {lost:#?}", generator.name);
         }
     }
@@ -210,4 +209,27 @@ const LOOK_ALIKES: &[&str] = &[
 fn what_only_looks_like_a_password_stays() {
     let lost: Vec<_> = LOOK_ALIKES.iter().filter(|text| redact(text) != **text).collect();
     assert!(lost.is_empty(), "{:#?}", lost.iter().map(|text| redact(text)).collect::<Vec<_>>());
+}
+
+/// Pieces whose repetition brings hits close together, or runs that a hit reads far into.
+#[rustfmt::skip] // Many a line.
+const PIECES: &[&str] = &[
+    " ", "a", "A", "0", "\n", "-", "_", "=", "\"", "'", "\\", "(", "{", "[", "<", "$", "%", "é", "密", "aB3#",
+    "password", "password=", "password=\"", "password='", "password: ", "password ", "\"password\",", "password={", "password={{",
+    "password=$(", "password=f(", "password[", "pw=", "pass:", "pass:a", "secret=\"", "token=", "token ", "key=", "api_key='", "auth:",
+    " -p", " -p=\"", " -u a:", " -P1", "mysql -pa1 ", "redis-cli -a ", "identified by '", "chpasswd ", "htpasswd -b ", "a:5432:b:c:",
+    "密码：", "пароль: ", "is ", "password is ", "login ", "password for a ", "getenv(\"password\",", "password string = ",
+];
+
+/// What a hit finds is decided by what stands within some kilobytes of it, so that more text is not read for it.
+#[test]
+fn what_is_found_does_not_depend_on_text_far_away() {
+    let mut dice = Dice(0x853C_49E6_748F_EA9B);
+    for piece in PIECES {
+        let filler = piece.repeat(6_000 / piece.len());
+        let secret = ["kT7", "vLq2", &dice.drawn(b"abcdefghkmnpqrstuvwxyz23456789", 16)].concat();
+        let text = format!("{filler}\n\nDB_PASSWORD={secret}\n\n{filler}");
+        let near = format!("\n\nDB_PASSWORD={secret}\n\n");
+        assert!(redact(&text).contains(&redact(&near)), "{piece:?}");
+    }
 }

@@ -157,14 +157,22 @@ pub(super) const RULES: &[Rule] = &[
         "kubernetes-secret",
         "value of a Kubernetes Secret",
         "Kubernetes Docs, Secrets: data and stringData",
-        &[
-            "kind: Secret",
-            "kind: \"Secret\"",
-            "kind\":\"Secret\"",
-            "kind\": \"Secret\"",
-            "kind\\\":\\\"Secret\\\"",
-            "kind\\\": \\\"Secret\\\"",
-        ],
+        &["kind: Secret", "kind: \"Secret\""],
+        Scanner::Manifest,
+    ),
+    // Rows of their own, because one may stand in a string of the other: what was last applied, in an annotation.
+    scanned(
+        "kubernetes-secret-json",
+        "value of a Kubernetes Secret in JSON",
+        "Kubernetes Docs, Secrets: data and stringData",
+        &["kind\":\"Secret\"", "kind\": \"Secret\""],
+        Scanner::Manifest,
+    ),
+    scanned(
+        "kubernetes-secret-string",
+        "value of a Kubernetes Secret in a string of JSON",
+        "Kubernetes Docs, annotations: last-applied-configuration",
+        &["kind\\\":\\\"Secret\\\"", "kind\\\": \\\"Secret\\\""],
         Scanner::Manifest,
     ),
     scanned(

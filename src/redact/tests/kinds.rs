@@ -4,7 +4,7 @@ use sha2::{Digest, Sha256};
 
 use super::drawing::one;
 use super::{only_mark, redact};
-use crate::redact::checksums::crc16;
+use crate::redact::scanners::checksums::crc16;
 
 /// Whether nothing of `secret` is in `text`, and what is around it is.
 fn is_gone(text: &str, secret: &str, around: (&str, &str)) -> bool {
@@ -121,6 +121,19 @@ fn values_of_kubernetes_secrets_go_and_their_names_stay() {
         );
         assert!(redacted.contains("kept") && redacted.contains("user"), "{text} became {redacted}");
     }
+    // The annotation in which kubectl keeps what it applied.
+    let applied = format!("{{\"apiVersion\":\"v1\",\"data\":{{\"user\":\"{value}\"}},\"kind\":\"Secret\"}}");
+    for text in [
+        format!(
+            "kind: Secret\nmetadata:\n  annotations:\n    last-applied-configuration: |\n      {applied}\n  name: x\n"
+        ),
+        format!(
+            "{{\"kind\":\"Secret\",\"metadata\":{{\"annotations\":{{\"last-applied\":\"{}\"}}}}}}",
+            applied.replace('"', "\\\"")
+        ),
+    ] {
+        assert!(!redact(&text).contains(&value[..8]), "{text} became {}", redact(&text));
+    }
     for text in [
         "kind: SecretStore\ndata:\n  x: c29tZXRoaW5n\n",
         "kind: Secret\ndata:\n  password: {{ .Values.password | b64enc }}\n  x: <base64>\n",
@@ -204,7 +217,7 @@ fn keys_with_a_checksum_go_and_those_with_a_wrong_one_stay() {
 
 #[test]
 fn phrases_of_wallets_go_in_prose_and_lists() {
-    let words: Vec<&str> = include_str!("../phrases.txt").split_whitespace().collect();
+    let words: Vec<&str> = include_str!("../scanners/phrases.txt").split_whitespace().collect();
     for count in [12, 15, 18, 21, 24] {
         let mut entropy = Sha256::digest([count as u8])[..count / 3 * 4].to_vec();
         entropy.push(Sha256::digest(&entropy)[0]);

@@ -63,8 +63,8 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     // What an environment holds is as secret as a file.
     tiro.environment.push(("SERVICE_NAME".into(), ENVIRONMENT_WORD.into()));
     let wanted = |part| args.only.is_empty() || args.only.contains(&part);
-    let mut report = Report::default();
-    report.detail = json!({"seed": args.seed, "short": args.short});
+    let detail = json!({"seed": args.seed, "short": args.short});
+    let mut report = Report { detail, ..Report::default() };
     if wanted(Part::Repositories) {
         attack_by_repositories(args, &tiro, &mut report)?;
     }
@@ -97,7 +97,7 @@ fn attack_by_repositories(args: &Args, tiro: &Tiro, report: &mut Report) -> Resu
         let path = root.join(format!("attack-{number}/repository"));
         std::fs::create_dir_all(path.parent().expect("it has one"))?;
         let directory = make(&ground, &path).with_context(|| format!("making the repository `{name}`"))?;
-        seen.visit(tiro, &data_dir, &directory, name)
+        seen.visit(tiro, &data_dir, &directory, name, args.short)
             .with_context(|| format!("in the repository `{name}`"))?;
         for file in ground.changed_files()? {
             seen.shown
@@ -217,7 +217,7 @@ fn attack_by_texts(args: &Args, tiro: &Tiro, report: &mut Report) -> Result<()> 
     // Saving is measured, not embedding, which goes on afterwards.
     let tiro = &Tiro { model_dir: Some(std::path::PathBuf::from("/nowhere")), ..tiro.clone() };
     let bytes = if args.short { SHORT_TEXT } else { LONG_TEXT };
-    let texts = texts::all(bytes, args.seed);
+    let texts = texts::all(bytes);
     let mut slowest = [(0.0, String::new()), (0.0, String::new())];
     let mut largest = (0.0, String::new());
     let mut largest_process = (0.0, String::new());
@@ -225,13 +225,17 @@ fn attack_by_texts(args: &Args, tiro: &Tiro, report: &mut Report) -> Result<()> 
         let root = tempfile::tempdir().context("making a temporary directory")?;
         let place = Place::create(root.path())?;
         let mut server = tiro.serve(&place, Era::Session)?;
-        // A text of white space alone is refused.
-        let text = format!("It printed this:\n{text}\nand ended.");
-        let message = json!({"id": "1", "role": "user", "text": text});
-        let saved = server
-            .tool("save_messages", json!({"session_id": "hostile", "messages": [message]}))
-            .with_context(|| format!("saving `{name}`"))?;
-        keep_most(&mut slowest[0], saved.ms(), name);
+        let mut saved = 0;
+        for copy in 0..COPIES {
+            // A text of white space alone is refused.
+            let text = format!("It printed this:\n{text}\nand ended, {copy}.");
+            saved += text.len();
+            let message = json!({"id": copy.to_string(), "role": "user", "text": text});
+            let answer = server
+                .tool("save_messages", json!({"session_id": "hostile", "messages": [message]}))
+                .with_context(|| format!("saving `{name}`"))?;
+            keep_most(&mut slowest[0], answer.ms(), name);
+        }
         for (tool, arguments) in [
             ("search_project_memory", json!({"query": "what was decided about the password"})),
             ("expand_detail", json!({"id": "hostile#0"})),
@@ -243,7 +247,7 @@ fn attack_by_texts(args: &Args, tiro: &Tiro, report: &mut Report) -> Result<()> 
         }
         keep_most(&mut largest_process, server.peak_mib().unwrap_or(0.0), name);
         server.close()?;
-        keep_most(&mut largest, disk(&place.data_dir)? / text.len() as f64, name);
+        keep_most(&mut largest, disk(&place.data_dir)? / saved as f64, name);
     }
     let size = bytes as f64 / f64::from(1 << 20);
     report.add("hostile texts", texts.len() as f64, "");
@@ -251,14 +255,24 @@ fn attack_by_texts(args: &Args, tiro: &Tiro, report: &mut Report) -> Result<()> 
     report.aim("  slowest to save", slowest[0].0, "ms", Goal::AtMost(1000.0));
     report.aim("  slowest to search, open, assemble, summarise", slowest[1].0, "ms", Goal::AtMost(1000.0));
     report.add("  largest process", largest_process.0, "MiB");
-    // A store takes some hundred kilobytes whatever is in it.
-    let most = if args.short { 16.0 } else { 4.0 };
-    report.aim("  most disk, against the length of the text", largest.0, "times", Goal::AtMost(most));
-    report.broken |= slowest[0].0 > 1000.0 || slowest[1].0 > 1000.0 || largest.0 > most;
+    report.broken |= slowest[0].0 > 1000.0 || slowest[1].0 > 1000.0;
+    // A store takes some hundred kilobytes whatever is in it, and its log up to four megabytes.
+    if !args.short {
+        report.aim(
+            "  most disk, against the length of what was saved",
+            largest.0,
+            "times",
+            Goal::AtMost(4.0),
+        );
+        report.broken |= largest.0 > 4.0;
+    }
     eprintln!("slowest: {slowest:?}; most disk: {largest:?}; largest process: {largest_process:?}");
     report.detail["texts"] = json!({"slowest": slowest, "disk": largest, "memory": largest_process});
     Ok(())
 }
+
+/// How often each text is saved: every copy also stands beside the others, as their context.
+const COPIES: usize = 4;
 
 /// The lengths of hostile texts in bytes.
 const LONG_TEXT: usize = 1 << 20;

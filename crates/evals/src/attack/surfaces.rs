@@ -78,10 +78,19 @@ pub struct Seen {
 
 impl Seen {
     /// Runs every command and calls every tool in `directory`, as the owner of `data_dir`.
-    pub fn visit(&mut self, tiro: &Tiro, data_dir: &Path, directory: &Path, name: &str) -> Result<()> {
+    ///
+    /// The demo is left out where `short`: it takes as long as all others.
+    pub fn visit(
+        &mut self,
+        tiro: &Tiro,
+        data_dir: &Path,
+        directory: &Path,
+        name: &str,
+        short: bool,
+    ) -> Result<()> {
         let place = Place { data_dir: data_dir.to_owned(), project: directory.to_owned() };
         self.call_tools(tiro, &place, name)?;
-        for arguments in COMMANDS {
+        for arguments in COMMANDS.iter().filter(|arguments| !short || arguments[0] != "demo") {
             let file = data_dir.with_file_name("backup-of-a-hostile-project");
             let _ = std::fs::remove_file(&file);
             let file = file.to_string_lossy();
@@ -217,7 +226,10 @@ fn arguments(tool: &str, schema: &Value, name: &str) -> Value {
         "mark_important" => json!({"ids": ["attack#1"]}),
         "expand_detail" => json!({"id": "attack#1"}),
         "summarize_conversation" => json!({"session_id": "attack"}),
-        "configure_llm_provider" => json!({"provider": "ollama", "config": {"model": "m"}}),
+        // One that was taken would be asked for every summary from then on.
+        "configure_llm_provider" => {
+            json!({"provider": "nobody", "config": {"endpoint": "http://127.0.0.1:1"}})
+        }
         _ => {
             let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
             let value = |field: &str| match schema["properties"][field]["type"].as_str() {

@@ -1,339 +1,234 @@
-//! Texts that are made to take long: runs of one character, of what rules and splitters look for, and of mixtures.
+//! Texts made to cost more than they are long: runs of every class of character, alone, between words and mixed, what
+//! redaction rules begin at, and what chunking, counting, indexing and summarising look at.
+//!
+//! Pure: the same size gives the same texts. None is all white space, which is no message.
 
-use crate::random::Random;
-
-/// Characters of every class that something may treat on its own.
-const CHARACTERS: &str = " \n\t\r\0\u{1b}aAzZ09!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~éßя語あ한नم😀\u{301}\u{200b}\u{200d}\u{202e}\u{2028}\u{feff}\u{ad}\u{fe0f}\u{1f1e6}\u{10ffff}";
-
-/// What two or three characters can set off.
-const PAIRS: &[&str] = &[
-    "a ",
-    "a\n",
-    "\n ",
-    " \n",
-    "\n\n",
-    "\r\n",
-    "a.",
-    "a. ",
-    "A. ",
-    "a b. ",
-    "( ",
-    "()",
-    "[](",
-    "![](",
-    "{}",
-    "{{",
-    "[[",
-    "\"\\",
-    "\\\"",
-    "''",
-    "``",
-    "**",
-    "__",
-    "~~",
-    "# \n",
-    "- \n",
-    "- a\n",
-    "1. a\n",
-    "> ",
-    "> \n",
-    "| ",
-    "|-|\n",
-    "```\n",
-    "<b>",
-    "</b>",
-    "<!--",
-    "-->",
-    "&amp;",
-    "%0A",
-    "%20",
-    "\\n",
-    "\\u0041",
-    "e\u{301}",
-    "=\"",
-    "=' ",
-    ": ",
-    "; ",
-    "a=",
-    "a: ",
-    "/a",
-    "../",
-    "a/",
-    "\\a",
-    "@a",
-    "#1 ",
-    "a@b.c ",
-    "0x",
-    "1,",
-    "1.0",
-    "1 2",
-    "-1",
-    "=>",
-    "->",
-    "::",
-    "a_",
-    "a-",
-    "aA",
-    "é ",
-    "語 ",
-    "語。",
-    "😀 ",
-    "\u{200b}a",
-    "a\u{200d}",
-    "\u{202e}a",
-    "\0a",
-    "\u{1b}[31m",
-    "\t\n",
-    "a\t",
-    "|a",
-    "a|",
-    "$a",
-    "${",
-    "$(",
+/// What runs are made of: a name and what is repeated.
+const RUNS: &[(&str, &str)] = &[
+    ("spaces", " "),
+    ("tabs", "\t"),
+    ("line feeds", "\n"),
+    ("carriage returns", "\r"),
+    ("line ends", "\r\n"),
+    ("blank lines", " \n"),
+    ("blanks", " \t"),
+    ("form feeds", "\u{c}"),
+    ("no-break spaces", "\u{a0}"),
+    ("em spaces", "\u{2003}"),
+    ("line separators", "\u{2028}"),
+    ("next lines", "\u{85}"),
+    ("ideographic spaces", "\u{3000}"),
+    ("letters", "a"),
+    ("capitals", "A"),
+    ("camels", "aB"),
+    ("alphabet", "abcdefghijklmnopqrstuvwxyz"),
+    ("digits", "1"),
+    ("decimals", "1.5 "),
+    ("hexadecimal", "0123456789abcdef"),
+    ("words", "lorem ipsum "),
+    ("single letters", "a b "),
+    ("sentences", "A b. C d? E f! "),
+    ("snakes", "a_b-c_"),
+    ("identifiers", "HttpClientXml2Json "),
+    ("paths", "src/main/a.rs:12:7 "),
+    ("full stops", "."),
+    ("stops and spaces", ". "),
+    ("commas", ","),
+    ("equals", "="),
+    ("dashes", "-"),
+    ("underscores", "_"),
+    ("slashes", "/"),
+    ("backslashes", "\\"),
+    ("quotes", "\""),
+    ("apostrophes", "'"),
+    ("backquotes", "`"),
+    ("fences", "```\n"),
+    ("fences in line", "``` "),
+    ("stars", "*"),
+    ("hashes", "#"),
+    ("tildes", "~"),
+    ("bars", "|"),
+    ("table", "| a | b |\n"),
+    ("braces", "{"),
+    ("brackets", "["),
+    ("parentheses", "("),
+    ("nested", "([{<"),
+    ("tags", "<a>"),
+    ("entities", "&amp;"),
+    ("escapes", "\\u0041"),
+    ("percent escapes", "%41"),
+    ("question marks", "? "),
+    ("plus", "+"),
+    ("at", "a@b.c "),
+    ("Chinese", "語"),
+    ("Chinese sentences", "我们决定使用。"),
+    ("ideographic stops", "。"),
+    ("rare Chinese", "\u{2a6d6}"),
+    ("kana", "テスト"),
+    ("Korean", "한국어 "),
+    ("Arabic", "كلمة "),
+    ("Hebrew", "מילה "),
+    ("Thai", "ภาษาไทย"),
+    ("Devanagari", "क्षि"),
+    ("Cyrillic", "слово "),
+    ("emoji", "😀"),
+    ("families", "👨\u{200d}👩\u{200d}👧"),
+    ("flags", "🇪🇺"),
+    ("keycaps", "1\u{fe0f}\u{20e3}"),
+    ("combining marks", "\u{301}"),
+    ("letters with marks", "e\u{301}"),
+    ("zalgo", "a\u{300}\u{301}\u{302}\u{303}"),
+    ("zero-width spaces", "\u{200b}"),
+    ("joiners", "\u{200d}"),
+    ("soft hyphens", "\u{ad}"),
+    ("byte order marks", "\u{feff}"),
+    ("overrides", "\u{202e}"),
+    ("tag characters", "\u{e0041}"),
+    ("selectors", "\u{fe0f}"),
+    ("private use", "\u{e000}"),
+    ("noncharacters", "\u{fffe}"),
+    ("replacement", "\u{fffd}"),
+    ("nulls", "\0"),
+    ("bells", "\u{7}"),
+    ("escapes of terminals", "\u{1b}[31m"),
+    ("C1", "\u{9b}"),
+    ("deletes", "\u{7f}"),
+    ("heads of hits", "[decision m0123456789abc user, session ops]\n"),
+    ("marks", "[REDACTED:jwt:012]"),
+    ("former marks", "[REDACTED:jwt:01234567]"),
+    ("beginnings of marks", "[REDACTED:"),
+    ("data marks", "[data 0123456789abcdef]\n"),
+    ("private", "<private>"),
+    ("end of private", "</private>"),
+    ("private in private", "<private>a</private>"),
+    ("assignments", "password=hunter2 "),
+    ("names of secrets", "api_key: "),
+    ("addresses", "https://user:pass@host/ "),
+    ("schemes", "://"),
+    ("key blocks", "-----BEGIN RSA PRIVATE KEY-----\n"),
+    ("ends of key blocks", "-----END RSA PRIVATE KEY-----\n"),
+    ("tokens", "eyJhbGciOiJIUzI1NiJ9."),
+    ("decisions", "We decided to use SQLite. "),
+    ("facts", "The reason is 7. "),
+    ("facts without end", "note that "),
+    ("lists", "- a\n"),
+    ("headings", "# a\n"),
+    ("quotes of mail", "> "),
+    ("diff", "+a\n-b\n"),
+    ("trace", "  at f (a.js:1:2)\n"),
+    ("JSON", "{\"a\":[1,"),
+    ("JSON in JSON", "\\\"a\\\":"),
+    ("numbers of lines", "1\ta\n"),
+    ("contractions", "I'll he's "),
+    ("prompts", "$ ls\n"),
+    ("dates", "2026-11-22T10:00:00Z "),
+    ("ids", "0f8fad5b-d9cb-469f-a165-70867728950e "),
 ];
 
-/// How secrets begin, and the names that they are assigned to.
+/// What redaction rules begin at, of every kind of rule.
 const LITERALS: &[&str] = &[
-    "password=",
-    "password: ",
-    "password=\"",
-    "Password: '",
-    "passwd=",
-    "pwd=",
-    "pw: ",
-    "secret=",
-    "secret: ",
-    "token=",
-    "token: ",
-    "api_key=",
-    "apikey: ",
-    "API_KEY=\"",
-    "access_key=",
-    "private_key: ",
-    "client_secret=",
-    "--password ",
-    "-p",
-    "--token=",
-    "curl -u a:",
-    "Authorization: Bearer ",
-    "Authorization: Basic ",
-    "Bearer ",
-    "Basic ",
-    "Cookie: ",
-    "Set-Cookie: a=",
-    "session=",
-    "connect.sid=s%3A",
-    "PHPSESSID=",
-    "X-Api-Key: ",
-    "https://a:",
-    "https://a:b@",
-    "postgres://",
-    "mongodb+srv://u:",
-    "redis://:",
-    "amqp://a:b@c ",
-    "-----BEGIN PRIVATE KEY-----\n",
-    "-----BEGIN RSA PRIVATE KEY-----",
-    "-----END PRIVATE KEY-----\n",
-    "-----BEGIN ",
-    "-----",
-    "MIIEpAIBAAKCAQEA",
-    "b3BlbnNzaC1rZXktdjE",
-    "PuTTY-User-Key-File-3: ",
-    "Private-Lines: 14\n",
-    "AGE-SECRET-KEY-1",
-    "<private>",
-    "</private>",
-    "<private></private>",
-    "[REDACTED:",
-    "[REDACTED:password:",
-    "[REDACTED:password:12345678]",
+    "AKIA",
+    "AIza",
     "ghp_",
     "github_pat_",
-    "gho_",
     "glpat-",
+    "xoxb-",
     "sk-",
-    "sk-proj-",
     "sk-ant-",
     "sk_live_",
-    "AKIA",
-    "AKIAIOSFODNN7EXAMPLE ",
-    "ASIA",
-    "AIza",
-    "ya29.",
-    "xoxb-",
-    "xoxp-",
-    "hooks.slack.com/services/T",
-    "eyJ",
-    "eyJhbGciOiJIUzI1NiJ9.",
-    "eyJhbGciOiJIUzI1NiJ9.eyJhIjoxfQ.",
-    "npm_",
-    "pypi-AgEIcHlwaS5vcmc",
     "hf_",
-    "gsk_",
-    "xai-",
-    "e2b_",
-    "llx-",
+    "npm_",
+    "pypi-",
     "SG.",
-    "key-",
-    "AC",
-    "SK",
+    "eyJ",
     "dop_v1_",
     "shpat_",
-    "sq0csp-",
-    "EAAC",
-    "rk_live_",
-    "whsec_",
-    "hvs.",
-    "s.",
-    "vault:v1:",
-    "dapi",
-    "NRAK-",
-    "PMAK-",
-    "lin_api_",
-    "secret_",
-    "figd_",
-    "tskey-",
-    "discord.com/api/webhooks/",
-    "\"d\": \"",
-    "\"k\": \"",
-    "kind: Secret\ndata:\n  a: ",
-    "data:\n",
-    "SUAA",
-    "abandon ",
-    "zoo ",
-    "5Kb8kLf9zgWQnogidDA76MzPL6TsZZY36hWXMssSzNydYXYB9KF",
-    "IDENTIFIED BY '",
-    "ConvertTo-SecureString \"",
-    "define('AUTH_KEY', '",
-    "const char *password = \"",
-    "пароль: ",
-    "密码：",
-    "パスワード: ",
-    "contraseña=",
-    "aGVsbG8gd29ybGQg",
-    "Z2hwXw==",
-    "6768705f",
-    "data:image/png;base64,",
-    "sha512-",
-    "AAAAB3NzaC1yc2E",
-    "ssh-rsa AAAA",
-    "machine a login b password ",
+    "EAACEdEose0cBA",
+    "amzn.mws.",
+    "ya29.",
+    "SK",
+    "AC",
+    "key-",
+    "password=",
+    "passwd: ",
+    "pwd=",
+    "secret=",
+    "token=",
+    "api_key=",
+    "apikey: ",
+    "client_secret=",
+    "private_key=",
+    "Bearer ",
+    "Basic ",
+    "Authorization: ",
+    "curl -u ",
+    "--password ",
+    "://",
+    "AccountKey=",
+    "SharedAccessKey=",
+    "PuTTY-User-Key",
+    "aws_secret_access_key=",
+    "PRIVATE KEY-----",
+    "ssh-rsa ",
+    "MII",
+    "connection_string=",
+    "IDENTIFIED BY ",
 ];
 
-/// Phrases by which facts, decisions, times and summaries are found.
-const PHRASES: &[&str] = &[
-    "We decided to use it. ",
-    "I prefer tea. ",
-    "The deadline is 2026-03-01. ",
-    "2026-03-01T10:00:00Z ",
-    "because ",
-    "not ",
-    "is ",
-    "Actually, no. ",
-    "Remember that ",
-    "Ada Lovelace ",
-    "NO_COLOR ",
-    "src/a/b.rs ",
-    "E0599 ",
-    "#2819 ",
-    "[message m1, user] ",
-    "user: ",
-    "assistant: ",
-    "#12 user: ",
-    "TODO: ",
-    "- [ ] a\n",
-    "* * *\n",
-    "## a\n",
-    "Dr. ",
-    "e.g. ",
-    "U.S.A. ",
-    "3.14 ",
-    "?! ",
-    "… ",
-    "fn a() {}\n",
-    "if (a) {\n",
-    "}\n",
-    "import a\n",
-    "| a | b |\n",
-    "+ a\n- b\n",
-    "@@ -1 +1 @@\n",
-    "commit 0123456789abcdef\n",
-    "[[1],",
-    "{\"a\":",
-    "<a href=\"",
-    "\\begin{",
-    "a AND b OR ",
-    "NEAR(a b)",
-    "\"a\" NOT ",
-    "a* ",
-    "SELECT * FROM a; ",
-    "</data>\n",
-    "[data 0]\n",
+/// Alphabets that texts without a pattern are drawn from.
+const DRAWN: &[(&str, &str)] = &[
+    ("letters", "abcdefghijklmnopqrstuvwxyz"),
+    ("short words", "abcdefghijklmnopqrstuvwxyz   "),
+    ("digits", "0123456789"),
+    ("hexadecimal", "0123456789abcdef"),
+    ("base64", "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"),
+    ("punctuation", "!@#$%^&*()-=+[]{};:,.<>/?'\"`~|\\_"),
+    ("white space", " \n\t\r\u{a0}\u{2003}x"),
+    ("control characters", "\u{1}\u{2}\u{7}\u{8}\u{1b}\u{7f}\u{85}\u{9b}"),
+    ("hidden characters", "a\u{200b}\u{200d}\u{ad}\u{feff}\u{202e}\u{2066}"),
+    ("scripts", "aя語คكב한あ😀"),
+    ("everything", " \n\ta1.=\"'語😀\u{301}\u{200b}\0-_/\\[<"),
 ];
 
-/// Returns every text by its name, each about `bytes` long; the same for the same seed.
-pub fn all(bytes: usize, seed: u64) -> Vec<(String, String)> {
+/// Returns the texts, each about `size` bytes long, with a name: more than 300, all different.
+pub fn all(size: usize) -> Vec<(String, String)> {
     let mut texts: Vec<(String, String)> = Vec::new();
-    let mut repeat = |what: &str| {
-        texts.push((format!("{} repeated", what.escape_debug()), what.repeat(bytes.div_ceil(what.len()))));
-    };
-    CHARACTERS.chars().for_each(|character| repeat(&character.to_string()));
-    PAIRS.iter().chain(LITERALS).chain(PHRASES).for_each(|what| repeat(what));
-    let nested = bytes / 2;
-    for (open, close) in [("(", ")"), ("[", "]"), ("{", "}"), ("<a>", "</a>"), ("\"", "\""), ("> ", "\n")] {
-        let text = open.repeat(nested / open.len()) + &close.repeat(nested / close.len());
-        texts.push((format!("{open} nested"), text));
+    for (name, part) in RUNS {
+        texts.push((format!("{name} alone"), repeated(part, size)));
+        texts.push((format!("{name} between words"), format!("begin{}end", repeated(part, size))));
+        texts.push((format!("{name} after lines"), format!("one\ntwo\n\n{}\n\nlast", repeated(part, size))));
     }
-    let mut random = Random::new(seed);
-    let pieces: Vec<&str> = [PAIRS, LITERALS, PHRASES].concat();
-    for kinds in [2, 3, 5, 8, 13, 300] {
-        for number in 0..4 {
-            let some: Vec<&str> = (0..kinds).map(|_| *random.pick(&pieces)).collect();
-            texts.push((
-                format!("{kinds} kinds mixed, {number}"),
-                filled(bytes, || random.pick(&some).to_string()),
-            ));
-        }
+    for (n, (name, alphabet)) in DRAWN.iter().enumerate() {
+        texts.push((format!("drawn from {name}"), drawn(alphabet, size, n as u64 + 1)));
     }
-    let letters = |letters: &'static [u8]| {
-        let mut random = Random::new(seed);
-        move || char::from(*random.pick(letters)).to_string()
-    };
-    texts.push(("one word".into(), filled(bytes, letters(b"abcdefghijklmnopqrstuvwxyz"))));
-    texts.push(("one line of base64".into(), filled(bytes, letters(b"ABCDEFabcdef0123456789+/"))));
-    texts.push(("one line of hexadecimal digits".into(), filled(bytes, letters(b"0123456789abcdef"))));
-    texts.push(("one line of everything printable".into(), filled(bytes, letters(PRINTABLE))));
-    texts.push(("words of every length".into(), filled(bytes, || "w".repeat(random.below(300)) + " ")));
-    texts.push(("every character in turn".into(), {
-        let mut next = (1..=0x0010_ffff_u32).filter_map(char::from_u32).cycle();
-        filled(bytes, move || next.next().expect("a cycle has no end").to_string())
-    }));
+    texts.extend(of_literals(size, LITERALS));
+    texts.retain(|(_, text)| !text.trim().is_empty());
     texts
 }
 
-const PRINTABLE: &[u8] =
-    b"!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstuvwxyz{|}~";
-
-/// Returns pieces one after the other until there are `bytes` of them.
-fn filled(bytes: usize, mut piece: impl FnMut() -> String) -> String {
-    let mut text = String::with_capacity(bytes + 300);
-    while text.len() < bytes {
-        text.push_str(&piece());
-    }
-    text
+/// Returns texts of the literals: each alone, and each with a value.
+pub fn of_literals(size: usize, literals: &[&str]) -> Vec<(String, String)> {
+    let texts = literals.iter().flat_map(|literal| {
+        let valued = repeated(&format!("{literal}aB3dE5gH "), size);
+        [
+            (format!("literal {literal:?}"), repeated(literal, size)),
+            (format!("literal {literal:?} with a value"), valued),
+        ]
+    });
+    texts.collect()
 }
 
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeSet;
+fn repeated(part: &str, size: usize) -> String {
+    part.repeat(size.div_ceil(part.len()))
+}
 
-    use super::*;
-
-    #[test]
-    fn there_are_three_hundred_different_texts_of_the_length_asked_for() {
-        let texts = all(1000, 1);
-        assert!(texts.len() >= 300, "{}", texts.len());
-        assert_eq!(texts.iter().map(|(_, text)| text).collect::<BTreeSet<_>>().len(), texts.len());
-        assert!(texts.iter().all(|(_, text)| (900..1400).contains(&text.len())));
+fn drawn(alphabet: &str, size: usize, seed: u64) -> String {
+    let alphabet: Vec<char> = alphabet.chars().collect();
+    let mut state = seed;
+    let mut text = String::with_capacity(size + 4);
+    while text.len() < size {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        text.push(alphabet[(state >> 33) as usize % alphabet.len()]);
     }
+    text
 }

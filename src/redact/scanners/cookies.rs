@@ -5,15 +5,15 @@
 
 use std::ops::Range;
 
-use super::edges::is_word;
-use super::form::{entropy, is_stand_in, looks_random};
-use super::value::value_of;
+use crate::redact::assignment::assigned;
+use crate::redact::edges::is_word;
+use crate::redact::form::{entropy, is_stand_in, looks_random};
 
 /// How far a list of cookies is read.
 const REACH: usize = 16 * 1024;
 
 /// Returns the values in the header, option or object that the word at `hit` names, and how far was read.
-pub(super) fn cookies(text: &[u8], hit: &Range<usize>) -> (Vec<Range<usize>>, usize) {
+pub(in crate::redact) fn cookies(text: &[u8], hit: &Range<usize>) -> (Vec<Range<usize>>, usize) {
     let mut found = Vec::new();
     let Some(start) = list_start(text, hit) else { return (found, hit.end) };
     let limit = text.len().min(start + REACH);
@@ -215,21 +215,18 @@ const SPEAKING: &[&str] = &[
 ];
 
 /// Returns the value assigned to the name of a session's cookie that begins at `hit`.
-pub(super) fn named(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
+pub(in crate::redact) fn named(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let rest = text[hit.end..].iter().take(80);
     let end = hit.end + rest.take_while(|b| is_word(**b) || b".-".contains(b)).count();
-    let value = if text.get(end) == Some(&b'\t') {
-        cell(text, end + 1)
-    } else {
-        value_of(text, hit.start, end)?.range
-    };
+    let value =
+        if text.get(end) == Some(&b'\t') { cell(text, end + 1) } else { assigned(text, hit.start, end)? };
     let secret = &text[value.clone()];
     let uuid = secret.len() == 36 && secret.iter().all(|b| b.is_ascii_hexdigit() || *b == b'-');
     (looks_random(secret, 20) && !uuid && !is_stand_in(secret)).then_some(value)
 }
 
 /// Returns the value in a line of a file of cookies: `TRUE`, `/`, `FALSE`, a time, a name and the value, between tabs.
-pub(super) fn in_file(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
+pub(in crate::redact) fn in_file(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let mut at = hit.end;
     let line = &text[at..text.len().min(at + 200)];
     let line = &line[..line.iter().position(|b| matches!(b, b'\n' | b'\r')).unwrap_or(line.len())];

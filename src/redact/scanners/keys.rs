@@ -10,8 +10,8 @@
 
 use std::ops::Range;
 
-use super::edges::{is_word, starts_word};
-use super::form::looks_random;
+use crate::redact::edges::{is_word, starts_word};
+use crate::redact::form::looks_random;
 
 /// How far apart two lines of a key may stand: the longest prefix seen is that of logs in JSON.
 const GAP: usize = 1024;
@@ -29,7 +29,7 @@ const LONG: usize = 16;
 const LINE: usize = 40;
 
 /// Returns the key whose first or last line begins at `start`; `floor` is where the key before it ends.
-pub(super) fn private_key(text: &[u8], start: usize, floor: usize) -> Option<Range<usize>> {
+pub(in crate::redact) fn private_key(text: &[u8], start: usize, floor: usize) -> Option<Range<usize>> {
     let armour = armour(text, start)?;
     if !armour.private {
         return None;
@@ -42,7 +42,7 @@ pub(super) fn private_key(text: &[u8], start: usize, floor: usize) -> Option<Ran
 }
 
 /// Returns the body of a key, without its first line, that begins at `start`; `read_until` is moved over what was read.
-pub(super) fn key_body(text: &[u8], start: usize, read_until: &mut usize) -> Option<Range<usize>> {
+pub(in crate::redact) fn key_body(text: &[u8], start: usize, read_until: &mut usize) -> Option<Range<usize>> {
     if !starts_word(text, start) {
         return None;
     }
@@ -52,7 +52,7 @@ pub(super) fn key_body(text: &[u8], start: usize, read_until: &mut usize) -> Opt
 }
 
 /// Returns the private lines of a PuTTY key; `at` follows `Private-Lines:`.
-pub(super) fn putty(text: &[u8], at: usize) -> Option<Range<usize>> {
+pub(in crate::redact) fn putty(text: &[u8], at: usize) -> Option<Range<usize>> {
     let digits = at + text[at..].iter().take(2).take_while(|b| **b == b' ').count();
     let start = digits + text[digits..].iter().take(4).take_while(|b| b.is_ascii_digit()).count();
     if start == digits {
@@ -156,10 +156,7 @@ fn body(text: &[u8], start: usize, gap: usize) -> Body {
             whole = Some(last.max(end));
             break;
         }
-        let long = run.letters >= LONG
-            && !(word.len() <= 20 && word.iter().all(u8::is_ascii_alphabetic))
-            && !word.iter().all(|b| b.is_ascii_lowercase() || *b == b'/')
-            && !word.iter().all(u8::is_ascii_hexdigit);
+        let long = run.letters >= LONG && !is_other(word);
         let random = is_line(word);
         let as_long = first.is_none() || run.letters >= LINE && run.letters == length;
         if random {
@@ -271,6 +268,14 @@ fn encoded(text: &[u8]) -> usize {
         return 0;
     }
     FORMS.iter().find(|form| text.starts_with(form)).map_or(0, |form| form.len())
+}
+
+/// Whether `word` is a long word, a path in small letters or a hash.
+fn is_other(word: &[u8]) -> bool {
+    let word_or_path = |b: &u8| b.is_ascii_lowercase() || *b == b'/';
+    word.len() <= 20 && word.iter().all(u8::is_ascii_alphabetic)
+        || word.iter().all(word_or_path)
+        || word.iter().all(u8::is_ascii_hexdigit)
 }
 
 /// Whether `word` looks like a line of a key, and not like a path, a name or a hash.

@@ -22,7 +22,7 @@ const LENGTHS: [usize; 5] = [24, 21, 18, 15, 12];
 const BETWEEN: usize = 24;
 
 /// Returns the phrases in `text`.
-pub(super) fn phrases(text: &[u8]) -> Vec<Range<usize>> {
+pub(in crate::redact) fn phrases(text: &[u8]) -> Vec<Range<usize>> {
     let mut found = Vec::new();
     let mut at = STEP - 1;
     let mut floor = 0;

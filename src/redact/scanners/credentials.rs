@@ -2,11 +2,11 @@
 
 use std::ops::Range;
 
-use super::edges::{is_word, starts_word};
-use super::form::{is_monotonous, is_stand_in, is_template, looks_keyed, looks_random};
+use crate::redact::edges::{is_word, starts_word};
+use crate::redact::form::{is_monotonous, is_stand_in, is_template, looks_keyed, looks_random};
 
 /// Returns the JSON Web Token that begins at `start`; `read_until` is moved over what cannot begin another.
-pub(super) fn jwt(text: &[u8], start: usize, read_until: &mut usize) -> Option<Range<usize>> {
+pub(in crate::redact) fn jwt(text: &[u8], start: usize, read_until: &mut usize) -> Option<Range<usize>> {
     if !starts_word(text, start) {
         return None;
     }
@@ -33,7 +33,7 @@ pub(super) fn jwt(text: &[u8], start: usize, read_until: &mut usize) -> Option<R
 }
 
 /// Returns the password in the address whose `://` is at `hit`; where only a user stands, a user that is a token.
-pub(super) fn url(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
+pub(in crate::redact) fn url(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let at = hit.start;
     if text[at] != b':' {
         return thin(text, hit.end);
@@ -148,7 +148,7 @@ const STORES: &[&str] = &[
 ];
 
 /// What documentation writes for a password in an address.
-pub(super) const WORDS: &[&str] = &[
+pub(in crate::redact) const WORDS: &[&str] = &[
     "password",
     "passwd",
     "pass",
@@ -190,7 +190,7 @@ pub(super) const WORDS: &[&str] = &[
 ];
 
 /// Returns the credentials after the word `Bearer` at `hit`.
-pub(super) fn bearer(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
+pub(in crate::redact) fn bearer(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let start = after_scheme(text, hit)?;
     let run = text[start..].iter().take(4096).take_while(|b| is_word(**b) || b"-.~+/=".contains(b)).count();
     let mut end = start + run;
@@ -202,7 +202,7 @@ pub(super) fn bearer(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
 }
 
 /// Returns the credentials after the word `Basic` at `hit`: the base64 of `user:password`.
-pub(super) fn basic(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
+pub(in crate::redact) fn basic(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let start = after_scheme(text, hit)?;
     let run = text[start..]
         .iter()
@@ -217,15 +217,14 @@ pub(super) fn basic(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
 }
 
 /// Returns the credentials in the header whose name is at `hit`, after a scheme that is neither Bearer nor Basic.
-pub(super) fn authorization(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
+pub(in crate::redact) fn authorization(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let signs = text[hit.end..].iter().take(16).take_while(|b| b"\"'`\\ \t:=,".contains(b)).count();
     let scheme = hit.end + signs;
     let joined = text[hit.end..scheme].iter().any(|b| matches!(b, b':' | b'=' | b','));
     let length = text[scheme..].iter().take(33).take_while(|b| is_word(**b) || b"-.".contains(b)).count();
     let space = scheme + length;
     if !joined
-        || length < 2
-        || length > 32
+        || !(2..=32).contains(&length)
         || !text[scheme].is_ascii_alphabetic()
         || text.get(space) != Some(&b' ')
     {
@@ -282,7 +281,7 @@ fn base64(text: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Returns the secret access key within a line or two after the AWS access key id at `start`.
-pub(super) fn aws_pair(text: &[u8], start: usize) -> Option<Range<usize>> {
+pub(in crate::redact) fn aws_pair(text: &[u8], start: usize) -> Option<Range<usize>> {
     let id = text.get(start..start + 20)?;
     let whole = id.iter().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit()) && starts_word(text, start);
     if !whole || text.get(start + 20).is_some_and(|b| is_word(*b)) {

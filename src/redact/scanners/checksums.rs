@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use sha2::{Digest, Sha256};
 
-use super::edges::{is_word, starts_word};
+use crate::redact::edges::{is_word, starts_word};
 
 /// Returns the run of at least and at most so many bytes of a kind that begins at `start` and stands alone.
 fn alone(text: &[u8], start: usize, length: [usize; 2], kind: impl Fn(u8) -> bool) -> Option<Range<usize>> {
@@ -17,7 +17,7 @@ fn alone(text: &[u8], start: usize, length: [usize; 2], kind: impl Fn(u8) -> boo
 }
 
 /// Returns the NATS seed that begins at `start`: base32 of a prefix, 32 bytes and their CRC-16.
-pub(super) fn nats_seed(text: &[u8], start: usize) -> Option<Range<usize>> {
+pub(in crate::redact) fn nats_seed(text: &[u8], start: usize) -> Option<Range<usize>> {
     let seed = alone(text, start, [58, 58], |b| b.is_ascii_uppercase() || (b'2'..=b'7').contains(&b))?;
     let mut bytes = Vec::with_capacity(36);
     let (mut bits, mut held) = (0u32, 0);
@@ -33,14 +33,14 @@ pub(super) fn nats_seed(text: &[u8], start: usize) -> Option<Range<usize>> {
 }
 
 /// Returns the CRC-16 of `bytes` as XMODEM has it.
-pub(super) fn crc16(bytes: &[u8]) -> u16 {
+pub(in crate::redact) fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc, byte| {
         (0..8).fold(crc ^ u16::from(*byte) << 8, |crc, _| crc << 1 ^ if crc >> 15 == 1 { 0x1021 } else { 0 })
     })
 }
 
 /// Returns the key of a wallet that begins at `start`: base58 that ends with the first bytes of its hash.
-pub(super) fn wallet_key(text: &[u8], start: usize) -> Option<Range<usize>> {
+pub(in crate::redact) fn wallet_key(text: &[u8], start: usize) -> Option<Range<usize>> {
     let key = alone(text, start, [51, 58], |b| {
         b.is_ascii_alphanumeric() && !matches!(b, b'0' | b'I' | b'O' | b'l')
     })?;

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::form::{is_stand_in, is_template};
+use crate::redact::form::{is_stand_in, is_template};
 
 /// How far a document is read from the word that tells its kind, in each direction.
 const REACH: usize = 64 * 1024;
@@ -13,7 +13,11 @@ const COLUMN: usize = 200;
 /// Returns the values of `data` and `stringData` in the manifest whose `kind: Secret` is at `hit`, and how far was read.
 ///
 /// The manifest begins no earlier than `floor`.
-pub(super) fn manifest(text: &[u8], hit: &Range<usize>, floor: usize) -> (Vec<Range<usize>>, usize) {
+pub(in crate::redact) fn manifest(
+    text: &[u8],
+    hit: &Range<usize>,
+    floor: usize,
+) -> (Vec<Range<usize>>, usize) {
     let mut found = Vec::new();
     if text.get(hit.end).is_some_and(|b| b.is_ascii_alphanumeric() || b"-_.".contains(b)) {
         return (found, hit.end);
@@ -49,14 +53,9 @@ fn line(text: &[u8], start: usize, limit: usize) -> Line {
 }
 
 fn in_yaml(text: &[u8], kind: usize, floor: usize, limit: usize, found: &mut Vec<Range<usize>>) -> usize {
-    // Nothing is indented further than that.
-    let before = &text[floor.max(kind.saturating_sub(COLUMN))..kind];
-    let Some(start) = before
-        .iter()
-        .rposition(|b| *b == b'\n')
-        .map(|at| kind - before.len() + at + 1)
-        .or((before.len() < COLUMN).then_some(kind - before.len()))
-    else {
+    let before = &text[kind.saturating_sub(COLUMN)..kind];
+    let start = before.iter().rposition(|b| *b == b'\n').map(|at| kind - before.len() + at + 1);
+    let Some(start) = start.or((kind < COLUMN).then_some(0)).filter(|start| *start >= floor) else {
         return kind + 1;
     };
     let own = line(text, start, limit);
@@ -155,7 +154,7 @@ fn push(text: &[u8], range: Range<usize>, found: &mut Vec<Range<usize>>) {
         || value.contains(&b'<')
         || value.len() < 40 && is_stand_in(value);
     // The beginning of a mark: what was in its place is gone.
-    if !open && !value.starts_with(super::engine::MARK.as_bytes()) {
+    if !open && !value.starts_with(crate::redact::engine::MARK.as_bytes()) {
         found.push(range);
     }
 }
@@ -259,7 +258,7 @@ fn follows(text: &[u8], at: usize, limit: usize, skipped: &[u8]) -> Option<u8> {
 }
 
 /// Returns the private members of the key in JSON whose `kty` is at `hit`, and how far was read.
-pub(super) fn jwk(text: &[u8], hit: &Range<usize>, floor: usize) -> (Vec<Range<usize>>, usize) {
+pub(in crate::redact) fn jwk(text: &[u8], hit: &Range<usize>, floor: usize) -> (Vec<Range<usize>>, usize) {
     const PRIVATE: [&[u8]; 9] = [b"d", b"k", b"p", b"q", b"dp", b"dq", b"qi", b"r", b"t"];
     const KEY: usize = 8 * 1024;
     let mut found = Vec::new();
