@@ -1,10 +1,10 @@
 //! Finds secrets: one pass of Aho–Corasick over all literals, and at each literal the rules it belongs to.
 //!
 //! The automaton reads the whole text; beside it a look at every 24th byte finds text that is encoded (`encoded`), one at
-//! every 40th the words of a wallet (`phrases`), and a text with invisible characters is read without them too. A rule reads around a literal, anchored, a bounded way
-//! (see [`rules`]), so the whole is linear in the text whatever the text is. The automaton is built at
-//! first use and shared by the process; a rule's own machine, a dense DFA of some kilobytes, is built when one of its
-//! literals is first met: most never are.
+//! every 40th the words of a wallet (`phrases`), and a text with invisible characters is read without them too. A rule
+//! reads around a literal, anchored, a bounded way (see [`rules`]), so the whole is linear in the text whatever the text
+//! is. The automaton is built at first use and shared by the process; a rule's own machine, a dense DFA of some
+//! kilobytes, is built when one of its literals is first met: most never are.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,16 +17,10 @@ use regex_automata::util::syntax;
 use regex_automata::{Anchored, Input};
 
 use super::edges::{is_word, starts_word};
+use super::mark::{MARK, Span, mark_at};
 use super::rules::{Before, Edge, Rule, Scanner, Shape, rules};
 use super::scanners::{checksums, cookies, credentials, documents, keys, phrases};
 use super::{assignment, blocks, encoded, form, invisible};
-
-/// A secret found: where it stands and by which rule.
-#[derive(Debug, Clone)]
-pub(super) struct Span {
-    pub range: Range<usize>,
-    pub rule: &'static Rule,
-}
 
 /// Returns the secrets in `text`, in order and apart from one another.
 pub(super) fn scan(text: &str) -> Vec<Span> {
@@ -286,26 +280,6 @@ const BLOCK_RANK: u8 = 5;
 fn touches(marks: &[Range<usize>], range: &Range<usize>) -> bool {
     let next = marks.partition_point(|mark| mark.end <= range.start);
     marks.get(next).is_some_and(|mark| mark.start < range.end)
-}
-
-/// How a mark begins.
-pub(super) const MARK: &str = "[REDACTED:";
-
-/// Hexadecimal digits of a mark: see the module's documentation.
-pub(super) const DIGITS: usize = 3;
-
-/// Those of the marks of an earlier version.
-const FORMER_DIGITS: usize = 8;
-
-/// Returns the whole mark that begins at `start`: a known rule's id and as many hexadecimal digits as one has, or had.
-pub(super) fn mark_at(text: &[u8], start: usize) -> Option<Range<usize>> {
-    let id = start + MARK.len();
-    let colon = id + text[id..].iter().take(48).position(|&b| b == b':')?;
-    let digits = text[colon + 1..].iter().take(FORMER_DIGITS + 1).position(|&b| b == b']')?;
-    let are_digits = matches!(digits, DIGITS | FORMER_DIGITS)
-        && text[colon + 1..][..digits].iter().all(u8::is_ascii_hexdigit);
-    let is_known = || rules().any(|rule| rule.id.as_bytes() == &text[id..colon]);
-    (are_digits && is_known()).then_some(start..colon + 1 + digits + 1)
 }
 
 /// Returns `word` in lower case, capitalised and in upper case.

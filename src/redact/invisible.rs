@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::engine::Span;
+use super::mark::Span;
 
 /// How far around such a character a secret is looked for, in bytes; to the end of the line it is twice as far.
 const AROUND: usize = 256;

@@ -26,6 +26,7 @@ mod encoded;
 mod engine;
 mod form;
 mod invisible;
+mod mark;
 mod rules;
 mod scanners;
 mod template;
@@ -99,19 +100,19 @@ impl Redactor {
     }
 
     /// Appends the mark of the secret at `span` of `text`.
-    fn mark(&self, to: &mut String, span: &engine::Span, text: &str) {
-        to.push_str(engine::MARK);
+    fn mark(&self, to: &mut String, span: &mark::Span, text: &str) {
+        to.push_str(mark::MARK);
         to.push_str(span.rule.id);
         to.push(':');
         match &self.key {
-            None => to.push_str(&"0".repeat(engine::DIGITS)),
+            None => to.push_str(&"0".repeat(mark::DIGITS)),
             Some(key) => {
                 let secret = &text.as_bytes()[span.range.clone()];
                 let secret = match span.rule.shape {
                     Shape::Scanned(Scanner::Private) => blocks::private_content(secret),
                     _ => secret,
                 };
-                to.push_str(&blake3::keyed_hash(key, secret).to_hex()[..engine::DIGITS]);
+                to.push_str(&blake3::keyed_hash(key, secret).to_hex()[..mark::DIGITS]);
             }
         }
         to.push(']');
@@ -121,15 +122,15 @@ impl Redactor {
 /// Whether two redacted texts are the same but for the digits of their marks: those of two places, of two versions of
 /// Tiro, or of a secret that was changed.
 pub fn alike(one: &str, other: &str) -> bool {
-    one == other || (one.contains(engine::MARK) && without_digits(one) == without_digits(other))
+    one == other || (one.contains(mark::MARK) && without_digits(one) == without_digits(other))
 }
 
 /// Returns `text` with the digits of its marks left out.
 fn without_digits(text: &str) -> String {
     let mut left = String::with_capacity(text.len());
     let mut end = 0;
-    for (start, _) in text.match_indices(engine::MARK) {
-        if let Some(mark) = engine::mark_at(text.as_bytes(), start) {
+    for (start, _) in text.match_indices(mark::MARK) {
+        if let Some(mark) = mark::mark_at(text.as_bytes(), start) {
             let digits = text[start..mark.end].rfind(':').map_or(mark.end, |colon| start + colon);
             left.push_str(&text[end..digits]);
             end = mark.end;

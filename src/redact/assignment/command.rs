@@ -10,7 +10,7 @@ use std::sync::LazyLock;
 use aho_corasick::AhoCorasick;
 
 use super::extent::opened;
-use super::value::Joint;
+use super::joint::Joint;
 use crate::redact::edges::is_word;
 use crate::redact::form::{Makeup, is_generated, is_stand_in, is_template};
 use crate::redact::scanners::credentials::WORDS;

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use super::value::Joint;
+use super::joint::Joint;
 use crate::redact::edges::is_word;
 use crate::redact::form::{is_generated, is_stand_in};
 use crate::redact::template::is_call;

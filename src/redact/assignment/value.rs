@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use super::extent::{BLANKS, LONGEST, generated_run, loose_end, opened, plain, setting, word_end};
+use super::joint::Joint;
 use crate::redact::edges::is_word;
 
 /// What is assigned to a name.
@@ -30,25 +31,6 @@ pub(super) struct Value {
     pub told: bool,
     /// In a call of its own, as in `String("…")`.
     pub wrapped: bool,
-}
-
-/// How a name is joined to its value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Joint {
-    /// `=`, `:` and their like.
-    Sign,
-    /// `("`.
-    Call,
-    /// The comma between a name and a value both in quotes.
-    List,
-    /// The space after a flag.
-    Flag,
-    /// ` is `, and the bars of a table.
-    Prose,
-    /// The comma after the name of a setting that is looked up, before the value it has by default.
-    Default,
-    /// What is a value only in quotes: after a declared type, or a space at the beginning of a line.
-    Quoted,
 }
 
 /// Returns what is assigned to the name that holds the word at `word` and ends at `end`.

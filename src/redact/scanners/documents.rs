@@ -154,7 +154,7 @@ fn push(text: &[u8], range: Range<usize>, found: &mut Vec<Range<usize>>) {
         || value.contains(&b'<')
         || value.len() < 40 && is_stand_in(value);
     // The beginning of a mark: what was in its place is gone.
-    if !open && !value.starts_with(crate::redact::engine::MARK.as_bytes()) {
+    if !open && !value.starts_with(crate::redact::mark::MARK.as_bytes()) {
         found.push(range);
     }
 }

@@ -93,6 +93,24 @@ pub const HOSTILE: &[(&str, Make)] = &[
         fs::write(git_dir.join("objects/info/alternates"), objects)?;
         Ok(path.to_owned())
     }),
+    ("objects of another repository, by links to each folder", |ground, path| {
+        let git_dir = borrow_history(ground, path)?;
+        for entry in fs::read_dir(ground.private.join(".git/objects"))? {
+            let entry = entry?;
+            let _ = fs::remove_dir_all(git_dir.join("objects").join(entry.file_name()));
+            symlink(&entry.path(), &git_dir.join("objects").join(entry.file_name()))?;
+        }
+        Ok(path.to_owned())
+    }),
+    ("objects of another repository, by alternates in a row", |ground, path| {
+        let git_dir = borrow_history(ground, path)?;
+        let (between, info) = (path.join("between"), "info/alternates");
+        fs::create_dir_all(between.join("info"))?;
+        fs::write(between.join(info), format!("{}\n", ground.private.join(".git/objects").display()))?;
+        fs::create_dir_all(git_dir.join("objects/info"))?;
+        fs::write(git_dir.join("objects").join(info), "../../between\n")?;
+        Ok(path.to_owned())
+    }),
     ("commondir names a known project", |ground, path| {
         let git_dir = ground.ordinary(path)?;
         fs::write(git_dir.join("commondir"), format!("{}\n", ground.known.join(".git").display()))?;
@@ -127,6 +145,21 @@ pub const HOSTILE: &[(&str, Make)] = &[
         fs::write(git_dir.join("gitdir"), format!("{}\n", path.join(".git").display()))?;
         fs::write(git_dir.join("HEAD"), "ref: refs/heads/main\n")?;
         dot_git(path, &git_dir)
+    }),
+    ("a worktree that names a known project's directory", |ground, path| {
+        let git_dir = ground.ordinary(path)?.join("worktrees/w");
+        fs::create_dir_all(&git_dir)?;
+        fs::write(git_dir.join("gitdir"), format!("{}\n", ground.known.join(".git").display()))?;
+        fs::write(git_dir.join("commondir"), "../..\n")?;
+        fs::write(git_dir.join("HEAD"), "ref: refs/heads/main\n")?;
+        Ok(path.to_owned())
+    }),
+    ("a submodule whose work tree is a known project", |ground, path| {
+        let git_dir = ground.ordinary(path)?.join("modules/m");
+        fs::create_dir_all(git_dir.parent().expect("it lies in the repository"))?;
+        fs::rename(ground.ordinary(&path.join("m"))?, &git_dir)?;
+        append(&git_dir.join("config"), &format!("[core]\n\tworktree = {}\n", ground.known.display()))?;
+        dot_git(&path.join("m"), &git_dir)
     }),
     ("a bare repository in a work tree", |ground, path| {
         ground.ordinary(path)?;
@@ -203,6 +236,34 @@ pub const HOSTILE: &[(&str, Make)] = &[
         Ok(path)
     }),
     // More than a machine holds.
+    ("a device for a branch", |ground, path| {
+        let place = replaced(ground, path, "refs/heads/main")?;
+        symlink(Path::new("/dev/zero"), &place)?;
+        Ok(path.to_owned())
+    }),
+    ("objects named by SHA-256", |_, path| {
+        fs::create_dir_all(path)?;
+        git(path, &["init", "--quiet", "--object-format=sha256"])?;
+        commit(path, &["--message", "long names"])?;
+        Ok(path.to_owned())
+    }),
+    ("an object of 3 GB", |ground, path| {
+        let git_dir = ground.ordinary(path)?;
+        let head = git(path, &["rev-parse", "HEAD"])?;
+        let object = git_dir.join("objects").join(&head[..2]).join(&head[2..]);
+        fs::remove_file(&object)?;
+        File::create(object)?.set_len(3 << 30)?;
+        Ok(path.to_owned())
+    }),
+    ("files of one letter a line", |ground, path| {
+        ground.ordinary(path)?;
+        for letters in ["a\nb\n", "b\nc\n"] {
+            fs::write(path.join("letters.txt"), letters.repeat(1 << 18))?;
+            git(path, &["add", "."])?;
+            commit(path, &["--message", "letters"])?;
+        }
+        Ok(path.to_owned())
+    }),
     ("a config of 3 GB", |ground, path| sparse(ground, path, "config")),
     ("a HEAD of 3 GB", |ground, path| sparse(ground, path, "HEAD")),
     ("packed references of 3 GB", |ground, path| sparse(ground, path, "packed-refs")),

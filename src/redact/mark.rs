@@ -1,0 +1,32 @@
+//! Secrets found, and the marks that stand for them afterwards.
+
+use std::ops::Range;
+
+use super::rules::{Rule, rules};
+
+/// A secret found: where it stands and by which rule.
+#[derive(Debug, Clone)]
+pub(super) struct Span {
+    pub range: Range<usize>,
+    pub rule: &'static Rule,
+}
+
+/// How a mark begins.
+pub(super) const MARK: &str = "[REDACTED:";
+
+/// Hexadecimal digits of a mark: see the module's documentation.
+pub(super) const DIGITS: usize = 3;
+
+/// Those of the marks of an earlier version.
+const FORMER_DIGITS: usize = 8;
+
+/// Returns the whole mark that begins at `start`: a known rule's id and as many hexadecimal digits as one has, or had.
+pub(super) fn mark_at(text: &[u8], start: usize) -> Option<Range<usize>> {
+    let id = start + MARK.len();
+    let colon = id + text[id..].iter().take(48).position(|&b| b == b':')?;
+    let digits = text[colon + 1..].iter().take(FORMER_DIGITS + 1).position(|&b| b == b']')?;
+    let are_digits = matches!(digits, DIGITS | FORMER_DIGITS)
+        && text[colon + 1..][..digits].iter().all(u8::is_ascii_hexdigit);
+    let is_known = || rules().any(|rule| rule.id.as_bytes() == &text[id..colon]);
+    (are_digits && is_known()).then_some(start..colon + 1 + digits + 1)
+}
