@@ -17,7 +17,6 @@ const LONG_RUN: usize = 20;
 const LOOKED_AT: usize = 8;
 
 /// Returns `value` as it stands between backticks: redacted, escaped, on one line, at most 200 characters, no backticks.
-///
 pub fn quoted(value: impl Display) -> String {
     let mut text = Bounded { text: String::new(), left: LONGEST_VALUE * LOOKED_AT };
     // What has no room is left out, which `clean` says by its ellipsis.
