@@ -33,10 +33,13 @@ const CONTEXT: Migration =
     Migration { sql: include_str!("../../migrations/0003_context.sql"), min_reader: 1, min_writer: 1 };
 const QUARTERS: Migration =
     Migration { sql: include_str!("../../migrations/0004_quarters.sql"), min_reader: 1, min_writer: 1 };
+const LINKS: Migration =
+    Migration { sql: include_str!("../../migrations/0005_links.sql"), min_reader: 1, min_writer: 1 };
 /// The same where the registry came first.
 const OWNER_SESSIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..SESSIONS };
 const OWNER_CONTEXT: Migration = Migration { min_reader: 2, min_writer: 2, ..CONTEXT };
 const OWNER_QUARTERS: Migration = Migration { min_reader: 2, min_writer: 2, ..QUARTERS };
+const OWNER_LINKS: Migration = Migration { min_reader: 2, min_writer: 2, ..LINKS };
 const REGISTRY: Migration =
     Migration { sql: include_str!("../../migrations/registry_0001.sql"), min_reader: 2, min_writer: 2 };
 const LEDGER: Migration = Migration {
@@ -47,8 +50,10 @@ const LEDGER: Migration = Migration {
 
 fn migrations(flavour: Flavour) -> &'static [Migration] {
     match flavour {
-        Flavour::Project => &[MEMORIES, SESSIONS, CONTEXT, QUARTERS],
-        Flavour::Owner => &[MEMORIES, REGISTRY, OWNER_SESSIONS, LEDGER, OWNER_CONTEXT, OWNER_QUARTERS],
+        Flavour::Project => &[MEMORIES, SESSIONS, CONTEXT, QUARTERS, LINKS],
+        Flavour::Owner => {
+            &[MEMORIES, REGISTRY, OWNER_SESSIONS, LEDGER, OWNER_CONTEXT, OWNER_QUARTERS, OWNER_LINKS]
+        }
     }
 }
 

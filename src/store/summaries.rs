@@ -240,6 +240,22 @@ impl Store {
         .await
     }
 
+    /// Returns whether what sums up the quarter, named by its topic, stands for sessions that were forgotten by their age: it
+    /// can't be made anew.
+    pub async fn quarter_is_retired(&self, scope: &Scope, topic: &str) -> Result<bool> {
+        let topic = topic.to_owned();
+        self.read(scope, move |_, connection, scope| {
+            Ok(connection
+                .prepare_cached(
+                    "SELECT 1 FROM memories m JOIN memory_references r ON r.memory = m.seq
+                     JOIN sessions s ON s.retired = r.target AND s.owner = m.owner
+                     WHERE m.owner = ?1 AND m.kind = 'summary' AND m.provenance = 'derived' AND m.topic = ?2",
+                )?
+                .exists((scope.owner.as_str(), topic))?)
+        })
+        .await
+    }
+
     /// Notes that more was said in the session than the memory that stands for it says, which is to be made anew at `due`.
     pub async fn postpone_conversation(&self, scope: &Scope, session: &SessionId, due: Millis) -> Result<()> {
         let session = session.clone();

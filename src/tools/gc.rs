@@ -2,7 +2,8 @@
 //!
 //! Nothing that somebody said, stored or committed expires: a branch that was merged and deleted takes nothing with it.
 //! Sessions that no commit came of are forgotten after some days only where the caller says so (document 001 §4 has 90),
-//! and can be brought back; quarters are summed up only where he does, and nothing is removed for it.
+//! and can be brought back; quarters are summed up only where he does, and nothing is removed for it. The summary of a
+//! quarter outlives the sessions that were forgotten by their age.
 
 use serde::Serialize;
 
@@ -89,6 +90,14 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
             store.finish_purges(scope, Millis::MAX).await?;
         }
     }
+    // First, so that the summary of a quarter has the sessions that are forgotten next.
+    let quarters = match args.quarters {
+        true => quarters::sum_up(engine, project, args.dry_run).await?,
+        false => Vec::new(),
+    };
+    if quarters.iter().any(|quarter| quarter.tokens > 0) {
+        engine.wrote();
+    }
     let mut sessions = Vec::new();
     if let Some(days) = args.sessions_after_days {
         let before = now - Millis::from(days) * DAY;
@@ -98,7 +107,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
                 true => project.store.selected(&project.scope, &selection, Reach::Living).await?,
                 false => {
                     let operation = format!("f{:012x}", u64::from_le_bytes(engine.random()) >> 16);
-                    project.store.forget(&project.scope, &selection, &operation, now).await?
+                    project.store.retire(&project.scope, &left.session, &operation, now).await?
                 }
             };
             sessions.push(Left {
@@ -108,13 +117,6 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
                 operation: Some(forgotten.operation).filter(|operation| !operation.is_empty()),
             });
         }
-    }
-    let quarters = match args.quarters {
-        true => quarters::sum_up(engine, project, args.dry_run).await?,
-        false => Vec::new(),
-    };
-    if quarters.iter().any(|quarter| quarter.tokens > 0) {
-        engine.wrote();
     }
     Ok(Output {
         dry_run: args.dry_run,

@@ -1,7 +1,8 @@
 //! Sums up the conversations of each quarter that is over (document 001 §4).
 //!
 //! It is one memory that a search finds, chosen from those that stand for the conversations, to which it refers. They and
-//! what was said in them stay as they are, and it leaves with the first of them that does.
+//! what was said in them stay as they are. It leaves with the first of them that the user forgets; where `tiro gc` forgets
+//! them by their age it stays, and is not made anew without them.
 
 use std::collections::BTreeMap;
 
@@ -47,6 +48,10 @@ pub(super) async fn sum_up(engine: &Engine, project: &OpenProject, dry_run: bool
         if store.memory(scope, &MemoryId::derive(Kind::Summary, None, &key)).await?.is_some() {
             continue;
         }
+        let topic = format!("quarter {quarter}");
+        if store.quarter_is_retired(scope, &topic).await? {
+            continue;
+        }
         let mut summed = Quarter { quarter, conversations: ids.len(), tokens: 0 };
         if !dry_run {
             let time = conversations.last().map_or(0, |last| last.time);
@@ -55,7 +60,7 @@ pub(super) async fn sum_up(engine: &Engine, project: &OpenProject, dry_run: bool
             let mut draft = Draft::new(Kind::Summary, Provenance::Derived, text, time);
             draft.identity = Identity::Named(key);
             draft.title = Some(summed.quarter.clone());
-            draft.topic = Some(format!("quarter {}", summed.quarter));
+            draft.topic = Some(topic);
             draft.references = ids;
             let redactor = &project.redactor;
             let (memory, _) = remember::prepare(redactor, draft, &mut || engine.random());

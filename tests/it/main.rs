@@ -27,6 +27,7 @@ mod private_files;
 mod redaction;
 mod remembers;
 mod restores;
+mod retires;
 mod scopes;
 mod spends;
 mod summaries;

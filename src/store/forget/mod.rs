@@ -3,6 +3,7 @@
 //! Forgetting tombstones: the memory leaves every answer at once and `undo` brings it back.
 
 mod purge;
+mod retired;
 mod select;
 
 use std::collections::{BTreeSet, HashSet};
@@ -14,7 +15,7 @@ use super::{Store, blocking, write};
 use crate::chunk::index_text;
 use crate::error::{Error, Result};
 use crate::memory::{MemoryId, Millis};
-use crate::scope::Scope;
+use crate::scope::{Scope, SessionId};
 
 pub(super) use purge::erase;
 pub use select::{Reach, Selection};
@@ -32,6 +33,17 @@ const TURN: (Duration, Duration) = (Duration::from_millis(10), Duration::from_mi
 
 /// The kind of an operation that is removing for good what it names.
 const PURGING: &str = "purging";
+
+/// Who forgets, and how far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Act {
+    /// The user, until that is undone.
+    Forget,
+    /// The user, for good.
+    Purge,
+    /// The garbage collector, by age.
+    Retire,
+}
 
 /// What forgetting did.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -82,7 +94,19 @@ impl Store {
         operation: &str,
         now: Millis,
     ) -> Result<Forgotten> {
-        self.forget_as(scope, selection, operation, "forget", now).await
+        self.forget_as(scope, selection, operation, Act::Forget, now).await
+    }
+
+    /// Tombstones all of a session because of its age, as [`Store::forget`] does, but for the summary of its quarter, which
+    /// was made to stand for it and stays until the user forgets the session.
+    pub async fn retire(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        operation: &str,
+        now: Millis,
+    ) -> Result<Forgotten> {
+        self.forget_as(scope, &Selection::Session(session.clone()), operation, Act::Retire, now).await
     }
 
     /// Forgets by an operation of the kind.
@@ -91,17 +115,22 @@ impl Store {
         scope: &Scope,
         selection: &Selection,
         operation: &str,
-        kind: &'static str,
+        act: Act,
         now: Millis,
     ) -> Result<Forgotten> {
         let (selection, id) = (selection.clone(), operation.to_owned());
         // What is to be removed may have been forgotten before.
-        let reach = if kind == PURGING { Reach::Forgotten } else { Reach::Living };
+        let reach = if act == Act::Purge { Reach::Forgotten } else { Reach::Living };
+        let kind = if act == Act::Purge { PURGING } else { "forget" };
         let mut began = Instant::now();
         let (mut all, mut rest) = self
             .write(scope, move |connection, scope| {
                 let rows = select(connection, scope, &selection, reach)?;
                 let mut rows = with_derived(connection, scope, rows, reach)?;
+                match act {
+                    Act::Retire => retired::retire(connection, &rows)?,
+                    Act::Forget | Act::Purge => retired::forget(connection, scope, &selection, &rows)?,
+                }
                 if rows.is_empty() {
                     return Ok((Forgotten::default(), rows));
                 }

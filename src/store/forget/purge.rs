@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use rusqlite::{Connection, params};
 
-use super::{Forgotten, PURGING, SelectedRow, Selection, forgotten, give_way, log_chunks, selected_row};
+use super::{Act, Forgotten, SelectedRow, Selection, forgotten, give_way, log_chunks, retired, selected_row};
 use crate::error::{Context, Error, Kind, Result};
 use crate::memory::Millis;
 use crate::scope::Scope;
@@ -37,7 +37,7 @@ impl Store {
         operation: &str,
         now: Millis,
     ) -> Result<Forgotten> {
-        let forgotten = self.forget_as(scope, selection, operation, PURGING, now).await?;
+        let forgotten = self.forget_as(scope, selection, operation, Act::Purge, now).await?;
         if forgotten.ids.is_empty() {
             return Ok(forgotten);
         }
@@ -155,6 +155,7 @@ fn begin(connection: &Connection, scope: &Scope, operation: &str, now: Millis) -
                  AND memory IN (SELECT memory FROM operation_memories WHERE operation = ?1)",
         )?
         .execute([operation])?;
+    retired::forget_sessions(connection, &rows)?;
     let sessions: BTreeSet<i64> = rows.iter().filter_map(|row| row.session).collect();
     for session in sessions {
         write::index_forgotten(connection, session, operation)?;
