@@ -39,10 +39,11 @@ CREATE INDEX commit_calls_by_time ON commit_calls (began);
 -- history ended when the part was made.
 CREATE TABLE commit_graph (
     owner   TEXT NOT NULL,
-    part    INTEGER NOT NULL,
+    first   INTEGER NOT NULL,
+    count   INTEGER NOT NULL,
     stamp   TEXT NOT NULL,
     commits BLOB NOT NULL,
-    PRIMARY KEY (owner, part)
+    PRIMARY KEY (owner, stamp, first)
 ) STRICT;
 
 -- The id of the memory that stood for a session when `tiro gc` forgot it by its age. What sums up its quarter stays then: it

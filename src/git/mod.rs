@@ -43,14 +43,14 @@ use std::sync::{Arc, Mutex};
 
 use crate::error::{Context, Error, Kind, Result};
 
-pub use ancestry::Reach;
+pub use ancestry::{GraphPart, Reach};
 pub use changes::{ChangeKind, Changes, FileChange, IsIgnored, Lines, PatchId};
 pub use commit::{CommitDetail, Message, Moment};
 pub use details::{Outcome, Reader};
 pub use digest::Digest;
 pub use hooks::Hooks;
 pub use place::Trust;
-pub use reflog::Reflog;
+pub use reflog::{Action, Move, Reflog};
 pub use walk::{History, Known, Listed, Tip, Unreadable};
 
 /// The name of a git object: its SHA-1.
@@ -139,7 +139,8 @@ pub struct Repository {
     place: place::Place,
     objects: Arc<objects::Objects>,
     packed: place::refs::Packed,
-    ancestry: Mutex<ancestry::Ancestry>,
+    ancestry: Mutex<ancestry::Graph>,
+    refs: Mutex<reflog::KeptRefs>,
 }
 
 /// Bytes of the list of commits that end a shallow history, at most: 400,000 commits.
@@ -178,7 +179,13 @@ impl Repository {
 
     fn at(place: place::Place) -> Repository {
         let objects = Arc::new(objects::Objects::new(place.common.within("objects")));
-        Repository { place, objects, packed: Default::default(), ancestry: Mutex::default() }
+        Repository {
+            place,
+            objects,
+            packed: Default::default(),
+            ancestry: Mutex::default(),
+            refs: Mutex::default(),
+        }
     }
 
     /// Returns the directory that all worktrees of the repository share, canonical.

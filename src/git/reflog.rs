@@ -1,18 +1,23 @@
-//! Where `HEAD` has been: which commit was checked out when, and in which work tree a commit was made.
+//! Where `HEAD` has been: which commit was checked out when, and what made it so.
 //!
 //! Reflogs are read as text, from their end and only so far: a line is written for every commit, checkout, rebase step
 //! and pull. They expire and can be switched off, so what they don't tell is simply not known.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use super::place::files::{Folder, Found};
-use super::{Repository, Sha};
+use super::{Repository, Sha, place};
 use crate::memory::Millis;
 
 /// Bytes read from the end of a reflog: some thousand lines. Where there are many, they share so many bytes in all.
 const TAIL: u64 = 512 * 1024;
 const ALL_TAILS: u64 = 8 * 1024 * 1024;
+
+/// Branches whose own reflogs are read, at most, and bytes of each.
+const BRANCHES: usize = 50;
+const BRANCH_TAIL: u64 = 32 * 1024;
 
 /// Folders of branches that are looked at for moves, at most. Arbitrary: a stat and a listing each.
 const FOLDERS: usize = 256;
@@ -24,33 +29,142 @@ const WORKTREES: usize = 500;
 /// Where the `HEAD` of one work tree has been.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reflog {
-    /// What was checked out from when on, oldest first.
-    moves: Vec<(Millis, Sha)>,
+    /// Its moves, oldest first.
+    pub moves: Vec<Move>,
+}
+
+/// What references and reflogs named when they were read last.
+#[derive(Default)]
+pub(super) struct KeptRefs {
+    stamp: String,
+    tips: Arc<Vec<Sha>>,
+    /// `None` until somebody asks.
+    logged: Option<Arc<Vec<Sha>>>,
+}
+
+/// A move of `HEAD`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// When.
+    pub time: Millis,
+    /// What was checked out before; `None` at the beginning.
+    pub from: Option<Sha>,
+    /// What is checked out since.
+    pub to: Sha,
+    /// The name that git knew whoever did it by.
+    pub who: String,
+    /// What was done.
+    pub action: Action,
+    /// The branch on which it was done, where that is told.
+    pub branch: Option<String>,
+}
+
+/// What moved `HEAD`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// A commit was made, also by a merge or of another's change.
+    Commit,
+    /// The last commit was replaced.
+    Amend,
+    /// A commit was made anew elsewhere in the history.
+    Rebase,
+    /// Commits came from another repository.
+    Pull,
+    /// What was there before was checked out.
+    Other,
+}
+
+impl Action {
+    fn of(message: &str) -> Action {
+        let (what, rest) = message.split_once(": ").unwrap_or((message, ""));
+        let verb = what.split(' ').next().unwrap_or_default();
+        let step = what.rsplit_once('(').map_or("", |(_, step)| step.trim_end_matches(')'));
+        let is_merge = rest.starts_with("Merge made by");
+        match verb {
+            "commit" if step == "amend" => Action::Amend,
+            "commit" | "cherry-pick" | "revert" | "am" => Action::Commit,
+            _ if (verb == "rebase" || what.contains("--rebase"))
+                && !matches!(step, "start" | "finish" | "") =>
+            {
+                Action::Rebase
+            }
+            "pull" | "merge" if is_merge => Action::Commit,
+            "pull" | "clone" | "fetch" => Action::Pull,
+            _ => Action::Other,
+        }
+    }
+
+    /// Whether the commit that is checked out afterwards was made by it.
+    pub fn makes(self) -> bool {
+        matches!(self, Action::Commit | Action::Amend | Action::Rebase)
+    }
 }
 
 impl Reflog {
-    /// Reads the lines of a reflog; those that are none are passed over.
-    pub fn parse(text: &str) -> Reflog {
-        let moved = |line: &str| {
-            let (who_and_when, _) = line.split_once('\t').unwrap_or((line, ""));
-            let (_, new, _) = three(who_and_when)?;
-            let mut words = who_and_when.rsplit(' ');
-            let (_zone, seconds) = (words.next()?, words.next()?);
-            Some((seconds.parse::<i64>().ok()?.checked_mul(1000)?, new.parse().ok()?))
-        };
-        Reflog { moves: text.lines().filter_map(moved).collect() }
+    /// Reads the lines of a reflog; those that are none are passed over. `branch` is what is checked out now.
+    pub fn parse(text: &str, branch: Option<&str>) -> Reflog {
+        let mut moves: Vec<Move> = Vec::new();
+        let mut messages: Vec<&str> = Vec::new();
+        for line in text.lines() {
+            let (who_and_when, message) = line.split_once('\t').unwrap_or((line, ""));
+            let parse = || {
+                let (old, new, rest) = three(who_and_when)?;
+                let mut words = rest.rsplit(' ');
+                let (_zone, seconds) = (words.next()?, words.next()?);
+                let time = seconds.parse::<i64>().ok()?.checked_mul(1000)?;
+                let who = rest.split_once(" <").map_or("", |(who, _)| who).to_owned();
+                let from = old.parse().ok().filter(|sha: &Sha| sha.as_bytes() != &[0; 20]);
+                let action = Action::of(message);
+                Some(Move { time, from, to: new.parse().ok()?, who, action, branch: None })
+            };
+            if let Some(parsed) = parse() {
+                moves.push(parsed);
+                messages.push(message);
+            }
+        }
+        let branches = branches_of(&messages, branch);
+        moves.iter_mut().zip(branches).for_each(|(each, branch)| each.branch = branch);
+        Reflog { moves }
     }
 
     /// Returns the commit that was checked out at `time`, or `None` where the reflog doesn't reach back so far.
     pub fn at(&self, time: Millis) -> Option<Sha> {
         // A clock that was set back leaves times out of order; the last line that fits is the one that counts.
-        self.moves.iter().rev().find(|(since, _)| *since <= time).map(|(_, sha)| *sha)
+        self.moves.iter().rev().find(|each| each.time <= time).map(|each| each.to)
     }
+}
 
-    /// Returns the commits that were checked out, oldest first.
-    pub fn commits(&self) -> impl Iterator<Item = Sha> {
-        self.moves.iter().map(|(_, sha)| *sha)
+/// Returns the branch that was checked out after each of the moves that `messages` tell of, `now` being that after the last.
+fn branches_of(messages: &[&str], now: Option<&str>) -> Vec<Option<String>> {
+    let named = |name: &str| Some(name.to_owned()).filter(|name| name.parse::<Sha>().is_err());
+    let short = |name: &str| name.trim().strip_prefix("refs/heads/").map(str::to_owned);
+    let checkout = |message: &str| {
+        let (from, to) = message.strip_prefix("checkout: moving from ")?.split_once(" to ")?;
+        Some((named(from), named(to)))
+    };
+    let renamed = |message: &str| {
+        let (from, to) = message.strip_prefix("Branch: renamed ")?.split_once(" to ")?;
+        Some((short(from), short(to)))
+    };
+    let returned = |message: &str| message.split_once("returning to ").map(|(_, name)| short(name));
+    // From the end: each message says what was checked out before it, too.
+    let mut after = now.map(str::to_owned);
+    let mut branches = Vec::with_capacity(messages.len());
+    for message in messages.iter().rev() {
+        if let Some(name) = returned(message) {
+            // The steps of a rebase make the branch anew that it returns to.
+            after = name;
+        }
+        match checkout(message).or_else(|| renamed(message)) {
+            Some((before, to)) => {
+                branches.push(to);
+                after = before;
+            }
+            None => branches.push(after.clone()),
+        }
     }
+    branches.reverse();
+    branches
 }
 
 fn three(line: &str) -> Option<(&str, &str, &str)> {
@@ -65,7 +179,9 @@ impl Repository {
         let worktrees = self.worktrees();
         let most = (ALL_TAILS / (worktrees.len() as u64 + 2)).min(TAIL);
         let read = |git_dir: &Folder| {
-            git_dir.end("logs/HEAD", most).map(|text| Reflog::parse(&text)).unwrap_or_default()
+            let head = git_dir.end("HEAD", 1024).unwrap_or_default();
+            let branch = head.trim().strip_prefix("ref: refs/heads/");
+            git_dir.end("logs/HEAD", most).map(|text| Reflog::parse(&text, branch)).unwrap_or_default()
         };
         let mut found = HashMap::new();
         // The main work tree is where its git directory lies, unless the repository is bare.
@@ -100,6 +216,56 @@ impl Repository {
         folders.map(|(name, _)| common.within("worktrees").within(&name)).collect()
     }
 
+    /// Returns where branches stand, those of other repositories as they were fetched last among them, and what is checked
+    /// out in each work tree; in order, each once.
+    pub fn branch_tips(&self) -> Arc<Vec<Sha>> {
+        Arc::clone(&self.kept_refs().tips)
+    }
+
+    /// Returns the commits that reflogs still name, of `HEAD` in each work tree and of branches; in order, each once. Git
+    /// keeps them and what leads to them.
+    pub fn reflog_commits(&self) -> Arc<Vec<Sha>> {
+        let mut kept = self.kept_refs();
+        Arc::clone(kept.logged.get_or_insert_with(|| Arc::new(self.read_reflog_commits())))
+    }
+
+    /// Returns what references name, read again where any of them moved.
+    fn kept_refs(&self) -> MutexGuard<'_, KeptRefs> {
+        let stamp = self.heads_stamp() + &branches(&self.place.common, "refs/remotes");
+        let mut kept = self.refs.lock().unwrap_or_else(PoisonError::into_inner);
+        if kept.stamp != stamp {
+            *kept = KeptRefs { stamp, tips: Arc::new(self.read_branch_tips()), logged: None };
+        }
+        kept
+    }
+
+    fn read_branch_tips(&self) -> Vec<Sha> {
+        let (place, packed) = (&self.place, &self.packed);
+        let beneath = |heads| place::refs::beneath(place, packed, heads).found.into_values();
+        let mut tips: Vec<Sha> = beneath("refs/heads/").chain(beneath("refs/remotes/")).collect();
+        let git_dirs = self.worktrees().into_iter().chain([place.own.clone(), place.common.clone()]);
+        tips.extend(git_dirs.filter_map(|git_dir| git_dir.end("HEAD", 128)?.trim().parse::<Sha>().ok()));
+        tips.sort();
+        tips.dedup();
+        tips
+    }
+
+    fn read_reflog_commits(&self) -> Vec<Sha> {
+        let mut found: HashSet<Sha> = HashSet::new();
+        let mut add = |reflog: &Reflog| {
+            found.extend(reflog.moves.iter().flat_map(|each| each.from.into_iter().chain([each.to])));
+        };
+        self.reflogs().values().for_each(&mut add);
+        let branches = place::refs::branches(&self.place, &self.packed).found;
+        for name in branches.keys().take(BRANCHES) {
+            let log = self.place.common.end(&format!("logs/refs/heads/{name}"), BRANCH_TAIL);
+            log.iter().for_each(|text| add(&Reflog::parse(text, None)));
+        }
+        let mut found: Vec<Sha> = found.into_iter().collect();
+        found.sort();
+        found
+    }
+
     /// Returns the commit that is checked out where no branch is: only this work tree leads to it. `None` while a rebase
     /// is under way, whose steps may come to nothing.
     pub fn detached(&self) -> Option<Sha> {
@@ -121,7 +287,7 @@ impl Repository {
             let metadata = std::fs::symlink_metadata(path).ok()?;
             Some((metadata.len(), metadata.modified().ok()))
         };
-        let branches = blake3::hash(branches(common).as_bytes()).to_hex();
+        let branches = blake3::hash(branches(common, "refs/heads").as_bytes()).to_hex();
         let packed = size_and_time(&common.path().join("packed-refs"));
         let mut stamp = format!("{packed:?} {}", &branches[..16]);
         for git_dir in git_dirs {
@@ -137,8 +303,8 @@ impl Repository {
 }
 
 /// Returns when something was put into a folder of branches last: a branch is moved by putting a new file in its place.
-fn branches(common: &Folder) -> String {
-    let mut folders = vec!["refs/heads".to_owned()];
+fn branches(common: &Folder, beneath: &str) -> String {
+    let mut folders = vec![beneath.to_owned()];
     let (mut times, mut at) = (Vec::new(), 0);
     while let Some(folder) = folders.get(at).filter(|_| at < FOLDERS).cloned() {
         let changed = std::fs::symlink_metadata(common.path().join(&folder));
@@ -163,12 +329,44 @@ mod tests {
 
     #[test]
     fn the_commit_checked_out_is_that_of_the_last_line_before() {
-        let log = Reflog::parse(&format!(
+        let text = format!(
             "{B} {A} Ann Example <a@example.org> 100 +0200\tcommit: x\nno line\n{A} {B} Ann <a@b> 200 -0100\tcheckout: y\n"
-        ));
+        );
+        let log = Reflog::parse(&text, None);
         assert_eq!(log.at(99_999), None);
         assert_eq!(log.at(100_000), Some(A.parse().unwrap()));
         assert_eq!(log.at(5_000_000), Some(B.parse().unwrap()));
+        assert_eq!((log.moves[0].who.as_str(), log.moves[0].action), ("Ann Example", Action::Commit));
+    }
+
+    #[test]
+    fn what_was_done_on_which_branch_is_told_by_the_messages() {
+        use Action::*;
+        let table = [
+            ("commit (initial): a", Commit, Some("old")),
+            ("Branch: renamed refs/heads/old to refs/heads/main", Other, Some("main")),
+            ("checkout: moving from main to topic", Other, Some("topic")),
+            ("commit: checkout: moving from here to there", Commit, Some("topic")),
+            ("commit (amend): b", Amend, Some("topic")),
+            ("checkout: moving from topic to main", Other, Some("main")),
+            ("pull: Fast-forward", Pull, Some("main")),
+            ("pull: Merge made by the 'ort' strategy.", Commit, Some("main")),
+            ("merge topic: Fast-forward", Other, Some("main")),
+            ("checkout: moving from main to bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb", Other, None),
+            ("commit: alone", Commit, None),
+            ("checkout: moving from bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb to main", Other, Some("main")),
+            ("rebase (start): checkout main", Other, Some("topic")),
+            ("rebase (pick): b", Rebase, Some("topic")),
+            ("rebase (finish): returning to refs/heads/topic", Other, Some("topic")),
+            ("pull --rebase origin main (pick): b", Rebase, Some("topic")),
+            ("cherry-pick: c", Commit, Some("topic")),
+        ];
+        let lines = table.map(|(message, ..)| format!("{A} {B} Ann <a@b> 200 -0100\t{message}\n"));
+        let found = Reflog::parse(&lines.concat(), Some("topic")).moves;
+        for (each, (message, action, branch)) in found.iter().zip(table) {
+            assert_eq!((each.action, each.branch.as_deref()), (action, branch), "{message}");
+        }
+        assert_eq!(found.len(), table.len());
     }
 
     #[test]
@@ -181,7 +379,7 @@ mod tests {
         let logs = fixture.repository().reflogs();
         let root = fixture.repository().work_dir().unwrap();
         assert_eq!(logs.len(), 2, "{logs:?}");
-        assert_eq!(logs[&root].commits().last(), Some(fixture.head()));
+        assert_eq!(logs[&root].moves.last().map(|each| each.to), Some(fixture.head()));
         assert!(logs.contains_key(&tree));
     }
 

@@ -213,24 +213,6 @@ fn a_history_is_walked_oldest_first_and_resumed() {
 }
 
 #[test]
-fn reachability_follows_the_tip() {
-    let fixture = Fixture::new();
-    let commits: Vec<Sha> = (0..20).map(|n| fixture.commit("a", n.to_string(), "step")).collect();
-    fixture.git(&["checkout", "-q", "-b", "side", &commits[9].to_string()]);
-    let side = fixture.commit("b", "1\n", "on the side");
-    let repository = fixture.repository();
-    let reach = |tip: &Sha, sha: &Sha, budget| repository.is_reachable(tip, sha, budget);
-    assert_eq!(reach(&commits[19], &commits[0], 5), Reach::Unknown);
-    assert_eq!(reach(&commits[19], &commits[0], 100), Reach::Yes);
-    assert_eq!(reach(&commits[19], &side, 100), Reach::No);
-    assert_eq!(reach(&side, &commits[19], 100), Reach::No);
-    assert_eq!(reach(&side, &commits[9], 100), Reach::Yes);
-    let next = fixture.commit("b", "2\n", "further on the side");
-    assert_eq!(reach(&next, &commits[0], 2), Reach::Yes, "the ancestors of the tip before are kept");
-    assert_eq!(reach(&next, &commits[10], 100), Reach::No);
-}
-
-#[test]
 fn a_commit_is_told_with_its_files_names_and_words() {
     let fixture = Fixture::new();
     let body = "    one();\n".repeat(10);

@@ -46,7 +46,7 @@ pub use foreign::{Foreign, ForeignMemory, ForeignPage};
 pub use forget::{Forgotten, Operation, Reach, Selection};
 pub use ledger::{Money, Planned, Reservation, SpendLimits, SpendingRow, Spent};
 pub use lexical::LexicalCandidate;
-pub use links::{MadeRow, MomentRow, Origin};
+pub use links::{GraphRow, MadeRow, MomentRow, Origin};
 pub use memories::{ChunkRange, Neighbour, ShownMemory};
 pub use pending::PendingChunk;
 pub use queue::{AskedBy, Attempt, QueueCounts, Queued, Wanted};

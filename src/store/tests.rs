@@ -334,7 +334,7 @@ async fn a_purge_that_was_interrupted_is_finished() {
     let place = Place::new();
     place.say("s", &["oak", "ash", "elm", "fir"]).await;
     let selection = Selection::Session(name("s"));
-    place.store.forget_as(&place.scope, &selection, "f1", "purging", 5).await.unwrap();
+    place.store.forget_as(&place.scope, &selection, "f1", forget::Act::Purge, 5).await.unwrap();
     let place = place.reopened();
     assert_eq!(place.found("oak").await, 0);
     assert!(place.store.undo(&place.scope, None, 6).await.is_err());

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use super::in_time::in_time;
 use super::link::{self, Place, Span};
-use super::{common, import_git, import_sessions};
+use super::{common, history, import_git, import_sessions};
 use crate::clients::{Client, transcripts};
 use crate::engine::{Engine, OpenProject};
 use crate::error::{Kind, Result};
@@ -115,6 +115,10 @@ pub async fn follow(
         let is_whole = commits_of(engine, project, commits, until, also, &mut followed).await?;
         let is_left_out = |nudge: &Taken| !is_whole && nudge.reference.commit.is_some();
         nudges.into_iter().filter(|nudge| !is_left_out(nudge)).for_each(Taken::done);
+        let read_until = if commits.is_some() { began + BEFORE_A_CALL } else { until };
+        if let Err(error) = history::learn(project, Some(read_until)).await {
+            tracing::warn!(%error, "the graph of commits is not kept");
+        }
         if let Some(stamp) = stamp.filter(|_| is_whole) {
             project.store.set_import_cursor(&project.scope, HEADS, &stamp, engine.now()).await?;
             engine.saw_refs(stamp);

@@ -12,7 +12,7 @@ use tokio::time::timeout_at;
 
 use super::in_time::in_time;
 use super::link::{self, Place, Span};
-use super::{catch_up, common, summarize_commits};
+use super::{catch_up, common, history, summarize_commits};
 use crate::config::Ignored;
 use crate::engine::{Engine, OpenProject};
 use crate::error::{Error, Kind, Result, quoted};
@@ -96,6 +96,7 @@ pub async fn run(
     let Found { history, covers, skipped, unreadable, notices } = found?;
     let mut output = Output { unreadable, notices, left_out: skipped, ..Output::default() };
     if history.commits.is_empty() {
+        history::learn(project, until).await?;
         summarise(engine, summarize, &mut output, &mut progress).await?;
         return Ok(output);
     }
@@ -157,6 +158,7 @@ pub async fn run(
     if is_whole && !repository.is_shallow() {
         project.store.set_import_cursor(&project.scope, SOURCE, "complete", engine.now()).await?;
     }
+    history::learn(project, until).await?;
     output.linked = link::link_span(project, &Place::of(project), &span).await?;
     engine.wrote();
     catch_up::point(engine, project).await?;

@@ -53,8 +53,8 @@ impl Place {
         let reflogs = repository.map(Repository::reflogs).unwrap_or_default();
         let mut made_in = HashMap::new();
         for (root, reflog) in &reflogs {
-            for sha in reflog.commits() {
-                made_in.entry(sha.to_string()).or_insert_with(|| root.to_string_lossy().into_owned());
+            for each in &reflog.moves {
+                made_in.entry(each.to.to_string()).or_insert_with(|| root.to_string_lossy().into_owned());
             }
         }
         Place { root: root.to_owned(), reflogs, made_in }

@@ -24,6 +24,7 @@ pub mod forget_context;
 pub mod gc;
 pub mod get_context_summary;
 pub mod get_relevant_snippets;
+mod history;
 pub mod import_git;
 pub mod import_preview;
 pub mod import_sessions;

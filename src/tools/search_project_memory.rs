@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{catch_up, common, times};
+use super::{catch_up, common, history, times};
 use crate::budget::Budget;
 use crate::chunk::excerpt::Shown;
 use crate::engine::{Engine, OpenProject};
@@ -14,7 +14,7 @@ use crate::error::{Error, Result, quoted};
 use crate::filter::Filter;
 use crate::memory::Kind;
 use crate::redact::Redactor;
-use crate::retrieve::freshness::{Standing, Subject, standing};
+use crate::retrieve::freshness::{Standing, Subject};
 use crate::retrieve::rank::{Ranked, Weights};
 use crate::retrieve::{self, fit, pair};
 use crate::scope::{Scope, SessionId, Sessions};
@@ -128,8 +128,11 @@ pub struct Hit {
     pub time: String,
     /// Where the text came from.
     pub provenance: String,
-    /// current, file_changed, other_branch or commit_gone.
+    /// current, file_changed, other_branch, commit_gone or unknown.
     pub freshness: String,
+    /// Of a commit that is gone: in_reflog, unnamed or removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gone: Option<String>,
     /// How well it answers; comparable within one answer.
     pub score: f64,
     /// What the score is made of.
@@ -339,6 +342,7 @@ fn hit(ranked: &Ranked, found: ShownMemory, scope: &str, standing: Standing) -> 
         time: times::show_time(memory.time),
         provenance: memory.provenance.to_string(),
         freshness: standing.freshness.as_str().to_owned(),
+        gone: standing.gone.map(|gone| gone.as_str().to_owned()),
         score: rounded(ranked.score),
         score_parts: ScoreParts {
             lexical: rounded(parts.lexical),
@@ -353,14 +357,10 @@ fn hit(ranked: &Ranked, found: ShownMemory, scope: &str, standing: Standing) -> 
     }
 }
 
-/// Asks git what became of what the memories speak of, on a blocking thread.
+/// Asks git what became of what the memories speak of.
 async fn ask_git(project: &OpenProject, found: impl Iterator<Item = &ShownMemory>) -> Vec<Standing> {
     let subjects: Vec<Subject> = found.map(|found| Subject::of(&found.memory, &found.commit_ids)).collect();
-    let count = subjects.len();
-    let unknown = vec![Standing::UNKNOWN; count];
-    let Some(repository) = project.repository.clone() else { return unknown };
-    let ask = move || standing(&repository, &subjects);
-    tokio::task::spawn_blocking(ask).await.unwrap_or(unknown)
+    history::standing(project, subjects).await
 }
 
 fn rounded(score: f64) -> f64 {
@@ -435,7 +435,12 @@ fn stale_line(hit: &Hit) -> String {
     match hit.freshness.as_str() {
         "file_changed" => "[the file changed since]\n".to_owned(),
         "other_branch" => "[on another branch]\n".to_owned(),
-        "commit_gone" => "[commit gone]\n".to_owned(),
+        "commit_gone" => match hit.gone.as_deref() {
+            Some("in_reflog") => "[commit gone from all branches; the reflog still has it]\n".to_owned(),
+            Some("unnamed") => "[commit gone from all branches and reflogs]\n".to_owned(),
+            _ => "[commit gone]\n".to_owned(),
+        },
+        "unknown" => "[not compared with git yet]\n".to_owned(),
         _ => String::new(),
     }
 }

@@ -77,8 +77,8 @@ fn trees_and_commits_that_contain_themselves_come_to_an_end() {
     fs::copy(fixture.object(&commit), fixture.object(other)).unwrap();
     fs::write(fixture.path.join(".git/refs/heads/main"), commit.as_bytes()).unwrap();
     assert_eq!(walked(&fixture.repository()).commits.len(), 2);
-    let reach = fixture.repository().is_reachable(&commit.parse().unwrap(), &first, 1000);
-    assert_eq!(reach, crate::git::Reach::No);
+    let reach = fixture.repository().reached(&[commit.parse().unwrap()], &[first], None);
+    assert_eq!(reach, [crate::git::Reach::No]);
 }
 
 /// Returns what deflates to `bytes` without being smaller, as zlib stores what it can't deflate.

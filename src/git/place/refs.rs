@@ -168,12 +168,16 @@ fn is_name(name: &str) -> bool {
 
 /// Reads the local branches: those in files of their own, then those in `packed-refs` that have none.
 pub(in crate::git) fn branches(place: &Place, kept: &Packed) -> Branches {
-    const HEADS: &str = "refs/heads/";
+    beneath(place, kept, "refs/heads/")
+}
+
+/// Reads the references beneath `heads`, as [`branches`] does.
+pub(in crate::git) fn beneath(place: &Place, kept: &Packed, heads: &str) -> Branches {
     let mut branches = Branches::default();
     match kept.read(&place.common) {
         Ok(bytes) => {
             for (name, sha) in packed(&bytes) {
-                let Some(branch) = name.strip_prefix(HEADS).filter(|_| is_name(&name)) else { continue };
+                let Some(branch) = name.strip_prefix(heads).filter(|_| is_name(&name)) else { continue };
                 if branches.found.len() == BRANCH_LIMIT {
                     branches.partial = true;
                     break;
@@ -183,7 +187,7 @@ pub(in crate::git) fn branches(place: &Place, kept: &Packed) -> Branches {
         }
         Err(fault) => branches.faults.push(fault),
     }
-    let mut folders = vec![HEADS.trim_end_matches('/').to_owned()];
+    let mut folders = vec![heads.trim_end_matches('/').to_owned()];
     let mut looked = 0;
     let mut files = 0;
     while let Some(folder) = folders.pop() {
@@ -217,7 +221,7 @@ pub(in crate::git) fn branches(place: &Place, kept: &Packed) -> Branches {
                 branches.partial = true;
                 break;
             }
-            let branch = name[HEADS.len()..].to_owned();
+            let branch = name[heads.len()..].to_owned();
             let target = read(&opened, &file, &name, found == Found::Link);
             let sha = target.and_then(|target| match target {
                 Some(Target::Name(next)) => resolve(place, kept, &next),

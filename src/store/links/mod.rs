@@ -1,5 +1,7 @@
 //! Where sessions come from, and which of them led to a commit.
 
+mod graph;
+
 use std::collections::HashSet;
 
 use rusqlite::{OptionalExtension, Row, params};
@@ -8,6 +10,8 @@ use super::{Store, memories};
 use crate::error::Result;
 use crate::memory::{MemoryId, Millis};
 use crate::scope::{Scope, SessionId};
+
+pub use graph::GraphRow;
 
 /// What is known of a session beside its memories; what is `None` leaves what is known already.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,0 +1,80 @@
+//! How commits follow one another, as git told it, kept so that the next process need not read it again.
+
+use rusqlite::params;
+
+use crate::error::Result;
+use crate::scope::Scope;
+use crate::store::Store;
+
+/// Parts from which on they are made one: a commit that is followed as it is made is a part by itself.
+const MOST_PARTS: i64 = 64;
+
+/// Some commits in the order they were read; the bytes are git's side to understand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphRow {
+    /// Where the history ended when they were read.
+    pub stamp: String,
+    /// The number of the first.
+    pub first: usize,
+    /// How many.
+    pub count: usize,
+    /// They and their parents.
+    pub bytes: Vec<u8>,
+}
+
+impl Store {
+    /// Returns the parts of the graph, in order.
+    pub async fn commit_graph(&self, scope: &Scope) -> Result<Vec<GraphRow>> {
+        self.read(scope, |_, connection, scope| {
+            let mut statement = connection.prepare_cached(
+                "SELECT stamp, first, count, commits FROM commit_graph WHERE owner = ?1 ORDER BY first",
+            )?;
+            let rows = statement.query_map([scope.owner.as_str()], |row| {
+                Ok(GraphRow {
+                    stamp: row.get(0)?,
+                    first: row.get::<_, i64>(1)? as usize,
+                    count: row.get::<_, i64>(2)? as usize,
+                    bytes: row.get(3)?,
+                })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Adds a part that goes on where the last one ends, or begins anew; returns `false` where another process came first.
+    pub async fn add_to_commit_graph(&self, scope: &Scope, part: GraphRow) -> Result<bool> {
+        self.write(scope, move |connection, scope| {
+            let owner = scope.owner.as_str();
+            let (parts, end): (i64, i64) = connection
+                .prepare_cached("SELECT count(*), coalesce(max(first + count), 0) FROM commit_graph WHERE owner = ?1 AND stamp = ?2")?
+                .query_row((owner, &part.stamp), |row| Ok((row.get(0)?, row.get(1)?)))?;
+            if part.first as i64 != end {
+                return Ok(false);
+            }
+            // What was read of a history that ended elsewhere.
+            connection
+                .prepare_cached("DELETE FROM commit_graph WHERE owner = ?1 AND stamp <> ?2")?
+                .execute((owner, &part.stamp))?;
+            let insert = "INSERT INTO commit_graph (owner, first, count, stamp, commits) VALUES (?1, ?2, ?3, ?4, ?5)";
+            connection.prepare_cached(insert)?.execute(params![
+                owner,
+                end,
+                part.count as i64,
+                part.stamp,
+                part.bytes
+            ])?;
+            if parts >= MOST_PARTS {
+                let mut statement = connection
+                    .prepare_cached("SELECT commits FROM commit_graph WHERE owner = ?1 ORDER BY first")?;
+                let all: Vec<Vec<u8>> =
+                    statement.query_map([owner], |row| row.get(0))?.collect::<Result<_, _>>()?;
+                connection.prepare_cached("DELETE FROM commit_graph WHERE owner = ?1")?.execute([owner])?;
+                let count = end + part.count as i64;
+                connection.prepare_cached(insert)?.execute(params![owner, 0, count, part.stamp, all.concat()])?;
+            }
+            Ok(true)
+        })
+        .await
+    }
+}
