@@ -3,15 +3,20 @@
 //! Nothing is opened before it is needed: a server answers its first requests without a store, and without a model
 //! until the first search. What fails to open is tried again by the next call.
 
+mod around;
+mod latest;
+
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use tokio::sync::{Notify, OnceCell};
 
+use self::around::Around;
+use self::latest::Latest;
 use crate::config::Config;
 use crate::embed::{Embedder, MiniLm, install};
-use crate::error::{Error, Kind, Result};
+use crate::error::{Error, Kind, Result, quoted};
 use crate::git::Repository;
 use crate::memory::Millis;
 use crate::project;
@@ -24,11 +29,12 @@ use crate::store::{Flavour, Measurement, Registry, Savings, Store};
 pub struct Engine {
     config: Config,
     process: String,
-    installation: OnceCell<Installation>,
-    project: OnceCell<OpenProject>,
+    installation: Latest<Installation>,
+    project: Latest<Found>,
     embedder: OnceCell<Arc<dyn Embedder>>,
     written: Notify,
     refs: Mutex<Option<String>>,
+    news: Mutex<Option<String>>,
     measured: Mutex<Vec<Measurement>>,
     saved: Mutex<Savings>,
 }
@@ -78,6 +84,28 @@ pub struct SeenProject {
     pub open: Option<OpenProject>,
 }
 
+/// An open project, with what must stay as it is while it holds.
+struct Found {
+    project: OpenProject,
+    registered_in: Store,
+    /// The repository that says itself which project it is, where it does.
+    keeps_id: Option<PathBuf>,
+    around: Around,
+}
+
+impl Found {
+    fn holds(&self) -> bool {
+        let id = &self.project.scope.project;
+        let is_kept = self.keeps_id.as_ref().is_none_or(|place| project::keeps(place, id));
+        let is_same = is_kept && self.around.is_same();
+        let holds = is_same && self.registered_in.is_current() && self.project.store.is_current();
+        if !holds {
+            self.project.store.leave();
+        }
+        holds
+    }
+}
+
 /// The embedder, or why there is none.
 pub enum Embedding {
     /// It is loaded.
@@ -93,8 +121,9 @@ impl Engine {
         Engine {
             config,
             process,
-            installation: OnceCell::new(),
-            project: OnceCell::new(),
+            installation: Latest::default(),
+            project: Latest::default(),
+            news: Mutex::default(),
             embedder: OnceCell::new(),
             written: Notify::new(),
             refs: Mutex::default(),
@@ -125,15 +154,21 @@ impl Engine {
         random()
     }
 
-    /// Opens what all projects share, the first time it is asked for.
+    /// Opens what all projects share, the first time it is asked for, and again where its file was replaced.
     pub async fn installation(&self) -> Result<&Installation> {
-        self.installation
-            .get_or_try_init(async || {
-                let registry = Registry::open(&self.config.data_dir, &self.config.owner)?;
-                let secret = registry.secret(self.random()).await?;
-                Ok(Installation { registry, secret, redactor: Redactor::blank() })
-            })
-            .await
+        let holds = |opened: &Installation| {
+            let holds = opened.registry.memories().is_current();
+            if !holds {
+                opened.registry.memories().leave();
+            }
+            holds
+        };
+        let open = async || {
+            let registry = Registry::open(&self.config.data_dir, &self.config.owner)?;
+            let secret = registry.secret(self.random()).await?;
+            Ok(Installation { registry, secret, redactor: Redactor::blank() })
+        };
+        self.installation.get_or_open(holds, open).await
     }
 
     /// Opens what all projects share where it is there already; nothing is made.
@@ -169,36 +204,55 @@ impl Engine {
         Ok(SeenProject { name: seen.name, root: seen.root, repository, open })
     }
 
-    /// Opens the project the process was started for, the first time it is asked for.
+    /// Opens the project the process was started for, the first time it is asked for, and again where its store was
+    /// replaced, or the repository was: deleted and cloned again, it is another project.
     ///
     /// Errors with [`Kind::NoProject`] where there is none, naming the way out.
     pub async fn project(&self) -> Result<&OpenProject> {
-        self.project
-            .get_or_try_init(async || {
-                let directory = project::directory(&self.config)?;
-                let installation = self.installation().await?;
-                let registry = &installation.registry;
-                let fresh = ProjectId::from_random(self.random());
-                let found = project::find(&directory, &self.config, registry, fresh, self.now()).await?;
-                let path = self.store_path(&found.folder);
-                let store = Store::open(&path, Flavour::Project, found.id.clone())?;
-                let redactor = installation.redactor_of(&found.id);
-                let scope = Scope::project(self.config.owner.clone(), found.id);
-                Ok(OpenProject {
-                    redactor,
-                    name: found.name,
-                    root: found.root,
-                    repository: found.repository.map(Arc::new),
-                    store,
-                    scope,
-                })
-            })
-            .await
+        let open = async || {
+            let directory = project::directory(&self.config)?;
+            let around = Around::of(&directory);
+            let installation = self.installation().await?;
+            let registry = &installation.registry;
+            let fresh = ProjectId::from_random(self.random());
+            let found = project::find(&directory, &self.config, registry, fresh, self.now()).await?;
+            let path = self.store_path(&found.folder);
+            let store = Store::open(&path, Flavour::Project, found.id.clone())?;
+            let before = self.project.last().map(|found| &found.project.store);
+            if before.is_some_and(|before| !before.is_same_file(&store)) {
+                let news = format!(
+                    "The store or the repository that this server had open was replaced; it uses `{}` now.",
+                    quoted(path.display())
+                );
+                tracing::warn!("{news}");
+                *self.news.lock().unwrap_or_else(PoisonError::into_inner) = Some(news);
+            }
+            *self.refs.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            let keeps_id = found.repository.as_ref().map(Repository::common_dir);
+            let keeps_id = keeps_id.filter(|place| project::keeps(place, &found.id));
+            let redactor = installation.redactor_of(&found.id);
+            let scope = Scope::project(self.config.owner.clone(), found.id);
+            let project = OpenProject {
+                redactor,
+                name: found.name,
+                root: found.root,
+                repository: found.repository.map(Arc::new),
+                store,
+                scope,
+            };
+            Ok(Found { project, registered_in: registry.memories().clone(), keeps_id, around })
+        };
+        Ok(&self.project.get_or_open(Found::holds, open).await?.project)
     }
 
-    /// Returns the project where a call has opened it already.
+    /// Returns the project where a call has opened it already, and it is still there.
     pub fn opened_project(&self) -> Option<&OpenProject> {
-        self.project.get()
+        self.project.last().filter(|found| found.holds()).map(|found| &found.project)
+    }
+
+    /// Returns, once, that another store is used than before.
+    pub fn take_news(&self) -> Option<String> {
+        self.news.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Returns what hooks left for the project.

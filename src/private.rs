@@ -24,7 +24,7 @@ const MODELS: &str = "models";
 const OWNER_STORE: &str = "owner.db";
 
 /// What may lie beside a database and belongs to it.
-const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
+const BESIDE: [&str; 5] = ["-wal", "-shm", "-journal", ".lock", ".open"];
 
 /// Folders and files that are closed at most when a data directory was found open. Arbitrary.
 const MOST_CLOSED: usize = 100_000;

@@ -214,6 +214,15 @@ fn is_kept(place: &Path, id: &ProjectId) -> bool {
     kept.is_some_and(|text| ProjectId::parse(&text).as_ref() == Some(id))
 }
 
+/// Whether the repository at `place` still keeps `id` itself. One that can't be read is taken to: what can't be known
+/// changes nothing.
+pub fn keeps(place: &Path, id: &ProjectId) -> bool {
+    match identity::read(place) {
+        Ok(kept) => kept.is_some_and(|text| ProjectId::parse(&text).as_ref() == Some(id)),
+        Err(_) => true,
+    }
+}
+
 fn refuse_everything(root: &Path, home: Option<&Path>) -> Result<()> {
     let home = home.and_then(|home| home.canonicalize().ok());
     let what = match () {

@@ -149,12 +149,14 @@ impl Store {
             let Ok(mut writer) = store.inner.writer.try_lock() else {
                 return Err(Error::new(Kind::Busy, "this process writes already"));
             };
+            store.inner.place.check()?;
             writer.busy_timeout(patience)?;
             writer.pragma_update(None, "synchronous", "NORMAL")?;
             let used = *lock(&store.inner.cache_use);
             let done = (|| {
                 let transaction =
                     writer.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+                store.inner.place.check_content(&transaction)?;
                 let answer = work(&transaction, &scope, used)?;
                 transaction.commit()?;
                 Ok(answer)

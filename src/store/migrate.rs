@@ -35,11 +35,14 @@ const QUARTERS: Migration =
     Migration { sql: include_str!("../../migrations/0004_quarters.sql"), min_reader: 1, min_writer: 1 };
 const LINKS: Migration =
     Migration { sql: include_str!("../../migrations/0005_links.sql"), min_reader: 1, min_writer: 1 };
+const STORE: Migration =
+    Migration { sql: include_str!("../../migrations/0006_store.sql"), min_reader: 1, min_writer: 1 };
 /// The same where the registry came first.
 const OWNER_SESSIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..SESSIONS };
 const OWNER_CONTEXT: Migration = Migration { min_reader: 2, min_writer: 2, ..CONTEXT };
 const OWNER_QUARTERS: Migration = Migration { min_reader: 2, min_writer: 2, ..QUARTERS };
 const OWNER_LINKS: Migration = Migration { min_reader: 2, min_writer: 2, ..LINKS };
+const OWNER_STORE: Migration = Migration { min_reader: 2, min_writer: 2, ..STORE };
 const REGISTRY: Migration =
     Migration { sql: include_str!("../../migrations/registry_0001.sql"), min_reader: 2, min_writer: 2 };
 const LEDGER: Migration = Migration {
@@ -50,10 +53,17 @@ const LEDGER: Migration = Migration {
 
 fn migrations(flavour: Flavour) -> &'static [Migration] {
     match flavour {
-        Flavour::Project => &[MEMORIES, SESSIONS, CONTEXT, QUARTERS, LINKS],
-        Flavour::Owner => {
-            &[MEMORIES, REGISTRY, OWNER_SESSIONS, LEDGER, OWNER_CONTEXT, OWNER_QUARTERS, OWNER_LINKS]
-        }
+        Flavour::Project => &[MEMORIES, SESSIONS, CONTEXT, QUARTERS, LINKS, STORE],
+        Flavour::Owner => &[
+            MEMORIES,
+            REGISTRY,
+            OWNER_SESSIONS,
+            LEDGER,
+            OWNER_CONTEXT,
+            OWNER_QUARTERS,
+            OWNER_LINKS,
+            OWNER_STORE,
+        ],
     }
 }
 

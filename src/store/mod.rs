@@ -21,6 +21,7 @@ mod links;
 mod memories;
 mod migrate;
 mod pending;
+mod place;
 mod queue;
 mod registry;
 mod segments;
@@ -93,6 +94,7 @@ pub struct Store {
 
 struct Inner {
     path: PathBuf,
+    place: place::Place,
     project: ProjectId,
     writer: Mutex<Connection>,
     readers: Mutex<Vec<Connection>>,
@@ -115,13 +117,16 @@ impl Store {
         if let Some(parent) = path.parent() {
             private::create_dir(parent)?;
         }
+        // One process at a time makes a file or changes its schema; the others wait for it.
+        let turn = place::Turn::take(path)?;
         // SQLite gives what lies beside a file the mode of that file, and a new one what the umask leaves.
-        private::create(path).map_err(|error| opening(path, error))?;
+        let entered = place::Entered::enter(path, &turn).map_err(|error| opening(path, error))?;
         let mut writer =
             connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(|error| opening(path, error))?;
         migrate::migrate(&mut writer, path, flavour)?;
         let inner = Inner {
             path: path.to_owned(),
+            place: entered.opened(&writer)?,
             project,
             writer: Mutex::new(writer),
             readers: Mutex::default(),
@@ -135,6 +140,29 @@ impl Store {
     /// Returns where the file is.
     pub fn path(&self) -> &Path {
         &self.inner.path
+    }
+
+    /// Whether the file that was opened is the one at its path: it wasn't removed, moved or replaced since.
+    pub fn is_current(&self) -> bool {
+        self.inner.place.is_current()
+    }
+
+    /// Whether both have the same file open.
+    pub fn is_same_file(&self, other: &Store) -> bool {
+        self.inner.place.is_same(&other.inner.place)
+    }
+
+    /// Gives back what this store holds, since another one is used instead: calls that still work with it fail.
+    pub fn leave(&self) {
+        self.inner.place.leave();
+        // What a call holds just now is given back with the last of its clones.
+        if let (Ok(mut writer), Ok(empty)) = (self.inner.writer.try_lock(), Connection::open_in_memory()) {
+            *writer = empty;
+        }
+        lock(&self.inner.readers).clear();
+        if let Ok(mut vectors) = self.inner.vectors.try_lock() {
+            *vectors = dense::VectorCache::default();
+        }
     }
 
     /// Returns whose project this store holds.
@@ -151,6 +179,7 @@ impl Store {
         self.admit(scope)?;
         let (store, scope) = (self.clone(), scope.clone());
         blocking(move || {
+            store.inner.place.check()?;
             let mut reader = store.inner.reader()?;
             let snapshot = reader.transaction().map_err(Error::from)?;
             let answer = work(&store.inner, &snapshot, &scope);
@@ -173,9 +202,13 @@ impl Store {
         let (store, scope) = (self.clone(), scope.clone());
         blocking(move || {
             let mut writer = lock(&store.inner.writer);
+            store.inner.place.check()?;
             let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            store.inner.place.check_content(&transaction)?;
             let answer = work(&transaction, &scope)?;
+            store.inner.place.check()?;
             transaction.commit()?;
+            store.inner.place.acknowledge()?;
             store.inner.shorten_log(&writer);
             Ok(answer)
         })
@@ -199,6 +232,7 @@ impl Store {
                     Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK_AGAIN),
                 }
             };
+            store.inner.place.check()?;
             writer.busy_timeout(patience.saturating_sub(began.elapsed()))?;
             let turn = writer.transaction_with_behavior(TransactionBehavior::Immediate).map(drop);
             writer.busy_timeout(BUSY_TIMEOUT)?;
@@ -237,6 +271,8 @@ impl Inner {
         }
         let reader = connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         reader.pragma_update(None, "query_only", true)?;
+        // It is of the same file as the others only if that was there all the time.
+        self.place.check()?;
         Ok(reader)
     }
 }

@@ -183,13 +183,17 @@ macro_rules! tool {
             hints: $crate::tools::Hints::$hints,
             toolset: $crate::tools::Toolset::$toolset,
         };
+        let about_hints = about.hints;
         $crate::tools::Tool::new::<$file::Args, $file::Output, _, _>(about, move |args| {
             let engine = std::sync::Arc::clone(&engine);
             async move {
                 let began = std::time::Instant::now();
                 let output = $file::run(&engine, args).await?;
                 engine.measured($file::NAME, began.elapsed().as_micros() as u64);
-                Ok($crate::tools::Answer::new(output.text(), &output))
+                let answer = $crate::tools::Answer::new(output.text(), &output);
+                // What only reads keeps a budget, to which this would be added.
+                let news = if about_hints.read_only { None } else { engine.take_news() };
+                Ok(answer.with(news))
             }
         })
     }};
@@ -217,6 +221,17 @@ impl Answer {
         // Output schemas say a plain type for an optional field, so `null` would not match them.
         fields.retain(|_, value| !value.is_null());
         Answer { text, fields }
+    }
+
+    /// Returns the answer with a line of news after its text, and among its notices.
+    fn with(mut self, news: Option<String>) -> Answer {
+        let Some(news) = news else { return self };
+        self.text += &format!("\n{news}");
+        let notices = self.fields.entry("notices").or_insert_with(|| Value::Array(Vec::new()));
+        if let Value::Array(notices) = notices {
+            notices.push(Value::String(news));
+        }
+        self
     }
 }
 

@@ -26,6 +26,8 @@ mod packaging;
 mod private_files;
 mod redaction;
 mod remembers;
+#[cfg(unix)]
+mod replaced;
 mod restores;
 mod retires;
 mod scopes;

@@ -1,0 +1,217 @@
+//! A store can be removed, moved or replaced under a server: what is acknowledged then is in the store that is there.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+use crate::harness::{Home, Repo, Server, strings};
+
+/// What happens to the store of a running server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Move {
+    RemoveData,
+    MoveData,
+    OlderCopy,
+    CloneAgain,
+    RemoveFile,
+}
+
+const MOVES: [Move; 5] =
+    [Move::RemoveData, Move::MoveData, Move::OlderCopy, Move::CloneAgain, Move::RemoveFile];
+
+struct Scene {
+    home: Home,
+    repo: Repo,
+    origin: Repo,
+    /// A copy of the store, and what was in it.
+    copy: PathBuf,
+    copied: Vec<String>,
+}
+
+impl Scene {
+    fn new() -> Scene {
+        let home = Home::new();
+        let origin = home.repo("origin");
+        origin.commit("a.txt", "a\n", "Begin");
+        let repo = home.repo_at(home.path().join("repo"));
+        let scene = Scene { copy: home.path().join("copy.db"), copied: Vec::new(), home, repo, origin };
+        scene.clone_again();
+        scene
+    }
+
+    fn clone_again(&self) {
+        let _ = std::fs::remove_dir_all(&self.repo.path);
+        let (from, to) = (self.origin.path.to_str().unwrap(), self.repo.path.to_str().unwrap());
+        self.origin.git(&["clone", "-q", from, to]);
+    }
+
+    /// Returns the store of the repository: that which has its id in its name.
+    fn store(&self) -> PathBuf {
+        let id = std::fs::read_to_string(self.repo.path.join(".git/tiro-project-id")).unwrap();
+        let mut folders = std::fs::read_dir(self.home.data().join("projects")).unwrap();
+        let is_its = |folder: &Path| folder.to_str().unwrap().ends_with(id.trim());
+        folders
+            .find_map(|folder| Some(folder.unwrap().path()).filter(|path| is_its(path)))
+            .unwrap()
+            .join("tiro.db")
+    }
+
+    /// Makes a move and returns what the store that is there afterwards holds.
+    fn make(&mut self, what: Move, round: usize) -> Vec<String> {
+        match what {
+            // A server may just be making it anew.
+            Move::RemoveData => {
+                while self.home.data().exists() && std::fs::remove_dir_all(self.home.data()).is_err() {}
+            }
+            Move::MoveData => {
+                std::fs::rename(self.home.data(), self.home.path().join(format!("data {round}"))).unwrap();
+            }
+            Move::OlderCopy => {
+                let (spare, store) = (self.copy.with_extension("spare"), self.store());
+                std::fs::copy(&self.copy, &spare).unwrap();
+                std::fs::rename(spare, store).unwrap();
+                return self.copied.clone();
+            }
+            Move::CloneAgain => self.clone_again(),
+            Move::RemoveFile => std::fs::remove_file(self.store()).unwrap(),
+        }
+        Vec::new()
+    }
+
+    /// Copies the store as it is.
+    fn copy(&mut self) {
+        let _ = std::fs::remove_file(&self.copy);
+        let store = Connection::open(self.store()).unwrap();
+        store.busy_timeout(Duration::from_secs(10)).unwrap();
+        store.execute("VACUUM INTO ?1", [self.copy.to_str().unwrap()]).unwrap();
+        self.copied = self.stored();
+    }
+
+    /// Returns what a new process finds.
+    fn stored(&self) -> Vec<String> {
+        let ran = self.home.run(&self.repo.path, &["export"]);
+        assert!(ran.is_ok, "{ran:?}");
+        let memories: Vec<Value> =
+            ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        strings(&memories, "text")
+    }
+
+    fn check_soundness(&self) {
+        let told = self.home.run(&self.repo.path, &["doctor", "--json"]).stdout;
+        let told: Value = serde_json::from_str(&told).unwrap();
+        let store = told["findings"].as_array().unwrap().iter().find(|each| each["what"] == "store");
+        assert_eq!(store.unwrap()["ok"], true, "{told}");
+    }
+}
+
+/// A write that was acknowledged, and when it was asked for.
+type Acknowledged = (Instant, String);
+
+/// Writes until `stop`, and once more then; returns what was acknowledged.
+fn write_on(server: &mut Server, name: &str, stop: &AtomicBool) -> Vec<Acknowledged> {
+    let mut acknowledged = Vec::new();
+    let mut number = 0;
+    let mut refused = 0;
+    loop {
+        let is_last = stop.load(Ordering::Relaxed);
+        let (text, asked) = (format!("apricot {name} {number}"), Instant::now());
+        let message = json!({"id": format!("{name}-{number}"), "role": "user", "text": text});
+        let result = server.call("save_messages", json!({"session_id": "s", "messages": [message]}));
+        number += 1;
+        if result["isError"] != true {
+            acknowledged.push((asked, text));
+            refused = 0;
+        } else {
+            // A refusal says what to do, and doing it helps.
+            assert!(result["structuredContent"]["error"]["hint"].is_string(), "{result}");
+            refused += 1;
+        }
+        if is_last && (refused == 0 || refused > 20) {
+            return acknowledged;
+        }
+    }
+}
+
+/// Five moves at random while two servers write: whatever was acknowledged after a move is found by a new process, and
+/// the servers read what it finds.
+#[test]
+fn what_is_acknowledged_after_the_store_was_replaced_is_in_the_store_that_is_there() {
+    let mut scene = Scene::new();
+    let mut servers = [scene.home.serve(&scene.repo.path), scene.home.serve(&scene.repo.path)];
+    let mut dice = 7_u64;
+    let mut roll = |sides: usize| {
+        dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (dice >> 33) as usize % sides
+    };
+    for round in 0..15 {
+        let what = if round < MOVES.len() { MOVES[round] } else { MOVES[roll(MOVES.len())] };
+        servers[0].save("s", &format!("before {round}"), &format!("a plum before {round}"));
+        if what == Move::OlderCopy {
+            scene.copy();
+            servers[1].save("s", &format!("after {round}"), &format!("a plum after {round}"));
+        }
+        let stop = AtomicBool::new(false);
+        let is_busy = round % 3 != 0;
+        let (mut kept, moved, acknowledged) = std::thread::scope(|scope| {
+            let write = |(number, server)| {
+                let (stop, name) = (&stop, format!("r{round}s{number}"));
+                move || write_on(server, &name, stop)
+            };
+            let mut writers = Vec::new();
+            if is_busy {
+                writers.extend(servers.iter_mut().enumerate().map(|each| scope.spawn(write(each))));
+                std::thread::sleep(Duration::from_millis(60));
+                let kept = scene.make(what, round);
+                let moved = Instant::now();
+                std::thread::sleep(Duration::from_millis(40));
+                stop.store(true, Ordering::Relaxed);
+                let acknowledged: Vec<_> = writers.into_iter().map(|writer| writer.join().unwrap()).collect();
+                return (kept, moved, acknowledged);
+            }
+            let kept = scene.make(what, round);
+            let moved = Instant::now();
+            if roll(2) == 0 {
+                // A new process is there before the servers have noticed.
+                scene.stored();
+            }
+            stop.store(true, Ordering::Relaxed);
+            let acknowledged = servers.iter_mut().enumerate().map(|each| write(each)()).collect();
+            (kept, moved, acknowledged)
+        });
+        for each in &acknowledged {
+            let after: Vec<_> = each.iter().filter(|(asked, _)| *asked > moved).collect();
+            assert!(!after.is_empty(), "round {round}, {what:?}: a server refuses for good");
+            kept.extend(after.into_iter().map(|(_, text)| text.clone()));
+        }
+        let stored = scene.stored();
+        let lost: Vec<&String> = kept.iter().filter(|text| !stored.contains(text)).collect();
+        assert_eq!(lost, Vec::<&String>::new(), "round {round}, {what:?}");
+        scene.check_soundness();
+        for server in &mut servers {
+            let found =
+                strings(&server.hits(json!({"query": "apricot plum", "k": 50, "max_tokens": 9000})), "text");
+            let gone: Vec<&String> = found.iter().filter(|text| !stored.contains(text)).collect();
+            assert_eq!(gone, Vec::<&String>::new(), "round {round}, {what:?}: found in a file that is gone");
+            assert!(!found.is_empty(), "round {round}, {what:?}");
+        }
+    }
+}
+
+/// A server answered from a file that was gone, and said nothing.
+#[test]
+fn the_answer_to_a_write_says_that_another_store_is_used() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut server = home.serve(&project);
+    server.data("store_memory", json!({"text": "a quince"}));
+    std::fs::remove_dir_all(home.data()).unwrap();
+    assert!(server.search("quince").is_empty(), "what is gone isn't found");
+    let text = server.text("store_memory", json!({"text": "a pomelo"}));
+    assert!(text.contains("was replaced"), "{text}");
+    let text = server.text("store_memory", json!({"text": "a fig"}));
+    assert!(!text.contains("was replaced"), "it is said once: {text}");
+    assert_eq!(home.serve(&project).search("pomelo").len(), 1);
+}
