@@ -156,7 +156,7 @@ impl Store {
             let done = (|| {
                 let transaction =
                     writer.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
-                store.inner.place.check_content(&transaction)?;
+                store.inner.may_write(&transaction)?;
                 let answer = work(&transaction, &scope, used)?;
                 transaction.commit()?;
                 Ok(answer)

@@ -167,6 +167,18 @@ pub(super) fn check(connection: &mut Connection, path: &Path, flavour: Flavour) 
     Ok(version)
 }
 
+/// Errors with [`Kind::Store`] where the file says that a program of this one's age may not write to it.
+pub(super) fn may_write(transaction: &Connection, flavour: Flavour) -> Result<()> {
+    let min_writer: i32 = transaction
+        .prepare_cached("SELECT value FROM meta WHERE key = 'min_writer'")?
+        .query_row([], |row| row.get(0))?;
+    if min_writer <= newest(flavour) {
+        return Ok(());
+    }
+    Err(Error::new(Kind::Store, "a newer Tiro changed the store since this one opened it")
+        .hint("restart the client, so that it starts the newer Tiro; nothing of this step was stored"))
+}
+
 /// Copies the file beside itself before a migration changes it, and drops all but the last two copies.
 fn back_up(connection: &Connection, path: &Path, version: i32) -> Result<()> {
     let folder = backups_folder(path);

@@ -95,6 +95,7 @@ pub struct Store {
 struct Inner {
     path: PathBuf,
     place: place::Place,
+    flavour: Flavour,
     project: ProjectId,
     writer: Mutex<Connection>,
     readers: Mutex<Vec<Connection>>,
@@ -127,6 +128,7 @@ impl Store {
         let inner = Inner {
             path: path.to_owned(),
             place: entered.opened(&writer)?,
+            flavour,
             project,
             writer: Mutex::new(writer),
             readers: Mutex::default(),
@@ -204,7 +206,7 @@ impl Store {
             let mut writer = lock(&store.inner.writer);
             store.inner.place.check()?;
             let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
-            store.inner.place.check_content(&transaction)?;
+            store.inner.may_write(&transaction)?;
             let answer = work(&transaction, &scope)?;
             store.inner.place.check()?;
             transaction.commit()?;
@@ -251,6 +253,13 @@ impl Store {
 }
 
 impl Inner {
+    /// Errors with [`Kind::Store`] where a newer Tiro changed the file so that this one may no longer write to it, or
+    /// where it holds another store now. Part of each write's transaction: a server may have been started long before.
+    fn may_write(&self, transaction: &Connection) -> Result<()> {
+        migrate::may_write(transaction, self.flavour)?;
+        self.place.check_content(transaction)
+    }
+
     /// Empties the WAL where one write made it long: otherwise it stays as long as that. Where others read, it stays too.
     fn shorten_log(&self, writer: &Connection) {
         let mut log = self.path.as_os_str().to_owned();

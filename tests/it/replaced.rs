@@ -215,3 +215,24 @@ fn the_answer_to_a_write_says_that_another_store_is_used() {
     assert!(!text.contains("was replaced"), "it is said once: {text}");
     assert_eq!(home.serve(&project).search("pomelo").len(), 1);
 }
+
+/// An older program went on writing into the file of a newer one, since it had looked only when it began.
+#[test]
+fn a_running_server_no_longer_writes_once_a_newer_one_changed_the_store() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut server = home.serve(&project);
+    server.save("s", "1", "a quince");
+    let newer = Connection::open(home.store()).unwrap();
+    newer
+        .execute_batch("PRAGMA user_version = 99; UPDATE meta SET value = 99 WHERE key = 'min_writer'")
+        .unwrap();
+    let message = json!([{"id": "2", "role": "user", "text": "a pomelo"}]);
+    let error = server.error("save_messages", json!({"session_id": "s", "messages": message}));
+    assert!(error.contains("newer Tiro") && error.contains("restart"), "{error}");
+    let count: i64 = newer.query_row("SELECT count(*) FROM memories", [], |row| row.get(0)).unwrap();
+    assert_eq!(count, 1);
+    assert_eq!(server.search("quince").len(), 1, "it can still be read");
+    newer.execute("UPDATE meta SET value = 1 WHERE key = 'min_writer'", []).unwrap();
+    server.save("s", "2", "a pomelo");
+}
