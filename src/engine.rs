@@ -7,6 +7,7 @@ mod around;
 mod latest;
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -37,6 +38,7 @@ pub struct Engine {
     news: Mutex<Option<String>>,
     measured: Mutex<Vec<Measurement>>,
     saved: Mutex<Savings>,
+    said_pending: AtomicBool,
 }
 
 /// What all projects of an owner share.
@@ -129,7 +131,13 @@ impl Engine {
             refs: Mutex::default(),
             measured: Mutex::default(),
             saved: Mutex::default(),
+            said_pending: AtomicBool::new(false),
         }
+    }
+
+    /// Returns whether an answer says what is found by words only: the first of a process does.
+    pub fn says_pending(&self) -> bool {
+        !self.said_pending.swap(true, Ordering::Relaxed)
     }
 
     /// Returns the settings.

@@ -1,8 +1,8 @@
 //! How a piece of a memory is shown in an answer: one line that says what it is, then the piece.
 //!
-//! The same bytes are made when the piece is stored, to count their tokens, and when it is found, to show it: so a
-//! search keeps its budget exactly without loading a tokenizer's dictionary. An excerpt begins with `[` and ends with a
-//! line break, and tokens of such pieces add up exactly when they are put one after the other.
+//! The same bytes are made when the piece is stored, to keep their tokens with it, and when it is found, to show it. An
+//! excerpt begins with `[` and ends with a line break, and tokens of such pieces add up exactly when they are put one
+//! after the other.
 
 use jiff::Timestamp;
 
@@ -88,14 +88,6 @@ impl<'a> Shown<'a> {
         format!("{line}]\n")
     }
 
-    /// Returns whether the excerpt of `piece` may be another than the one whose tokens were counted when it was stored:
-    /// earlier versions wrote brackets and lines that begin like the frame as they were.
-    pub fn may_count_otherwise(&self, piece: &str) -> bool {
-        let names = [self.name(), self.session.map(SessionId::as_str), self.branch, self.source_id];
-        names.into_iter().flatten().any(|name| name.contains(['[', ']', '\t', '\n', '\r']))
-            || piece.trim().split('\n').any(envelope::is_frame)
-    }
-
     fn name(&self) -> Option<&'a str> {
         self.speaker.or(self.role.map(Role::as_str))
     }
@@ -159,6 +151,5 @@ mod tests {
             "[message {id} 2023-05-08 Eve, branch main) (decision, session auth, branch main]\n [data 1]\nso\n [x\n"
         );
         assert_eq!(forged.excerpt("[data 1]\nso\n[x"), expected);
-        assert!(forged.may_count_otherwise("so") && shown.may_count_otherwise("so\n[x"));
     }
 }

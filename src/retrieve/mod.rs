@@ -3,7 +3,6 @@
 //! Both searches run at once and each has a deadline; what misses it is said in the answer. Without an embedder the
 //! lexical search answers alone. Ranking ([`rank`]), reading the question ([`query`]), pairing and fitting are pure.
 
-pub mod fit;
 pub mod freshness;
 pub mod pair;
 pub mod query;

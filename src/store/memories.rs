@@ -351,7 +351,11 @@ fn commit_ids(connection: &Connection, scope: &Scope, commit: i64) -> Result<Vec
 
 /// Returns the sessions behind the commit, the likeliest first: those that were at work before it was made, then those
 /// that had a parent of it checked out (document 001's `prev_commit_sha`).
-fn conversations(connection: &Connection, conditions: &Conditions, commit: i64) -> Result<Vec<SessionId>> {
+pub(super) fn conversations(
+    connection: &Connection,
+    conditions: &Conditions,
+    commit: i64,
+) -> Result<Vec<SessionId>> {
     let sql = format!(
         "WITH linked AS (
              SELECT l.session, l.place, 0 AS latest FROM commit_sessions l WHERE l.memory = ?

@@ -9,6 +9,7 @@
 //! removes what was made of something that is gone.
 
 mod backup;
+mod behind;
 mod cache;
 mod conditions;
 mod dense;
@@ -40,6 +41,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 pub use backup::Check;
+pub use behind::{BehindRow, CameOfRow};
 pub use cache::CacheStats;
 pub use dense::DenseCandidate;
 pub use expired::{Expired, LeftSession, LevelCount};

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::common::counted;
+use super::hits::Hit;
 use super::long_conversation::{self, Assembled};
-use super::search_project_memory::{self as search, Hit};
+use super::search_project_memory as search;
 use super::{import_git, index, model, save_messages};
 use crate::config::Config;
 use crate::embed::install::{self, Progress};

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::levels::{self, Depth, Walk};
+use super::linked::{self, Linked};
 use super::{Answer, common, times};
 use crate::engine::Engine;
 use crate::envelope;
@@ -86,13 +87,16 @@ pub struct Output {
     pub neighbours: Vec<Neighbour>,
     /// Ids of memories it refers to or that refer to it.
     pub references: Vec<String>,
+    /// Sessions behind a commit, or commits that came of a message's session; each opens by its `open`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub linked: Vec<Linked>,
     /// Tokens of the whole text (o200k).
     pub tokens: i64,
     /// Tokens of this answer (o200k).
     pub tokens_used: usize,
     /// Whether something did not fit.
     pub truncated: bool,
-    /// Neighbours that did not fit.
+    /// Neighbours, references and links that did not fit.
     pub dropped: usize,
     /// Where the text goes on.
     pub next_cursor: Option<String>,
@@ -144,9 +148,10 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let linked = if memory.seq < 0 { Vec::new() } else { follow(store, scope, memory.seq).await? };
     let linked = store.memories(scope, linked.into_iter().take(MOST_NEIGHBOURS).collect()).await?;
     let references = linked.iter().map(|memory| memory.id.to_string()).collect();
+    let linked = if memory.seq < 0 { Vec::new() } else { linked::of(store, scope, &memory).await? };
     let secret = engine.installation().await?.secret;
     let notices = clamped.into_iter().collect();
-    let page = Page { secret, memory, start, around, references, notices, budget };
+    let page = Page { secret, memory, start, around, references, linked, notices, budget };
     // Counting loads the tokenizer's dictionary the first time, which blocks.
     Ok(tokio::task::spawn_blocking(move || fit(page)).await.expect("fitting does not panic"))
 }
@@ -226,6 +231,7 @@ struct Page {
     start: usize,
     around: Vec<Memory>,
     references: Vec<String>,
+    linked: Vec<Linked>,
     notices: Vec<String>,
     budget: usize,
 }
@@ -246,6 +252,7 @@ fn fit(page: Page) -> Output {
     let mut shape = Shape {
         around: page.around.clone(),
         references: page.references.clone(),
+        linked: page.linked.clone(),
         is_named: true,
         dropped: 0,
     };
@@ -299,6 +306,7 @@ struct Shape {
     /// The messages around it, itself among them where it is one.
     around: Vec<Memory>,
     references: Vec<String>,
+    linked: Vec<Linked>,
     /// Whether its session, branch and origin are named.
     is_named: bool,
     dropped: usize,
@@ -308,6 +316,10 @@ impl Shape {
     /// Gives up what matters least beside the memory's own text; `false` where nothing is left.
     fn give_way(&mut self, own: &MemoryId) -> bool {
         if self.references.pop().is_some() {
+            self.dropped += 1;
+            return true;
+        }
+        if self.linked.pop().is_some() {
             self.dropped += 1;
             return true;
         }
@@ -331,7 +343,7 @@ fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
     let session = memory.session.as_ref().map(ToString::to_string);
     let names = [named(&session), named(&memory.branch), named(&memory.source_id)];
     let names: Vec<String> = names.into_iter().flatten().collect();
-    let head = Head { memory, names: &names, references: &shape.references };
+    let head = Head { memory, names: &names, references: &shape.references, linked: &shape.linked };
     let mut rendered = render(secret, head, shown, &shape.around, goes_on);
     rendered += &common::footnotes(&[], 0, &page.notices);
     let neighbours = shape.around.iter().filter(|other| other.id != memory.id);
@@ -351,6 +363,7 @@ fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
         text: shown.to_owned(),
         neighbours: neighbours.collect(),
         references: shape.references.clone(),
+        linked: shape.linked.clone(),
         tokens: memory.tokens,
         // The number is part of what is counted: with the budget in its place it is at least as long.
         tokens_used: page.budget,
@@ -371,6 +384,7 @@ struct Head<'a> {
     memory: &'a Memory,
     names: &'a [String],
     references: &'a [String],
+    linked: &'a [Linked],
 }
 
 fn render(
@@ -380,7 +394,7 @@ fn render(
     neighbours: &[Memory],
     goes_on: Option<usize>,
 ) -> String {
-    let Head { memory, names, references } = head;
+    let Head { memory, names, references, linked } = head;
     let mut body = format!("[{} {} {}", memory.kind, memory.id, times::show_time(memory.time));
     for name in names {
         body += &format!(" {}", envelope::name(name));
@@ -389,6 +403,7 @@ fn render(
     if !references.is_empty() {
         body += &format!("[references {}]\n", references.join(", "));
     }
+    linked.iter().for_each(|linked| body += &linked.line());
     let shown = envelope::quoted(shown);
     let mut own_is_shown = false;
     for neighbour in neighbours {

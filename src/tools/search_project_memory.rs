@@ -5,8 +5,9 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{catch_up, common, history, times};
-use crate::budget::Budget;
+use super::behind;
+use super::hits::{self, Behind, Frame, Hit, Page, ScoreParts};
+use super::{catch_up, common, history, messages, times};
 use crate::chunk::excerpt::Shown;
 use crate::engine::{Engine, OpenProject};
 use crate::envelope;
@@ -14,12 +15,11 @@ use crate::error::{Error, Result, quoted};
 use crate::filter::Filter;
 use crate::memory::Kind;
 use crate::redact::Redactor;
+use crate::retrieve;
 use crate::retrieve::freshness::{Standing, Subject};
 use crate::retrieve::rank::{Ranked, Weights};
-use crate::retrieve::{self, fit, pair};
 use crate::scope::{Scope, SessionId, Sessions};
 use crate::store::{ShownMemory, Store};
-use crate::tokens::{Tokenizer, bounded};
 
 /// The name agents call it by.
 pub const NAME: &str = "search_project_memory";
@@ -70,7 +70,7 @@ pub struct Args {
 }
 
 /// What the call answers.
-#[derive(Debug, Serialize, JsonSchema)]
+#[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Output {
     /// How to take what is quoted.
     pub caution: &'static str,
@@ -78,11 +78,11 @@ pub struct Output {
     pub hits: Vec<Hit>,
     /// Which sessions were searched: all, or their names.
     pub covered: Vec<String>,
-    /// Tokens of the text (o200k), at most.
+    /// Tokens of this answer (o200k), of its text or its JSON, whichever is more.
     pub tokens_used: usize,
     /// Whether hits of this page did not fit the budget.
     pub truncated: bool,
-    /// How many did not fit.
+    /// How many did not fit; `next_cursor` begins with them.
     pub dropped: usize,
     /// Pieces of text that are found by words only so far.
     pub pending: usize,
@@ -92,78 +92,11 @@ pub struct Output {
     pub notices: Vec<String>,
     /// Milliseconds by stage, where asked for.
     pub timings: Option<HashMap<&'static str, f64>>,
+    /// Whether the text says how many pieces are found by words only.
     #[serde(skip)]
-    rendered: String,
-}
-
-/// A memory that was found.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct Hit {
-    /// The memory's id.
-    pub id: String,
-    /// The client's message id, or the commit's full SHA.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub source_id: Option<String>,
-    /// What it is.
-    pub kind: String,
-    /// project, or owner: it belongs to all of the owner's projects.
-    pub scope: String,
-    /// The best piece of its text.
-    pub text: String,
-    /// Whether the memory says more than the piece.
-    pub is_part: bool,
-    /// The conversation it belongs to.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session_id: Option<String>,
-    /// Who spoke or committed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub speaker: Option<String>,
-    /// The branch it was made on.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub branch: Option<String>,
-    /// The commit it is, or was made at.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub commit: Option<String>,
-    /// When it was made.
-    pub time: String,
-    /// Where the text came from.
-    pub provenance: String,
-    /// current, file_changed, other_branch, commit_gone or unknown.
-    pub freshness: String,
-    /// Of a commit that is gone: in_reflog, unnamed or removed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub gone: Option<String>,
-    /// How well it answers; comparable within one answer.
-    pub score: f64,
-    /// What the score is made of.
-    pub score_parts: ScoreParts,
-    /// Tokens of its part of the text (o200k).
-    pub tokens: usize,
-    /// Conversations at work on a commit's parent.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub conversations: Vec<String>,
-    /// Other memories with the same text.
-    #[serde(skip_serializing_if = "is_zero")]
-    pub duplicates: usize,
+    pub(super) says_pending: bool,
     #[serde(skip)]
-    excerpt: String,
-}
-
-/// What a score is the sum of.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct ScoreParts {
-    /// From the words.
-    pub lexical: f64,
-    /// From the meaning.
-    pub semantic: f64,
-    /// From the speaker's name.
-    pub speaker: f64,
-    /// From marks.
-    pub importance: f64,
-}
-
-fn is_zero(count: &usize) -> bool {
-    *count == 0
+    pub(super) rendered: String,
 }
 
 /// Searches the project's memories and those of the owner.
@@ -191,14 +124,13 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     notices.extend(clamped);
     let embedder = engine.embedder_or_say(&mut notices).await;
     notices.extend(missing_sessions(project, &scope).await?);
-    let found = retrieve::search(&places, embedder, query, &filter, &Weights::default()).await?;
+    let found = retrieve::search(&places, embedder.clone(), query, &filter, &Weights::default()).await?;
     notices.extend(found.notices);
     if found.ranked.is_empty() && project.store.is_empty(&project.scope).await? {
         notices.insert(0, common::nothing_yet(engine, project).await?);
     }
     let page: Vec<&Ranked> = found.ranked.iter().skip(offset).take(k).collect();
     let has_more = found.ranked.len() > offset + page.len();
-
     let mut shown: Vec<(&Ranked, ShownMemory, &'static str)> = Vec::with_capacity(page.len());
     for (number, (store, scope)) in places.iter().enumerate() {
         let own: Vec<&Ranked> = page.iter().copied().filter(|ranked| ranked.store == number).collect();
@@ -211,46 +143,43 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let rank_of = |ranked: &Ranked| page.iter().position(|other| std::ptr::eq(*other, ranked));
     shown.sort_by_key(|(ranked, ..)| rank_of(ranked));
     let standing = ask_git(project, shown.iter().map(|(_, shown, _)| shown)).await;
-    let hits = shown.into_iter().zip(standing);
-    let hits: Vec<Hit> =
-        hits.map(|((ranked, shown, scope), fresh)| hit(ranked, shown, scope, fresh)).collect();
-    let order = pair::order(hits.len(), |commit| {
-        let behind = &hits[commit].conversations;
-        let talks = |other: &Hit| other.session_id.as_ref().is_some_and(|session| behind.contains(session));
-        hits.iter().enumerate().filter(|(_, other)| talks(other)).map(|(place, _)| place).collect()
+    let question = behind::Question { query, embedder };
+    let behind = behind::conversations(project, question, &shown, &found.ranked).await?;
+    let ranks: Vec<usize> = shown.iter().filter_map(|(ranked, ..)| rank_of(ranked)).collect();
+    let hits = shown.into_iter().zip(ranks).zip(standing).zip(behind);
+    let hits = hits.map(|((((ranked, shown, scope), rank), fresh), behind)| {
+        hit((rank, ranked), shown, scope, fresh, behind)
     });
-    let mut taken: Vec<Option<Hit>> = hits.into_iter().map(Some).collect();
-    let hits: Vec<Hit> = order.into_iter().filter_map(|place| taken[place].take()).collect();
+    let (hits, length) = (hits.collect(), page.len());
 
     let mut pending = 0;
     for (store, scope) in &places {
         pending += store.pending(scope).await?;
     }
-    let next_cursor = has_more.then(|| (offset + k).to_string());
-    let mut output = Output {
+    let timings = found.timings;
+    let timings = [
+        ("embed", timings.embed as f64 / 1000.0),
+        ("lexical", timings.lexical as f64 / 1000.0),
+        ("dense", timings.dense as f64 / 1000.0),
+        ("rank", timings.rank as f64 / 1000.0),
+    ];
+    let output = Output {
         caution: envelope::CAUTION,
-        hits,
+        hits: Vec::new(),
         covered,
         tokens_used: 0,
         truncated: false,
         dropped: 0,
         pending,
-        next_cursor,
+        next_cursor: None,
         notices,
-        timings: None,
+        timings: engine.config().timings.then(|| HashMap::from(timings)),
+        says_pending: pending > 0 && engine.says_pending(),
         rendered: String::new(),
     };
-    output.fit(max_tokens, &installation.secret);
-    if engine.config().timings {
-        let timings = found.timings;
-        output.timings = Some(HashMap::from([
-            ("embed", timings.embed as f64 / 1000.0),
-            ("lexical", timings.lexical as f64 / 1000.0),
-            ("dense", timings.dense as f64 / 1000.0),
-            ("rank", timings.rank as f64 / 1000.0),
-        ]));
-    }
-    Ok(output)
+    let secret = installation.secret;
+    messages::blocking(move || hits::fit(Page { hits, length, output, offset, has_more, max_tokens, secret }))
+        .await
 }
 
 fn within(name: &str, value: usize, least: usize, most: usize) -> Result<usize> {
@@ -305,24 +234,25 @@ pub(super) async fn missing_sessions(project: &OpenProject, scope: &Scope) -> Re
     Ok(missing.map(|id| format!("no session is called `{}`; list_sessions shows them", quoted(id))).collect())
 }
 
-/// Returns the hit that `ranked` is.
-fn hit(ranked: &Ranked, found: ShownMemory, scope: &str, standing: Standing) -> Hit {
+/// Returns the hit that `ranked` is, the `rank`th of its page.
+fn hit(
+    (rank, ranked): (usize, &Ranked),
+    found: ShownMemory,
+    scope: &str,
+    standing: Standing,
+    behind: Option<Behind>,
+) -> Hit {
     let ShownMemory { mut memory, chunk, conversations, .. } = found;
-    let mut tokens = usize::try_from(chunk.tokens).unwrap_or(0);
     // Of a commit's ids, the one that can still be looked up is cited.
-    if let (Kind::Commit, Some(sha)) = (memory.kind, standing.reached.map(|sha| sha.to_string()))
-        && memory.source_id.as_ref() != Some(&sha)
-    {
+    if let (Kind::Commit, Some(sha)) = (memory.kind, standing.reached.map(|sha| sha.to_string())) {
         memory.source_id = Some(sha);
-        // Ten other digits were counted; a digit is at most one token.
-        tokens += 10;
     }
     let piece = memory.text.get(chunk.start..chunk.end).unwrap_or_default();
     let about = Shown::of_memory(&memory);
-    let excerpt = about.excerpt(piece);
-    if about.may_count_otherwise(piece) {
-        tokens = tokens.max(Tokenizer::O200k.count(&excerpt).high);
-    }
+    let open = |line: String| line.trim_end().strip_suffix(']').map(str::to_owned).unwrap_or(line);
+    let nameless = Shown { role: None, speaker: None, session: None, branch: None, ..about };
+    let frame =
+        Frame { head: open(about.line()), bare_head: open(nameless.line()), whole: memory.tokens, rank };
     let shown = |text: &str| envelope::escape(text).into_owned();
     let parts = &ranked.parts;
     Hit {
@@ -332,7 +262,7 @@ fn hit(ranked: &Ranked, found: ShownMemory, scope: &str, standing: Standing) -> 
         text: shown(piece.trim()),
         is_part: chunk.end - chunk.start < memory.text.trim().len(),
         session_id: memory.session.as_ref().map(|session| shown(session.as_str())),
-        speaker: memory.speaker.as_deref().or(memory.role.map(|role| role.as_str())).map(shown),
+        speaker: behind::speaker(&memory),
         branch: memory.branch.as_deref().map(shown),
         commit: match memory.kind {
             Kind::Commit => memory.source_id.clone(),
@@ -350,10 +280,11 @@ fn hit(ranked: &Ranked, found: ShownMemory, scope: &str, standing: Standing) -> 
             speaker: rounded(parts.speaker),
             importance: rounded(parts.importance),
         },
-        tokens,
+        tokens: 0,
         conversations: conversations.iter().map(|session| shown(session.as_str())).collect(),
+        behind,
         duplicates: ranked.duplicates,
-        excerpt,
+        frame,
     }
 }
 
@@ -368,79 +299,8 @@ fn rounded(score: f64) -> f64 {
 }
 
 impl Output {
-    /// Keeps the hits that fit the budget and renders the answer.
-    fn fit(&mut self, max_tokens: usize, secret: &[u8; 32]) {
-        let mut budget = Budget::new(max_tokens);
-        budget.spend(envelope::OVERHEAD_TOKENS);
-        // What stands below the hits may take half of what is left; what doesn't fit is still told as data.
-        let mut below = Budget::new(budget.left() / 2);
-        let mut footer: Vec<String> = self.footer();
-        // A line that says how many were dropped is never longer than that of all.
-        let dropped = |count: usize| format!("\n{count} more did not fit max_tokens.");
-        let says_dropped = below.spend(dropped(self.hits.len()).len());
-        footer.retain(|line| below.spend(bounded(line).high));
-        budget.spend(below.used());
-        for hit in &mut self.hits {
-            let stale = stale_line(hit);
-            hit.tokens += stale.len();
-            hit.excerpt += &stale;
-        }
-        let tokens: Vec<usize> = self.hits.iter().map(|hit| hit.tokens).collect();
-        let mut fits = fit::fit(&mut budget, &tokens).into_iter();
-        let before = self.hits.len();
-        self.hits.retain(|_| fits.next().unwrap_or(false));
-        self.dropped = before - self.hits.len();
-        self.truncated = self.dropped > 0;
-        self.tokens_used = budget.used();
-        self.rendered = match (self.hits.is_empty(), self.dropped) {
-            (true, 0) => "Nothing found.".to_owned(),
-            // The envelope's tokens, which nothing else needs, are more than this takes.
-            (true, dropped) => {
-                format!("Of {} none fits max_tokens.", common::counted(dropped, "hit", "hits"))
-            }
-            (false, _) => {
-                let body: String = self.hits.iter().map(|hit| hit.excerpt.as_str()).collect();
-                envelope::wrap(secret, &body)
-            }
-        };
-        if self.dropped > 0 && says_dropped && !self.hits.is_empty() {
-            self.rendered += &dropped(self.dropped);
-        }
-        self.rendered += &footer.concat();
-    }
-
-    /// Returns the lines that stand below the hits, the most important first.
-    fn footer(&self) -> Vec<String> {
-        let mut lines = Vec::new();
-        if let Some(cursor) = &self.next_cursor {
-            lines.push(format!("\nMore with cursor `{cursor}`."));
-        }
-        if self.pending > 0 {
-            let pending = common::counted(self.pending, "piece is", "pieces are");
-            lines.push(format!("\n{pending} found by words only so far."));
-        }
-        lines.extend(self.notices.iter().map(|notice| format!("\nNote: {notice}.")));
-        lines
-    }
-
     /// Returns the answer in words.
     pub fn text(&self) -> String {
         self.rendered.clone()
-    }
-}
-
-/// Returns a line that says what became of what the hit speaks of; empty where it is current. ASCII: a byte is at
-/// most one token.
-fn stale_line(hit: &Hit) -> String {
-    match hit.freshness.as_str() {
-        "file_changed" => "[the file changed since]\n".to_owned(),
-        "other_branch" => "[on another branch]\n".to_owned(),
-        "commit_gone" => match hit.gone.as_deref() {
-            Some("in_reflog") => "[commit gone from all branches; the reflog still has it]\n".to_owned(),
-            Some("unnamed") => "[commit gone from all branches and reflogs]\n".to_owned(),
-            _ => "[commit gone]\n".to_owned(),
-        },
-        "unknown" => "[not compared with git yet]\n".to_owned(),
-        _ => String::new(),
     }
 }

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::summary::{self, Estimate, Made, Wanted};
-use super::{common, messages, times};
+use super::{Answer, common, hits, messages, times};
 use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Result, quoted};
@@ -19,9 +19,15 @@ pub const TITLE: &str = "Summarise a conversation";
 pub const DESCRIPTION: &str = "To answer a question use retrieve_context. Summarises one session, or a range of its \
     messages; expand_detail opens what it cites.";
 
-/// The least and the most tokens of a summary.
-const LEAST: usize = 20;
+/// Tokens that an answer takes beside the summary, about.
+const FRAME: usize = 180;
+
+/// The least and the most tokens of an answer: the least has room for a short sentence.
+const LEAST: usize = FRAME + 20;
 const MOST: usize = 8000;
+
+/// The longest name of a session that an answer without room repeats, in bytes.
+const SHORT_NAME: usize = 40;
 
 /// Topics that are named.
 const TOPICS: usize = 6;
@@ -67,7 +73,7 @@ pub struct Args {
     pub until: Option<String>,
     /// Topics that matter.
     pub focus: Option<String>,
-    /// Of the summary.
+    /// Of the answer.
     #[schemars(description = "", range(min = LEAST))]
     pub max_tokens: Option<usize>,
     /// false: never ask a model.
@@ -126,6 +132,7 @@ pub struct Output {
 pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let (max_tokens, clamped) = common::max_tokens(args.max_tokens, MOST, LEAST, MOST)?;
     let max_tokens = args.max_tokens.and(Some(max_tokens));
+    let room = max_tokens.map(|max_tokens| max_tokens - FRAME);
     let project = engine.project().await?;
     let installation = engine.installation().await?;
     let session = common::session(&project.redactor, "session_id", &args.session_id)?;
@@ -137,7 +144,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     };
     let level = Level::from(args.level.unwrap_or_default());
     let by_model = args.use_provider != Some(false);
-    let wanted = Wanted { session, rows, level, max_tokens, focus, by_model };
+    let wanted = Wanted { session, rows, level, max_tokens: room, focus, by_model };
     let ends = |row: Option<&crate::store::MessageRow>| row.map_or(0, |row| row.ordinal);
     let range = (ends(wanted.rows.first()), ends(wanted.rows.last()));
     let (messages, tokens) = (wanted.rows.len(), wanted.tokens());
@@ -168,7 +175,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         output.provider = provider.unwrap_or(output.provider);
         output.cost_usd = cost_usd;
         output.estimate = Some((requests, input, back));
-        return Ok(output);
+        return fit(output, max_tokens).await;
     }
     let rows = wanted.rows.clone();
     let made = summary::make(engine, project, wanted).await?;
@@ -187,7 +194,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let Made { id, text, tokens, provider, model, quality, cited, cost_usd, is_kept, notices, .. } = made;
     output.summary = envelope::escape(&text).into_owned();
     output.notices.extend(notices);
-    Ok(Output {
+    let output = Output {
         id,
         summary_tokens: tokens,
         cited,
@@ -197,10 +204,55 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         cost_usd: Some(cost_usd),
         cached: is_kept,
         ..output
+    };
+    fit(output, max_tokens).await
+}
+
+/// Leaves out what matters least beside the summary until the answer keeps its budget, as text and as JSON.
+async fn fit(mut output: Output, max_tokens: Option<usize>) -> Result<Output> {
+    let Some(most) = max_tokens else { return Ok(output) };
+    messages::blocking(move || {
+        loop {
+            let over = output.measure().saturating_sub(most);
+            if over == 0 || !output.give_way(over) {
+                return output;
+            }
+        }
     })
+    .await
 }
 
 impl Output {
+    /// Returns its tokens as text or as JSON, whichever is more.
+    fn measure(&self) -> usize {
+        let Answer { text, fields } = Answer::new(self.text(), self);
+        messages::count(&text)
+            .max(messages::count(&serde_json::to_string(&fields).expect("an answer is JSON")))
+    }
+
+    /// Leaves something out of an answer that is `over` its budget; `false` where nothing is left to leave out.
+    fn give_way(&mut self, over: usize) -> bool {
+        if self.topics.pop().is_some() {
+            return true;
+        }
+        if !self.cited.is_empty() {
+            self.cited.truncate(self.cited.len() / 2);
+            return true;
+        }
+        if self.notices.pop().is_some() {
+            return true;
+        }
+        if !self.summary.is_empty() {
+            let tokens = messages::count(&self.summary).saturating_sub(over.max(1));
+            self.summary = hits::beginning(&self.summary, tokens).to_owned();
+            self.summary_tokens = messages::count(&self.summary);
+            return true;
+        }
+        let is_long = self.session_id.len() > SHORT_NAME;
+        self.session_id.truncate(self.session_id.floor_char_boundary(SHORT_NAME));
+        is_long || !std::mem::take(&mut self.model).is_empty()
+    }
+
     /// Returns the answer in words.
     pub fn text(&self) -> String {
         let Output { session_id, level, messages, tokens, range: (first, last), provider, .. } = self;

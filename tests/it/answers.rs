@@ -123,13 +123,11 @@ fn a_search_quotes_its_hits_in_an_envelope() {
     [/data <mark 2>]
 
     More with cursor `1`.
-    2 pieces are found by words only so far.
     Note: lexical …
     ");
     let answer = said(mask, &mut server, "search_project_memory", json!({"query": "albatross"}));
     assert_snapshot!(answer, @"
     Nothing found.
-    2 pieces are found by words only so far.
     Note: lexical …
     ");
 }
@@ -311,7 +309,7 @@ fn the_command_line_answers_alike() {
         (["context", "x", "--max-tokens=1"], ["`--max-tokens` is 1", "300 or more"]),
         (["context", "x", "--until=soon"], ["`--until` is not a time", "2026-03-01"]),
         (["context", "x", "--session=nobody"], ["leave `--session` out", "`tiro sessions`"]),
-        (["summarize", "nobody", "--max-tokens=0"], ["`--max-tokens` is 0", "20 or more"]),
+        (["summarize", "nobody", "--max-tokens=0"], ["`--max-tokens` is 0", "200 or more"]),
         (["summarize", "nobody", "--level=brief"], ["no messages in session", "`tiro sessions`"]),
     ] {
         let ran = home.run(&project, &command);

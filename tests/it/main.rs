@@ -7,6 +7,7 @@
 
 mod answers;
 mod bad_input;
+mod behind;
 mod commits_in_short;
 mod context;
 mod follows;

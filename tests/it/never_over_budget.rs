@@ -7,7 +7,7 @@ use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 use tiro::tokens::Tokenizer;
 
-use crate::harness::{Home, Server};
+use crate::harness::{Home, Server, strings};
 
 fn exact(text: &str) -> usize {
     Tokenizer::O200k.count(text).count
@@ -57,10 +57,8 @@ fn check(
     let (count, told) = (exact(&text), data["tokens_used"].as_u64().unwrap() as usize);
     prop_assert!(count <= max_tokens, "{tool} {arguments}: {count} tokens, {max_tokens} allowed: {text}");
     prop_assert!(told >= count && told <= max_tokens, "{tool} {arguments}: told {told}, are {count}: {text}");
-    if tool == "expand_detail" {
-        let count = exact(&data.to_string());
-        prop_assert!(count <= told, "{tool} {arguments}: told {told}, are {count} as JSON: {data}");
-    }
+    let count = exact(&data.to_string());
+    prop_assert!(count <= told, "{tool} {arguments}: told {told}, are {count} as JSON: {data}");
     Ok(data)
 }
 
@@ -102,6 +100,119 @@ fn an_answer_is_never_over_its_budget() {
                 check(server, "expand_detail", whole, max_tokens)?;
             }
         }
+        Ok(())
+    });
+    if let Err(failure) = checked {
+        panic!("{failure}");
+    }
+}
+
+/// A home with a repository of commits that came of a conversation, and a server on it.
+fn worked() -> (Home, Server) {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    repo.commit("a.txt", "a\n", "Begin");
+    let mut server = home.serve(&repo.path);
+    let name = "pears \"and\" quinces 語";
+    let message = |n: usize| {
+        let text =
+            format!("{n} Why is the pear \"so\" green? {}\n\tfn pear() {{}}\n", "quince plum ".repeat(n * 3));
+        json!({"id": n.to_string(), "role": if n.is_multiple_of(2) { "user" } else { "assistant" }, "text": text})
+    };
+    let messages: Vec<Value> = (0..24).map(message).collect();
+    server.data("save_messages", json!({"session_id": name, "messages": messages}));
+    for n in 0..8 {
+        let message =
+            format!("Ripen pear {n}\n\nThe pear is green because it is early. {}", "Quince. ".repeat(n * 20));
+        repo.commit("a.txt", &format!("pear {n}\n"), &message);
+    }
+    home.json(&repo.path, &["import", "git"]);
+    let decision = json!({"text": "We ripen each pear before noon.", "type": "decision", "importance": 0.9});
+    server.data("store_memory", decision);
+    (home, server)
+}
+
+/// Only some tools counted their JSON, which some clients show a model instead of the text.
+#[test]
+fn no_tool_is_over_its_budget_as_text_or_as_json() {
+    let (_home, server) = worked();
+    let server = RefCell::new(server);
+    let session = "pears \"and\" quinces 語";
+    let of =
+        |kind: &str| server.borrow_mut().hits(json!({"query": "pear", "kinds": [kind]}))[0]["id"].clone();
+    let (message, commit) = (of("message"), of("commit"));
+    let calls = [
+        ("search_project_memory", json!({"query": "ripen pear", "k": 30})),
+        ("search_project_memory", json!({"query": "ripen pear", "kinds": ["commit"]})),
+        (
+            "search_project_memory",
+            json!({"query": "green", "sessions": [session, "no such session", "nor such"]}),
+        ),
+        ("expand_detail", json!({"id": message})),
+        ("expand_detail", json!({"id": commit})),
+        ("expand_detail", json!({"id": message, "level": "messages"})),
+        ("retrieve_context", json!({"query": "ripen pear"})),
+        ("retrieve_context", json!({"query": "ripen pear", "session_id": session})),
+        ("get_relevant_snippets", json!({"query": "ripen pear"})),
+        ("get_context_summary", json!({"query": "ripen pear"})),
+        ("summarize_conversation", json!({"session_id": session, "level": "detailed"})),
+        ("summarize_conversation", json!({"session_id": session, "focus": "quince"})),
+        ("summarize_conversation", json!({"session_id": session, "dry_run": true})),
+    ];
+    let budget = prop_oneof![50usize..400, 400usize..3000, 3000usize..=20_000];
+    let config = Config { cases: 20, failure_persistence: None, max_shrink_iters: 40, ..Config::default() };
+    let checked = TestRunner::new(config).run(&budget, |max_tokens| {
+        for (tool, arguments) in &calls {
+            let mut arguments = arguments.clone();
+            arguments["max_tokens"] = json!(max_tokens);
+            let result = server.borrow_mut().call(tool, arguments.clone());
+            let text = result["content"][0]["text"].as_str().unwrap();
+            if result["isError"] == true {
+                let told = format!("argument `max_tokens` is {max_tokens}, out of range\ngive 1");
+                let told = [told.clone(), told.replace("give 1", "give 2"), told.replace("give 1", "give 3")];
+                prop_assert!(
+                    max_tokens < 300 && told.iter().any(|told| text.starts_with(told)),
+                    "{tool}: {text}"
+                );
+                continue;
+            }
+            let (count, json) = (exact(text), exact(&result["structuredContent"].to_string()));
+            prop_assert!(count <= max_tokens, "{tool} {arguments}: {count} of {max_tokens}: {text}");
+            prop_assert!(json <= max_tokens, "{tool} {arguments}: {json} as JSON of {max_tokens}: {result}");
+        }
+        Ok(())
+    });
+    if let Err(failure) = checked {
+        panic!("{failure}");
+    }
+}
+
+/// A long hit was passed over for shorter ones after it, and the cursor stood behind it.
+#[test]
+fn no_hit_is_passed_over_under_a_small_budget() {
+    let (_home, server) = worked();
+    let server = RefCell::new(server);
+    let page = |arguments: &Value| server.borrow_mut().data("search_project_memory", arguments.clone());
+    let whole = page(&json!({"query": "ripen green pear", "k": 50, "max_tokens": 20_000}));
+    assert!(whole["dropped"] == 0 && whole["next_cursor"].is_null(), "{} dropped", whole["dropped"]);
+    let mut whole = strings(whole["hits"].as_array().unwrap(), "id");
+    whole.sort();
+    let config = Config { cases: 6, failure_persistence: None, ..Config::default() };
+    let checked = TestRunner::new(config).run(&(250usize..1500, 1usize..12), |(max_tokens, k)| {
+        let mut arguments = json!({"query": "ripen green pear", "k": k, "max_tokens": max_tokens});
+        let mut seen: Vec<String> = Vec::new();
+        loop {
+            let found = page(&arguments);
+            let hits = found["hits"].as_array().unwrap();
+            prop_assert!(!hits.is_empty(), "{arguments}: {found}");
+            seen.extend(strings(hits, "id"));
+            match found["next_cursor"].as_str() {
+                Some(cursor) => arguments["cursor"] = json!(cursor),
+                None => break,
+            }
+        }
+        seen.sort();
+        prop_assert_eq!(&seen, &whole, "{}", arguments);
         Ok(())
     });
     if let Err(failure) = checked {

@@ -40,6 +40,9 @@ struct Question {
     answer: Value,
 }
 
+/// Tokens that an answer takes beside the summary, as the tool counts them.
+const FRAME: usize = 180;
+
 /// The ways to choose, Tiro's own first.
 const WAYS: [&str; 4] = ["tiro", "textrank", "random", "lead"];
 
@@ -80,7 +83,7 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
         let mut ask = |level: &str, max_tokens: Option<usize>| -> Result<Value> {
             let mut arguments = json!({"session_id": key.1, "level": level, "use_provider": false});
             if let Some(most) = max_tokens {
-                arguments["max_tokens"] = json!(most);
+                arguments["max_tokens"] = json!(most + FRAME);
             }
             let answer = server.tool("summarize_conversation", arguments)?;
             took.push(answer.ms());

@@ -1,0 +1,135 @@
+//! From a commit to the conversations behind it, and from a conversation to the commits that came of it.
+
+use rusqlite::types::Value;
+use rusqlite::{OptionalExtension, params_from_iter};
+
+use super::Store;
+use super::conditions::Conditions;
+use super::memories::{conversations, id};
+use super::segments::find_session;
+use crate::error::Result;
+use crate::memory::{MemoryId, Millis};
+use crate::scope::{Scope, SessionId};
+
+/// A conversation behind a commit, as an answer names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BehindRow {
+    /// Its row.
+    pub seq: i64,
+    /// Its name.
+    pub session: SessionId,
+    /// The line that its client names it by.
+    pub title: Option<String>,
+    /// When its last message before the commit was said; its first where none was.
+    pub time: Millis,
+    /// The place of that message.
+    pub ordinal: i64,
+}
+
+/// A commit that came of a conversation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CameOfRow {
+    /// The memory's id.
+    pub id: MemoryId,
+    /// The commit's full id.
+    pub sha: Option<String>,
+    /// The first line of its message.
+    pub subject: String,
+    /// When it was made.
+    pub time: Millis,
+}
+
+impl Store {
+    /// Returns the sessions behind the commit in row `commit`, the likeliest first.
+    pub async fn sessions_behind(&self, scope: &Scope, commit: i64) -> Result<Vec<SessionId>> {
+        self.read(scope, move |_, connection, scope| {
+            conversations(connection, &Conditions::of_scope(connection, scope)?, commit)
+        })
+        .await
+    }
+
+    /// Returns what names each of `sessions` that holds living messages of the scope, as it stood at `time`; in the order
+    /// of `sessions`.
+    pub async fn behind(
+        &self,
+        scope: &Scope,
+        sessions: Vec<SessionId>,
+        time: Millis,
+    ) -> Result<Vec<BehindRow>> {
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(connection, scope)?;
+            let message = |which: &str| {
+                format!(
+                    "SELECT s.title, m.time, m.ordinal FROM memories m JOIN sessions s ON s.seq = m.session
+                     WHERE m.session = ? AND m.ordinal IS NOT NULL AND {} AND {which} LIMIT 1",
+                    conditions.sql
+                )
+            };
+            let last_before = message("m.time <= ? ORDER BY m.ordinal DESC");
+            let first = message("m.time > ? ORDER BY m.ordinal");
+            let mut found = Vec::with_capacity(sessions.len());
+            for session in sessions {
+                let Some(seq) = find_session(connection, scope, &session)? else { continue };
+                let values = || {
+                    std::iter::once(Value::from(seq))
+                        .chain(conditions.values.iter().cloned())
+                        .chain(std::iter::once(Value::from(time)))
+                };
+                for sql in [&last_before, &first] {
+                    let row = connection
+                        .prepare_cached(sql)?
+                        .query_row(params_from_iter(values()), |row| {
+                            Ok((row.get::<_, Option<String>>(0)?, row.get(1)?, row.get(2)?))
+                        })
+                        .optional()?;
+                    if let Some((title, time, ordinal)) = row {
+                        found.push(BehindRow { seq, session, title, time, ordinal });
+                        break;
+                    }
+                }
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Returns up to `limit` living commits that came of the conversation called `session`, those made after `time` first,
+    /// the nearest of them first, and how many there are in all.
+    ///
+    /// `head` is a commit that was checked out in it: those made on top of that one count too.
+    pub async fn came_of(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        head: Option<String>,
+        time: Millis,
+        limit: usize,
+    ) -> Result<(Vec<CameOfRow>, usize)> {
+        let session = session.clone();
+        self.read(scope, move |_, connection, scope| {
+            let Some(session) = find_session(connection, scope, &session)? else {
+                return Ok((Vec::new(), 0));
+            };
+            // Commits belong to no session, so a scope of some sessions says which conversation may be asked, above.
+            let owner = Value::from(scope.owner.as_str().to_owned());
+            let mut statement = connection.prepare_cached(
+                "SELECT m.id, m.source_id, m.text, m.time FROM memories m
+                 WHERE m.owner = ?1 AND m.kind = 'commit' AND m.tombstoned_at IS NULL AND m.seq IN (
+                     SELECT memory FROM commit_sessions WHERE session = ?2
+                     UNION SELECT memory FROM commit_parents WHERE sha = ?3)
+                 ORDER BY m.time < ?4, abs(m.time - ?4), m.seq",
+            )?;
+            let values = [owner, session.into(), head.into(), time.into()];
+            let rows = statement.query_map(params_from_iter(values), |row| {
+                let text: String = row.get(2)?;
+                let subject = text.lines().next().unwrap_or_default().to_owned();
+                Ok(CameOfRow { id: id(row, 0)?, sha: row.get(1)?, subject, time: row.get(3)? })
+            })?;
+            let mut found: Vec<CameOfRow> = rows.collect::<Result<_, _>>()?;
+            let all = found.len();
+            found.truncate(limit);
+            Ok((found, all))
+        })
+        .await
+    }
+}

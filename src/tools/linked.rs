@@ -1,0 +1,96 @@
+//! What is one step from a memory over the links of commits and conversations, either way.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::passages::day;
+use crate::envelope;
+use crate::error::Result;
+use crate::memory::{Kind, Memory};
+use crate::scope::Scope;
+use crate::store::Store;
+
+/// Links of a memory that are shown at most. Arbitrary: a long session led to dozens of commits.
+const MOST: usize = 6;
+
+/// The longest title or subject that is shown, in bytes. Arbitrary: a line.
+pub(super) const LONGEST_TITLE: usize = 120;
+
+/// A session behind a commit, or a commit that came of a session.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Linked {
+    /// session or commit.
+    pub kind: &'static str,
+    /// What expand_detail opens.
+    pub open: String,
+    /// The session's name, or the commit's full SHA.
+    pub name: String,
+    /// The session's title, or the commit's subject.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Its day.
+    pub date: String,
+    /// How many more there are.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub more: Option<usize>,
+}
+
+impl Linked {
+    /// Returns the line that names it and how it is opened.
+    pub fn line(&self) -> String {
+        let title = self.title.as_deref().map(|title| format!(" \"{}\"", envelope::name(title)));
+        let title = title.unwrap_or_default();
+        let open = envelope::name(&self.open);
+        let more = self.more.map_or(String::new(), |more| format!("; and {more} more"));
+        match self.kind {
+            "session" => {
+                let name = envelope::name(&self.name);
+                format!("[said in session {name}{title}, {}; expand_detail opens {open}{more}]\n", self.date)
+            }
+            _ => format!("[led to commit {open}{title}, {}; expand_detail opens {open}{more}]\n", self.date),
+        }
+    }
+}
+
+/// Returns the sessions behind `memory`, where it is a commit, and the commits that came of its session otherwise.
+pub(super) async fn of(store: &Store, scope: &Scope, memory: &Memory) -> Result<Vec<Linked>> {
+    let escaped = |text: &str| envelope::escape(text).into_owned();
+    let title = |text: &str| {
+        let text = super::hits::beginning_in_bytes(text.trim(), LONGEST_TITLE);
+        (!text.is_empty()).then(|| escaped(&text))
+    };
+    if memory.kind == Kind::Commit {
+        let sessions = store.sessions_behind(scope, memory.seq).await?;
+        let all = sessions.len();
+        let rows = store.behind(scope, sessions, memory.time).await?;
+        let linked = rows.into_iter().take(MOST).map(|row| Linked {
+            kind: "session",
+            open: format!("{}#{}", escaped(row.session.as_str()), row.ordinal),
+            name: escaped(row.session.as_str()),
+            title: row.title.as_deref().and_then(title),
+            date: day(row.time),
+            more: None,
+        });
+        return Ok(with_more(linked.collect(), all));
+    }
+    let Some(session) = &memory.session else { return Ok(Vec::new()) };
+    let head = memory.head_sha.clone();
+    let (rows, all) = store.came_of(scope, session, head, memory.time, MOST).await?;
+    let linked = rows.into_iter().map(|row| Linked {
+        kind: "commit",
+        open: row.sha.as_deref().map_or(row.id.to_string(), |sha| escaped(sha.get(..10).unwrap_or(sha))),
+        name: row.sha.as_deref().map(escaped).unwrap_or_default(),
+        title: title(&row.subject),
+        date: day(row.time),
+        more: None,
+    });
+    Ok(with_more(linked.collect(), all))
+}
+
+fn with_more(mut linked: Vec<Linked>, all: usize) -> Vec<Linked> {
+    let more = all.saturating_sub(linked.len());
+    if let Some(last) = linked.last_mut().filter(|_| more > 0) {
+        last.more = Some(more);
+    }
+    linked
+}

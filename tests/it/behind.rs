@@ -1,0 +1,99 @@
+//! From a commit to the conversation behind it and back, by what an answer says in words.
+
+use serde_json::json;
+
+use crate::harness::{Home, strings};
+
+/// A long conversation that led to a commit whose words it doesn't share.
+#[test]
+fn a_commit_names_its_conversation_and_a_message_its_commits_and_each_opens_the_other() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    repo.commit("a.txt", "a\n", "Begin");
+    let mut server = home.serve(&repo.path);
+    server.save("flux capacitor", "1", "the grommet overheats when the sprocket turns at noon");
+    server.save("flux capacitor", "2", "thanks, go ahead");
+    let sha = repo.commit("b.txt", "b\n", "Cool the grommet\n\nA fan blows on it.");
+    home.json(&repo.path, &["import", "git"]);
+
+    // Only the commit is found: the conversation is named, and its best message stands beside it.
+    let question = json!({"query": "cool the grommet", "kinds": ["commit"]});
+    let (text, data) = server.both("search_project_memory", question);
+    let hit = &data["hits"][0];
+    let behind = &hit["behind"];
+    assert_eq!(
+        (&behind["session_id"], &behind["open"]),
+        (&json!("flux capacitor"), &json!("flux capacitor#0"))
+    );
+    assert!(text.contains("\n[said in session flux capacitor, "), "{text}");
+    assert!(text.contains("expand_detail opens flux capacitor#0]\n"), "{text}");
+    assert!(text.contains("\n[flux capacitor#0 user]\nthe grommet overheats when the sprocket"), "{text}");
+
+    let opened = server.text("expand_detail", json!({"id": behind["open"]}));
+    assert!(opened.contains("[this] user: the grommet overheats"), "{opened}");
+    let short = &sha[..10];
+    let line = format!("[led to commit {short} \"Cool the grommet\", ");
+    assert!(
+        opened.contains(&line) && opened.contains(&format!("expand_detail opens {short}]\n")),
+        "{opened}"
+    );
+
+    let (opened, data) = server.both("expand_detail", json!({"id": short}));
+    assert!(opened.contains("[said in session flux capacitor, "), "{opened}");
+    let open = data["linked"][0]["open"].as_str().unwrap();
+    let back = server.text("expand_detail", json!({"id": open}));
+    assert!(back.contains(&line), "{back}");
+
+    // Where its message is a hit of its own, it isn't said twice.
+    let (text, data) = server.both("search_project_memory", json!({"query": "cool the grommet"}));
+    assert_eq!(strings(data["hits"].as_array().unwrap(), "kind"), ["message", "commit"]);
+    assert_eq!(text.matches("the grommet overheats").count(), 1, "{text}");
+
+    // Where there is no room, the message goes and the name stays.
+    let question = json!({"query": "cool the grommet", "kinds": ["commit"], "max_tokens": 300});
+    let text = server.text("search_project_memory", question);
+    assert!(text.contains("Cool the grommet") && !text.contains("overheats"), "{text}");
+
+    // What is forgotten is named nowhere.
+    server.data("forget_context", json!({"session_id": "flux capacitor"}));
+    let (text, _) = server.both("search_project_memory", json!({"query": "cool the grommet"}));
+    assert!(text.contains(short) && !text.contains("flux"), "{text}");
+    let opened = server.text("expand_detail", json!({"id": short}));
+    assert!(!opened.contains("flux"), "{opened}");
+}
+
+/// Only the data said that a hit is a piece of more.
+#[test]
+fn a_hit_that_is_a_part_says_so_and_of_how_much() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    server.save("s", "1", "a short quince");
+    let long = format!("{} quince {}", "apple ".repeat(200), "plum ".repeat(300));
+    server.save("s", "2", &long);
+    let (text, data) = server.both("search_project_memory", json!({"query": "quince"}));
+    let heads: Vec<&str> = text.lines().filter(|line| line.starts_with("[message")).collect();
+    let hits = data["hits"].as_array().unwrap();
+    assert_eq!(heads.len(), 2, "{text}");
+    for (head, hit) in heads.iter().zip(hits) {
+        assert_eq!(head.contains(", part of "), hit["is_part"].as_bool().unwrap(), "{head}");
+    }
+    let whole = server
+        .data("expand_detail", json!({"id": hits.iter().find(|hit| hit["is_part"] == true).unwrap()["id"]}));
+    assert!(text.contains(&format!(", part of {} tokens]", whole["tokens"])), "{text}");
+}
+
+/// It was said at each call: once a server process is enough, and a number in the data stays.
+#[test]
+fn what_waits_to_be_embedded_is_said_once() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    server.save("s", "1", "a quince");
+    for expected in [true, false, false] {
+        let (text, data) = server.both("search_project_memory", json!({"query": "quince"}));
+        assert_eq!(
+            (text.contains("found by words only so far"), &data["pending"]),
+            (expected, &json!(1)),
+            "{text}"
+        );
+    }
+}
