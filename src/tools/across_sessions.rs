@@ -25,9 +25,10 @@ use crate::store::Store;
 use crate::summarize;
 use crate::tokens::Tokenizer;
 
-/// The kinds a context is made of: commits are for a search, files and logs for the stash.
+/// The kinds a context is made of: files and logs are for the stash.
 const KINDS: &[Kind] = &[
     Kind::Message,
+    Kind::Commit,
     Kind::Conversation,
     Kind::Summary,
     Kind::Fact,
@@ -47,6 +48,9 @@ const HALF_LIFE: Millis = 90 * 24 * 3600 * 1000;
 
 /// The share of summaries, of the ratio within one conversation: here messages of other conversations compete with them.
 const SUMMARY_SHARE: f64 = 1.0 / 3.0;
+
+/// The share of the budget that commits take before messages have what they want. Arbitrary.
+const COMMIT_SHARE: f64 = 0.25;
 
 /// Tokens of a conversation's summary at most, and below which another isn't begun. Arbitrary.
 const SUMMARY_TOKENS: usize = 60;
@@ -122,7 +126,8 @@ pub async fn choose(
         .take(WITH_NEIGHBOURS)
         .map(|(_, hit, _)| hit.memory.seq)
         .collect();
-    fill(scored.into_iter().map(|(.., passage)| passage).collect(), &mut budget, &mut chosen, true);
+    let passages = scored.into_iter().map(|(.., passage)| passage).collect();
+    fill(commits_in_turn(passages, budget.left()), &mut budget, &mut chosen, true);
     let is_timeless = asked.filter.since.is_none() && asked.filter.until.is_none();
     if budget.left() > most.min(200) && is_timeless && asked.level != IncludeLevel::Summary {
         let beside = project.store.beside(&asked.scope, seqs).await?;
@@ -136,6 +141,15 @@ pub async fn choose(
         fill(beside.collect(), &mut budget, &mut chosen, false);
     }
     Ok(chosen)
+}
+
+/// Puts the commits that take more than their share of `budget` after everything else.
+fn commits_in_turn(passages: Vec<Passage>, budget: usize) -> Vec<Passage> {
+    let mut share = Budget::new((budget as f64 * COMMIT_SHARE) as usize);
+    let (mut first, later): (Vec<Passage>, Vec<Passage>) =
+        passages.into_iter().partition(|passage| passage.part != Part::Commits || share.spend(passage.cost));
+    first.extend(later);
+    first
 }
 
 /// Reads what was found, best first; what is gone by now is left out.
@@ -203,6 +217,15 @@ pub(super) fn passage(hit: &Hit, sessions: &BTreeMap<SessionId, Weighed>, most: 
             let mut passage = remembered(Part::Relevant, session, memory, text, most);
             passage.place.0 = weighed.first;
             Some(passage)
+        }
+        (Kind::Commit, _) => {
+            let text = Tokenizer::O200k.truncate(memory.text.get(piece.0..piece.1)?.trim(), most);
+            let sha =
+                memory.source_id.as_deref().map_or(memory.id.as_str(), |sha| sha.get(..10).unwrap_or(sha));
+            let line = render::fact(memory.kind.as_str(), sha, text);
+            let place = (Millis::MIN + 1, String::new(), memory.time);
+            let head = format!("[committed {}]\n", day(memory.time));
+            Some(Passage { part: Part::Commits, head, place, cost: cost(&line), line })
         }
         // The conversation's own summary is shown with it, where it is.
         (Kind::Conversation | Kind::Summary, Some(_)) => None,

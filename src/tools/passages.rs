@@ -30,6 +30,8 @@ pub enum Part {
     Recent,
     /// What answers the question, and what was said around it.
     Relevant,
+    /// Commits that answer it.
+    Commits,
 }
 
 impl Part {
@@ -40,6 +42,7 @@ impl Part {
             Part::Summaries => "summaries",
             Part::Recent => "recent",
             Part::Relevant => "relevant",
+            Part::Commits => "commits",
         }
     }
 }
@@ -106,6 +109,9 @@ pub const LEAST: usize = 300;
 
 /// The largest: clients cut tool results at 25,000 tokens.
 pub const MOST: usize = 20_000;
+
+/// What a notice begins with that says of what there is no memory at all.
+pub(super) const NOTHING: &str = "nothing is remembered of";
 
 /// What an answer takes beside its lines, as its costs are listed.
 const FRAMING: &str = "frame";
@@ -276,7 +282,10 @@ impl Context {
             each.join(", ")
         };
         let mut text = match self.context.is_empty() {
-            true => "Nothing is remembered that would answer this.\n".to_owned(),
+            true if self.notices.iter().any(|notice| notice.starts_with(NOTHING)) => {
+                "Nothing is remembered that would answer this.\n".to_owned()
+            }
+            true => "Nothing was found that answers this.\n".to_owned(),
             false => self.context.clone(),
         };
         text += &format!("{} of {} tokens: {}.", self.tokens_used, self.budget, listed(&self.parts));
@@ -284,7 +293,10 @@ impl Context {
             text += &format!(" Left out: {}.", listed(&self.dropped));
         }
         if !self.context.is_empty() {
-            text += " expand_detail opens SESSION#NUMBER.";
+            text += match self.parts.contains_key(Part::Commits.as_str()) {
+                true => " expand_detail opens SESSION#NUMBER and commits by their ids.",
+                false => " expand_detail opens SESSION#NUMBER.",
+            };
         }
         if self.pending > 0 {
             text += &format!("\n{} still to be embedded or summarised.", self.pending);
@@ -344,10 +356,10 @@ mod tests {
         #[test]
         fn no_answer_passes_its_budget(
             budget in LEAST..1500,
-            said in prop::collection::vec((0..4usize, "[a-c]{1,2}", 0..2000i64, "\\PC{0,80}|[a-z ]{0,400}|(\\\\|\"|\n){0,60}"), 0..40),
+            said in prop::collection::vec((0..5usize, "[a-c]{1,2}", 0..2000i64, "\\PC{0,80}|[a-z ]{0,400}|(\\\\|\"|\n){0,60}"), 0..40),
             notices in prop::collection::vec("[a-z ]{0,400}", 0..4),
         ) {
-            let parts = [Part::Facts, Part::Summaries, Part::Recent, Part::Relevant];
+            let parts = [Part::Facts, Part::Summaries, Part::Recent, Part::Relevant, Part::Commits];
             let passages = said.iter().map(|(part, session, ordinal, text)| passage(parts[*part], session, *ordinal, text));
             let (stable, live) = passages.partition(|passage| passage.part < Part::Relevant);
             let context = fit(Chosen { stable, live, notices, ..Chosen::default() }, budget, SECRET);

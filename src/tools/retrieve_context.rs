@@ -132,8 +132,14 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         }
         None => across_sessions::choose(engine, project, &asked, embedder).await?,
     };
-    if chosen.stable.is_empty() && chosen.live.is_empty() && project.store.is_empty(&project.scope).await? {
-        chosen.notices.insert(0, common::nothing_yet(engine, project).await?);
+    if chosen.stable.is_empty() && chosen.live.is_empty() {
+        if project.store.is_empty(&project.scope).await? {
+            chosen.notices.insert(0, common::nothing_yet(engine, project).await?);
+        } else if asked.filter.has_range()
+            && project.store.list(&asked.scope, &asked.filter, None, 1).await?.is_empty()
+        {
+            chosen.notices.insert(0, format!("{} that time", passages::NOTHING));
+        }
     }
     chosen.notices.splice(0..0, notices);
     let secret = engine.installation().await?.secret;

@@ -149,6 +149,42 @@ fn across_conversations_those_that_answer_are_shown_with_their_names() {
     assert!(text.contains("Remark 1 ") && !text.contains("garden"), "{text}");
 }
 
+/// "Nothing is remembered" stood beside a whole history.
+#[test]
+fn commits_and_notes_answer_where_no_conversation_does() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    let sha = repo.commit("a.txt", "a\n", "Grease the grommet\n\nThe grommet rattled.");
+    for n in 0..30 {
+        repo.commit(
+            "b.txt",
+            &format!("{n}\n"),
+            &format!("Polish grommet {n}\n\n{}", "It was dull. ".repeat(20)),
+        );
+    }
+    home.json(&repo.path, &["import", "git"]);
+    let mut server = home.serve(&repo.path);
+    let (text, data) = server.both("retrieve_context", json!({"query": "why was the grommet greased?"}));
+    assert!(text.contains(&format!("[commit {}] Grease the grommet", &sha[..10])), "{text}");
+    assert!(data["parts"]["commits"].as_u64().unwrap() > 10 && !text.contains("Nothing"), "{text}");
+    assert!(server.text("expand_detail", json!({"id": &sha[..10]})).contains("The grommet rattled."));
+    assert!(home.run(&repo.path, &["context", "grommet greased"]).stdout.contains("Grease the grommet"));
+    let told = server.text("retrieve_context", json!({"query": "albatross"}));
+    assert!(told.starts_with("Nothing was found that answers this."), "{told}");
+
+    // Commits keep no room from what was said, and notes stand beside both.
+    server.save("s", "1", "the grommet rattles, so grease it before polishing");
+    server.data("store_memory", json!({"text": "Grommets are greased on Mondays.", "type": "research"}));
+    let ask = json!({"query": "grommet grease polish", "max_tokens": 500});
+    let (text, data) = server.both("retrieve_context", ask);
+    assert!(text.contains("#0 user: the grommet rattles") && text.contains("greased on Mondays"), "{text}");
+    assert!(data["dropped"]["commits"].as_u64().unwrap() > 0, "{text}");
+    assert!(exact(&text) <= 500 && exact(&data.to_string()) <= 500);
+
+    let nothing = home.serve(&home.dir("other")).text("retrieve_context", json!({"query": "grommet"}));
+    assert!(nothing.starts_with("Nothing is remembered"), "{nothing}");
+}
+
 #[test]
 fn levels_show_summaries_or_messages_or_both() {
     let home = Home::new();
