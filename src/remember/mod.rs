@@ -12,7 +12,7 @@ use crate::redact::Redactor;
 use crate::scope::Scope;
 use crate::store::{PreparedMemory, Receipt, Store};
 
-pub use prepare::{pending_text, prepare};
+pub use prepare::{pending_text, pieces, prepare};
 
 /// Chunks embedded while a write waits, at most: some 20 ms. Arbitrary.
 const EMBEDDED_AT_ONCE: usize = 8;

@@ -64,22 +64,25 @@ pub fn prepare(
         Identity::Fresh => format!("fresh:{}", blake3::hash(&fresh()).to_hex()),
     };
     let id = MemoryId::derive(draft.kind, draft.session.as_ref(), &key);
-    let about = About::from(&draft);
-    let line = Shown::of_draft(&draft, &id).line();
+    let chunks = pieces(&draft, &id);
+    let tokens = Tokenizer::O200k.count(&draft.text).high as i64;
+    (PreparedMemory { id, tokens, chunks, draft }, found)
+}
+
+/// Returns the pieces by which the memory that `draft` becomes under `id` is found; none has an embedding yet.
+pub fn pieces(draft: &Draft, id: &MemoryId) -> Vec<PreparedChunk> {
+    let about = About::from(draft);
+    let line = Shown::of_draft(draft, id).line();
     let line_tokens = Tokenizer::O200k.count(&line).high;
     // Where redaction joined the beginning with what follows, all of it is embedded.
     let lead = draft.lead.as_deref().filter(|lead| draft.text.starts_with(lead)).unwrap_or(&draft.text);
     let pieces = chunks(lead, &|text| Tokenizer::O200k.count(text).high, CHUNK_TOKENS, OVERLAP_TOKENS);
-    let chunks = pieces
-        .into_iter()
-        .map(|Chunk { start, end }| {
-            let piece = &draft.text[start..end];
-            let tokens = excerpt_tokens(&line, line_tokens, piece) as i64;
-            PreparedChunk { start, end, tokens, embedded: about.embedded(piece), embedding: None }
-        })
-        .collect();
-    let tokens = Tokenizer::O200k.count(&draft.text).high as i64;
-    (PreparedMemory { id, tokens, chunks, draft }, found)
+    let piece = |Chunk { start, end }| {
+        let piece = &draft.text[start..end];
+        let tokens = excerpt_tokens(&line, line_tokens, piece) as i64;
+        PreparedChunk { start, end, tokens, embedded: about.embedded(piece), embedding: None }
+    };
+    pieces.into_iter().map(piece).collect()
 }
 
 /// Returns the tokens of `piece` as an answer shows it. The line, which has the same tokens for all pieces, is counted once

@@ -117,7 +117,7 @@ pub fn rank(candidates: Vec<Candidate>, terms: &[String], weights: &Weights) -> 
     }
     let mut ranked: Vec<Ranked> = by_memory.into_values().collect();
     ranked.sort_by(|a, b| b.score.total_cmp(&a.score).then_with(|| a.place.id.cmp(&b.place.id)));
-    diversified(without_duplicates(ranked), weights.repetition)
+    diversified(without_duplicates(without_extracts(ranked)), weights.repetition)
 }
 
 /// Lets the sessions take turns a little: every hit of a session lowers those after it by `repetition`.
@@ -207,6 +207,30 @@ fn parts(
     }
 }
 
+/// Leaves out what was taken from a message that was found too: the message stands in the place of the better of both.
+fn without_extracts(ranked: Vec<Ranked>) -> Vec<Ranked> {
+    if ranked.iter().all(|each| each.place.taken_from.is_none()) {
+        return ranked;
+    }
+    let place_by_memory: HashMap<(usize, i64), usize> =
+        ranked.iter().enumerate().map(|(place, each)| ((each.store, each.place.seq), place)).collect();
+    let mut kept: Vec<Option<Ranked>> = ranked.into_iter().map(Some).collect();
+    for place in 0..kept.len() {
+        let Some(each) = &kept[place] else { continue };
+        let source = each.place.taken_from.and_then(|source| place_by_memory.get(&(each.store, source)));
+        let Some(&source) = source else { continue };
+        let Some(extract) = kept[place].take() else { continue };
+        // One that stands further down moves up, and what moved up already stays.
+        if source > place
+            && let Some(mut message) = kept[source].take()
+        {
+            (message.score, message.parts) = (extract.score, extract.parts);
+            kept[place] = Some(message);
+        }
+    }
+    kept.into_iter().flatten().collect()
+}
+
 /// Leaves the best of each text and counts the others.
 fn without_duplicates(ranked: Vec<Ranked>) -> Vec<Ranked> {
     let mut place_by_text: HashMap<[u8; 8], usize> = HashMap::with_capacity(ranked.len());
@@ -246,6 +270,7 @@ mod tests {
                 marked: false,
                 importance: None,
                 text_hash: (seq as u64).to_le_bytes(),
+                taken_from: None,
             },
         }
     }
@@ -286,6 +311,27 @@ mod tests {
         copy.place.text_hash = 1u64.to_le_bytes();
         let ranked = rank(vec![candidate(1, 2.0, 0.5), copy], &[], &Weights::default());
         assert_eq!((ranked.len(), ranked[0].place.seq, ranked[0].duplicates), (1, 1, 1));
+    }
+
+    #[test]
+    fn what_was_taken_from_a_message_is_shown_once_as_the_message_and_where_the_better_stands() {
+        let taken_from = |seq, lexical, source| {
+            let mut extract = candidate(seq, lexical, 0.5);
+            extract.place.taken_from = Some(source);
+            extract
+        };
+        let two = vec![
+            taken_from(1, 10.0, 3),
+            candidate(2, 8.0, 0.5),
+            candidate(3, 2.0, 0.5),
+            taken_from(4, 9.0, 3),
+        ];
+        assert_eq!(order(two), [3, 2]);
+        assert_eq!(
+            order(vec![candidate(3, 9.0, 0.5), candidate(2, 8.0, 0.5), taken_from(1, 1.0, 3)]),
+            [3, 2]
+        );
+        assert_eq!(order(vec![taken_from(1, 10.0, 7), candidate(2, 8.0, 0.5)]), [1, 2]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::memory::{Kind, Memory, MemoryId, Millis, Provenance, Role};
 use crate::redact;
 use crate::scope::{Scope, SessionId};
 
-const COLUMNS: &str =
+pub(super) const COLUMNS: &str =
     "m.id, m.seq, m.kind, m.provenance, m.text, s.name, m.ordinal, m.role, m.speaker, m.title,
     m.topic, m.source_id, m.path, m.branch, m.head_sha, m.time, m.importance, m.marked, m.tokens, m.indexed";
 
@@ -41,6 +41,8 @@ pub struct Neighbour {
     pub importance: Option<f64>,
     /// A hash of its text, equal for equal texts.
     pub text_hash: [u8; 8],
+    /// The row of the message that a derived fact or decision was taken from.
+    pub taken_from: Option<i64>,
 }
 
 /// What an answer shows of a memory that was found.
@@ -100,7 +102,10 @@ impl Store {
             let conditions = Conditions::of_scope(connection, scope)?;
             let sql = format!(
                 "SELECT m.seq, m.id, m.kind, m.session, m.ordinal, m.speaker, m.time, m.marked, m.importance,
-                     m.text_hash FROM memories m WHERE m.seq = ? AND {}",
+                     m.text_hash, CASE WHEN m.provenance = 'derived' AND m.kind IN ('fact', 'decision') THEN (
+                         SELECT o.seq FROM memory_references r CROSS JOIN memories o
+                         ON o.owner = m.owner AND o.id = r.target WHERE r.memory = m.seq LIMIT 1) END
+                 FROM memories m WHERE m.seq = ? AND {}",
                 conditions.sql
             );
             let mut statement = connection.prepare_cached(&sql)?;
@@ -436,6 +441,7 @@ fn place(row: &Row<'_>) -> rusqlite::Result<Neighbour> {
         marked: row.get(7)?,
         importance: row.get(8)?,
         text_hash: hash.first_chunk().copied().unwrap_or_default(),
+        taken_from: row.get(10)?,
     })
 }
 

@@ -11,6 +11,7 @@
 mod backup;
 mod behind;
 mod cache;
+mod chunks;
 mod conditions;
 mod dense;
 mod expired;

@@ -6,7 +6,7 @@ use std::ops::Range;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::vectors::encode_f16;
-use super::{Store, memories};
+use super::{Store, chunks, memories};
 use crate::chunk::index_text::{self, About, IndexText};
 use crate::error::Result;
 use crate::memory::{Draft, Group, Kind, MemoryId, Millis, Provenance, Role};
@@ -14,9 +14,6 @@ use crate::scope::{Scope, SessionId, Sessions};
 
 /// Memories stored by one transaction. Larger writes are split, so that other processes get their turn.
 const BATCH: usize = 500;
-
-/// Paths of a commit that are context of its text. Arbitrary: a sweep over a whole tree is about none of them.
-const PATHS_INDEXED: usize = 64;
 
 /// A memory ready to be stored: redacted, chunked, counted, and embedded where the model was at hand.
 #[derive(Clone, Debug)]
@@ -195,7 +192,7 @@ pub(super) fn save_one(
     now: Millis,
 ) -> Result<Outcome> {
     let owner = scope.owner.as_str();
-    let PreparedMemory { id, draft, tokens, chunks } = memory;
+    let PreparedMemory { id, draft, tokens, chunks: pieces } = memory;
     let hash = blake3::hash(draft.text.as_bytes());
     if let Some(outcome) = met_before(connection, owner, id, hash.as_bytes(), &draft.text)? {
         if let Some(commit) = &draft.commit {
@@ -268,20 +265,8 @@ pub(super) fn save_one(
                 .execute(params![seq, place as i64, parent])?;
         }
     }
-    let paths: Vec<&str> = files.take(PATHS_INDEXED).map(String::as_str).collect();
-    let paths = paths.join("\n");
-    for (place, chunk) in chunks.iter().enumerate() {
-        let chunk_seq = save_chunk(connection, seq, place, chunk)?;
-        // Messages of a session are indexed with their neighbours, once all of the batch are there.
-        if ordinal.is_none() {
-            // What the index sees instead of the text stands in the first row.
-            let instead = draft.indexed.as_deref().filter(|_| place == 0);
-            let piece = instead.unwrap_or(&draft.text[chunk.start..chunk.end]);
-            let paths = if (place as i64) < index_text::WITH_CONTEXT { paths.as_str() } else { "" };
-            let row = About::from(draft).indexed(piece, paths);
-            index(connection, chunk_seq, draft.kind.group(), &row)?;
-        }
-    }
+    // Messages of a session are indexed with their neighbours, once all of the batch are there.
+    chunks::save_chunks(connection, seq, draft, pieces, ordinal.is_none())?;
     Ok(Outcome::Stored)
 }
 
@@ -348,7 +333,12 @@ fn record_repeat(connection: &Connection, owner: &str, id: &MemoryId, occurrence
     Ok(if is_new == 1 { Outcome::Repeated } else { Outcome::AlreadyStored })
 }
 
-fn save_chunk(connection: &Connection, memory: i64, ordinal: usize, chunk: &PreparedChunk) -> Result<i64> {
+pub(super) fn save_chunk(
+    connection: &Connection,
+    memory: i64,
+    ordinal: usize,
+    chunk: &PreparedChunk,
+) -> Result<i64> {
     connection
         .prepare_cached(
             "INSERT INTO chunks (memory, ordinal, start_byte, end_byte, tokens) VALUES (?1, ?2, ?3, ?4, ?5)",
@@ -364,7 +354,7 @@ fn save_chunk(connection: &Connection, memory: i64, ordinal: usize, chunk: &Prep
     Ok(seq)
 }
 
-fn index(connection: &Connection, chunk: i64, group: Group, row: &IndexText) -> Result<()> {
+pub(super) fn index(connection: &Connection, chunk: i64, group: Group, row: &IndexText) -> Result<()> {
     connection
         .prepare_cached("INSERT INTO text_index (rowid, facets, speaker, header, text, context) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
         .execute((chunk, facet(group), &row.speaker, &row.header, &row.text, &row.context))?;

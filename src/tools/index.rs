@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use super::common::counted;
-use super::{catch_up, queue, summaries};
+use super::{catch_up, leaves, queue, summaries};
 use crate::engine::{Embedding, Engine};
 use crate::error::{Error, Kind, Result};
 use crate::project;
@@ -57,6 +57,8 @@ pub async fn run(
     let began = Instant::now();
     let is_over = || args.patience.is_some_and(|patience| began.elapsed() >= patience);
     let mut embedded = 0;
+    let [(store, scope), _] = places(engine).await?;
+    while !is_over() && leaves::mend(engine, store, scope).await? > 0 {}
     summaries::work_off(engine, args.patience.unwrap_or(Duration::MAX)).await?;
     for (store, scope) in places(engine).await? {
         // Vectors of another model can't be compared with: they are made anew, and this can be interrupted.
@@ -106,6 +108,7 @@ async fn work_off(engine: &Engine) {
     /// After how many looks without a write a session is summarised: while it goes on, that would be done over and over.
     const QUIET: u32 = 2;
     let mut quiet = 0;
+    let mut is_mended = false;
     loop {
         let wrote = tokio::select! {
             () = engine.wait_for_writes() => true,
@@ -121,6 +124,10 @@ async fn work_off(engine: &Engine) {
             summarise_idle(engine).await;
         }
         let Ok(places) = places(engine).await else { continue };
+        // Only an earlier version leaves something to mend; what one writes from now on is mended by the next process.
+        if !is_mended {
+            is_mended = matches!(leaves::mend(engine, places[0].0, places[0].1).await, Ok(0));
+        }
         for (store, scope) in places {
             if let Err(error) = store.finish_purges(scope, engine.now() - ABANDONED).await {
                 tracing::debug!(%error, "a purge is still to be finished");

@@ -12,9 +12,10 @@ use crate::context::tier::Tiers;
 use crate::context::{Message, importance};
 use crate::engine::{Engine, OpenProject};
 use crate::error::Result;
-use crate::memory::{Draft, Level, MemoryId, Provenance};
-use crate::scope::SessionId;
-use crate::store::{MessageRow, PreparedMemory, Saved, SegmentRow, Summary, source_hash};
+use crate::memory::{Draft, Level, Memory, MemoryId, Provenance};
+use crate::remember;
+use crate::scope::{Scope, SessionId};
+use crate::store::{MessageRow, PreparedMemory, Saved, SegmentRow, Store, Summary, source_hash};
 use crate::summarize;
 
 /// Messages that segments are closed of at a time, as a rule less than a second: a session may have a hundred thousand.
@@ -22,6 +23,9 @@ const STEP: usize = 4000;
 
 /// Facts noted of a segment at most: more are no key facts. Arbitrary.
 const MOST_FACTS: usize = 3;
+
+/// Facts of an earlier version that are made findable by one step: some ten milliseconds. Arbitrary.
+const MENDED_AT_ONCE: usize = 200;
 
 /// Bytes of a message that tell its topic. Arbitrary.
 const MOST_READ: usize = 4096;
@@ -106,8 +110,7 @@ fn message<'a>(row: &MessageRow, text: &'a str) -> Message<'a> {
     }
 }
 
-/// Stores what was decided and said to be so in the segments, as memories that refer to their source. They have no
-/// chunks: what they say is found by the message.
+/// Stores what was decided and said to be so in the segments, as memories that refer to their source.
 async fn note(
     engine: &Engine,
     project: &OpenProject,
@@ -127,18 +130,35 @@ async fn note(
             let mut draft = Draft::new(fact.kind, Provenance::Derived, fact.text, source.time);
             draft.session = Some(session.clone());
             draft.references = vec![source.id.clone()];
-            notes.push(PreparedMemory {
-                id: MemoryId::derive(draft.kind, Some(session), &key),
-                tokens: count(&draft.text) as i64,
-                chunks: Vec::new(),
-                draft,
-            });
+            let id = MemoryId::derive(draft.kind, Some(session), &key);
+            let chunks = remember::pieces(&draft, &id);
+            notes.push(PreparedMemory { tokens: count(&draft.text) as i64, chunks, id, draft });
         }
     }
     if notes.is_empty() {
         return Ok(());
     }
     project.store.save(&project.scope, notes, engine.now(), |_| ()).await.map(drop)
+}
+
+/// Makes findable a bounded number of facts and decisions that an earlier version noted without a chunk; returns how many.
+pub async fn mend(engine: &Engine, store: &Store, scope: &Scope) -> Result<usize> {
+    let bare = store.derived_without_chunk(scope, MENDED_AT_ONCE).await?;
+    let count = bare.len();
+    let chunked = move || {
+        let chunked = bare.into_iter().map(|memory| {
+            let Memory { id, seq, kind, provenance, text, session, time, .. } = memory;
+            let draft = Draft { session, ..Draft::new(kind, provenance, text, time) };
+            let chunks = remember::pieces(&draft, &id);
+            (seq, draft, chunks)
+        });
+        chunked.collect::<Vec<_>>()
+    };
+    if count > 0 {
+        store.add_chunks(scope, blocking(chunked).await?).await?;
+        engine.wrote();
+    }
+    Ok(count)
 }
 
 /// The summaries of a session's segments, by the place of their first message.

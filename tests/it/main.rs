@@ -10,6 +10,7 @@ mod bad_input;
 mod behind;
 mod commits_in_short;
 mod context;
+mod derived;
 mod follows;
 mod forgets;
 mod harness;

@@ -1,0 +1,88 @@
+//! Facts and decisions that were taken from what was said are found by what they say, once.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Home, Server, strings};
+
+/// Saves a conversation long enough that its first segments close, with a decision among them.
+fn decided(server: &mut Server) {
+    let message = |n: usize| {
+        let text = match n {
+            5 => "We decided to keep the vellichorometer in the north shed.".to_owned(),
+            9 => format!(
+                "{} We agreed on Parquet for the ledger exports. {}",
+                "Hm. ".repeat(40),
+                "So. ".repeat(400)
+            ),
+            _ => format!("Remark {n} about olive trees and tides, number{n}."),
+        };
+        json!({"id": n.to_string(), "role": "user", "text": text,
+            "time": format!("2026-03-{:02}T09:{:02}:00Z", 1 + n / 60, n % 60)})
+    };
+    let messages: Vec<Value> = (0..80).map(message).collect();
+    server.data("save_messages", json!({"session_id": "s", "messages": messages}));
+    // Segments close when somebody needs them.
+    server.data("retrieve_context", json!({"query": "olive trees", "session_id": "s"}));
+}
+
+fn decisions(server: &mut Server, query: &str) -> Vec<Value> {
+    server.hits(json!({"query": query, "kinds": ["decision"]}))
+}
+
+/// `kinds=["decision"]` found nothing whatever was decided.
+#[test]
+fn a_decision_is_found_by_its_kind_and_stands_once_beside_its_message() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    decided(&mut server);
+    let found = decisions(&mut server, "where is the vellichorometer?");
+    assert_eq!(strings(&found, "text"), ["We decided to keep the vellichorometer in the north shed."]);
+    assert_eq!((&found[0]["provenance"], &found[0]["session_id"]), (&json!("derived"), &json!("s")));
+    let opened = server.text("expand_detail", json!({"id": found[0]["id"]}));
+    assert!(opened.contains("[references m"), "{opened}");
+    assert_eq!(decisions(&mut server, "Parquet exports").len(), 1);
+
+    // The message says the same and who said it: it is shown, and the sentence is not said twice.
+    let all = server.search("vellichorometer north shed");
+    let told = all.iter().filter(|hit| hit["text"].as_str().unwrap().contains("vellichorometer"));
+    assert_eq!(told.map(|hit| hit["kind"].clone()).collect::<Vec<_>>(), [json!("message")]);
+
+    // It leaves with its message, comes back with it, and nothing of it stays when that is purged.
+    server.data("forget_context", json!({"source": "5"}));
+    assert_eq!(decisions(&mut server, "vellichorometer"), Vec::<Value>::new());
+    server.data("forget_context", json!({"undo": "last"}));
+    assert_eq!(decisions(&mut server, "vellichorometer").len(), 1);
+    server.data("forget_context", json!({"source": "5", "purge": true}));
+    assert_eq!(decisions(&mut server, "vellichorometer"), Vec::<Value>::new());
+    server.hang_up();
+    server.wait();
+    assert_eq!(home.files_with("vellichorometer"), Vec::<std::path::PathBuf>::new());
+}
+
+#[test]
+fn a_store_of_an_earlier_version_is_mended_in_steps() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut server = home.serve(&project);
+    decided(&mut server);
+    server.hang_up();
+    server.wait();
+    // As earlier versions left it: the memory without anything that finds it.
+    let store = rusqlite::Connection::open(home.store()).unwrap();
+    let derived = "SELECT seq FROM memories WHERE kind IN ('fact', 'decision') AND provenance = 'derived'";
+    store
+        .execute_batch(&format!(
+            "DELETE FROM text_index WHERE rowid IN (SELECT seq FROM chunks WHERE memory IN ({derived}));
+             DELETE FROM chunks WHERE memory IN ({derived});"
+        ))
+        .unwrap();
+    drop(store);
+    let mut server = home.serve(&project);
+    assert_eq!(decisions(&mut server, "vellichorometer").len(), 0);
+    server.hang_up();
+    server.wait();
+    // It mends what it can without a model, which it misses afterwards.
+    home.run(&project, &["index"]);
+    let mut server = home.serve(&project);
+    assert_eq!(decisions(&mut server, "vellichorometer").len(), 1);
+}
