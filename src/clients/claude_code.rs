@@ -9,7 +9,7 @@
 use std::path::Path;
 
 use super::edit::{Entries, Hook, Member, Ours, When, insert, json, object, pretty, value};
-use super::{Client, Plan, Setup, cut, file};
+use super::{Client, Plan, SERVE, Setup, cut, file};
 use crate::error::{Result, quoted};
 
 /// How our entries are found again.
@@ -41,10 +41,7 @@ pub fn plan(setup: &Setup<'_>, plan: &mut Plan) {
     let hook = |event| Hook { event, command: setup.binary.to_owned(), group: group.clone() };
     let member = |key, value| Member::new(&["mcpServers", "tiro", key], value, When::Always);
     let servers = Entries {
-        members: vec![
-            member("command", setup.binary.into()),
-            member("args", json!(["serve", "--toolsets", (setup.toolsets)])),
-        ],
+        members: vec![member("command", setup.binary.into()), member("args", json!([(SERVE[0])]))],
         hooks: Vec::new(),
     };
     let hooks = Entries { members: Vec::new(), hooks: EVENTS.iter().copied().map(hook).collect() };

@@ -11,7 +11,7 @@ use std::path::Path;
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, TableLike, Value, value};
 
 use super::edit::{self, Entries, Hook, Ours, json, split_mark};
-use super::{Client, Plan, Setup, cut, file, quoted};
+use super::{Client, Plan, SERVE, Setup, cut, file, quoted};
 use crate::error::{Context, Error, Kind, Result};
 
 /// How our hooks are found again in `hooks.json`.
@@ -22,7 +22,7 @@ const HOOK: &str = " hook codex";
 
 /// How long the server may take to start and a tool to answer, in seconds: asking an agent takes minutes.
 const STARTUP_TIMEOUT: i64 = 30;
-const TOOL_TIMEOUT: i64 = 600;
+pub(super) const TOOL_TIMEOUT: i64 = 600;
 
 /// How long a hook may take, in seconds: the most that Codex gives one at the end of a session. Ours take a tenth of
 /// one.
@@ -105,10 +105,10 @@ fn inline_hooks(config: &Path) -> Inline {
 
 fn insert_server(document: &mut DocumentMut, setup: &Setup<'_>) -> Result<()> {
     let server = table(table(document.as_table_mut(), "mcp_servers")?, "tiro")?;
-    let list = |words: [&str; 3]| Value::Array(Array::from_iter(words));
+    let list = |words: &[&str]| Value::Array(words.iter().copied().collect::<Array>());
     set(server, "command", setup.binary.into());
-    set(server, "args", list(["serve", "--toolsets", setup.toolsets]));
-    propose(server, "env_vars", list(VARIABLES));
+    set(server, "args", list(&SERVE));
+    propose(server, "env_vars", list(&VARIABLES));
     propose(server, "startup_timeout_sec", STARTUP_TIMEOUT.into());
     propose(server, "tool_timeout_sec", TOOL_TIMEOUT.into());
     Ok(())

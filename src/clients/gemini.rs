@@ -1,13 +1,13 @@
 //! Gemini CLI: `settings.json` names the server and the hooks.
 
 use super::edit::{Entries, Hook, Member, Ours, When, insert, json};
-use super::{Client, Plan, Setup, quoted};
+use super::{Client, Plan, SERVE, Setup, quoted};
 
 /// How our entries are found again.
 pub const OURS: Ours = Ours { members: &[&["mcpServers", "tiro"]], command: " hook gemini" };
 
 /// How long a tool may take, in milliseconds: asking an agent takes minutes.
-const TOOL_TIMEOUT: u32 = 600_000;
+pub(super) const TOOL_TIMEOUT: u32 = 600_000;
 
 /// How long a hook may take, in milliseconds. Ours take a tenth of a second.
 const HOOK_TIMEOUT: u32 = 5_000;
@@ -20,14 +20,14 @@ const EVENTS: [&str; 4] = ["BeforeAgent", "AfterAgent", "PreCompress", "SessionE
 pub fn plan(setup: &Setup<'_>, plan: &mut Plan) {
     let path = setup.places.gemini.join("settings.json");
     let reason = "the MCP server `tiro` and hooks that note where conversations are kept";
-    let entries = entries(setup.binary, setup.toolsets);
+    let entries = entries(setup.binary);
     plan.edit(setup, (Client::Gemini, &path, reason), 0o600, |text| {
         insert(text.unwrap_or_default(), &entries, &OURS)
     });
 }
 
 /// Returns what stands in the settings for us.
-pub fn entries(binary: &str, toolsets: &str) -> Entries {
+pub fn entries(binary: &str) -> Entries {
     let command = format!("{}{}", quoted(binary), OURS.command);
     let member = |key: &str, value, when| Member::new(&["mcpServers", "tiro", key], value, when);
     let hook = |event| {
@@ -42,7 +42,7 @@ pub fn entries(binary: &str, toolsets: &str) -> Entries {
     Entries {
         members: vec![
             member("command", binary.into(), When::Always),
-            member("args", json!(["serve", "--toolsets", toolsets]), When::Always),
+            member("args", json!([(SERVE[0])]), When::Always),
             member("timeout", json!(TOOL_TIMEOUT), When::Absent),
         ],
         hooks: EVENTS.into_iter().map(hook).collect(),

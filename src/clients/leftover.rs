@@ -11,7 +11,7 @@ use toml_edit::{DocumentMut, Item};
 
 use super::file::{self, Bytes, State};
 use super::record::Removed;
-use super::{Client, Finding, GitPlace, Places, claude_code, edit, git_hook, without};
+use super::{Client, Finding, GitPlace, Places, SERVE, claude_code, codex, edit, gemini, git_hook, without};
 use crate::error::{Error, Result};
 
 /// Takes ours out of the files of all clients and of `repositories`, but not of those that were recorded, and adds to
@@ -78,8 +78,16 @@ fn take_out(client: Client, path: &Path, home: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// Returns the words that the server `tiro` is started with.
-fn server(path: &Path, text: &str) -> Option<Vec<String>> {
+/// How a server `tiro` is set up.
+struct Server {
+    /// The words that it is started with.
+    words: Vec<String>,
+    /// Whether a tool may take as long as we let one.
+    is_patient: bool,
+}
+
+/// Returns how the server `tiro` is set up in `text`.
+fn server(path: &Path, text: &str) -> Option<Server> {
     let text = edit::split_mark(text).1;
     if path.extension().is_some_and(|extension| extension == "toml") {
         let document: DocumentMut = text.parse().ok()?;
@@ -87,19 +95,34 @@ fn server(path: &Path, text: &str) -> Option<Vec<String>> {
         let command = server.get("command").and_then(Item::as_str).unwrap_or_default();
         let arguments = server.get("args").and_then(Item::as_array).into_iter().flatten();
         let arguments = arguments.map(|word| word.as_str().unwrap_or_default());
-        return Some(std::iter::once(command).chain(arguments).map(str::to_owned).collect());
+        let words = std::iter::once(command).chain(arguments).map(str::to_owned).collect();
+        let timeout = server.get("tool_timeout_sec").and_then(Item::as_integer);
+        return Some(Server { words, is_patient: timeout == Some(codex::TOOL_TIMEOUT) });
     }
     let settings = edit::value(text).ok()?;
     let server = settings.get("mcpServers")?.get("tiro")?;
     let arguments = server["args"].as_array().into_iter().flatten();
     let words = std::iter::once(&server["command"]).chain(arguments);
-    Some(words.map(|word| word.as_str().unwrap_or_default().to_owned()).collect())
+    let words = words.map(|word| word.as_str().unwrap_or_default().to_owned()).collect();
+    // The plugin is ours, and its server has no time of its own.
+    let is_patient = server["timeout"] == gemini::TOOL_TIMEOUT || is_plugin(path);
+    Some(Server { words, is_patient })
 }
 
-/// Returns whether we have a server started so; by hand nobody names the program in full and its toolsets.
-fn is_ours(words: &[String]) -> bool {
-    let [command, serve, toolsets, _] = words else { return false };
+fn is_plugin(path: &Path) -> bool {
+    path.ancestors().nth(2).is_some_and(|folder| folder.ends_with("skills"))
+}
+
+/// Returns whether we set a server up so, or did before every tool was offered: the program in full, and the time we
+/// give it or the toolsets we named.
+fn is_ours(Server { words, is_patient }: &Server) -> bool {
+    let Some((command, arguments)) = words.split_first() else { return false };
     let program = Path::new(command);
     let name = program.file_name().unwrap_or_default().to_string_lossy();
-    program.is_absolute() && name.starts_with("tiro") && serve == "serve" && toolsets == "--toolsets"
+    let is_started_so = match arguments {
+        [serve] => serve == SERVE[0] && *is_patient,
+        [serve, toolsets, _] => serve == SERVE[0] && toolsets == "--toolsets",
+        _ => false,
+    };
+    program.is_absolute() && name.starts_with("tiro") && is_started_so
 }

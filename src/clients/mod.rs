@@ -8,6 +8,7 @@
 //! A configuration that cannot be edited without losing something is left alone and reported as a [`Finding`]. It is
 //! not a way to configure the clients otherwise: only our own entries are known here.
 
+pub mod by_hand;
 mod claude_code;
 mod codex;
 mod cut;
@@ -112,13 +113,14 @@ pub struct Finding {
     pub mend: String,
 }
 
+/// The arguments that the program is started with as a server: it offers every tool.
+const SERVE: [&str; 1] = ["serve"];
+
 /// What is to be set up.
 struct Setup<'a> {
     places: &'a Places,
     /// The program, absolute.
     binary: &'a str,
-    /// What `--toolsets` gets.
-    toolsets: &'a str,
 }
 
 /// Returns what has to be written so that every client that is here uses `binary`. Writes nothing.
@@ -126,13 +128,13 @@ struct Setup<'a> {
 /// # Errors
 ///
 /// [`crate::error::Kind::BadInput`] if the path of the binary is relative or no text: configuration files are text.
-pub fn plan(places: &Places, binary: &Path, toolsets: &str, project: Option<&GitPlace>) -> Result<Plan> {
+pub fn plan(places: &Places, binary: &Path, project: Option<&GitPlace>) -> Result<Plan> {
     let binary = binary.to_str().filter(|text| binary.is_absolute() && !text.contains(['\n', '\r']));
     let binary = binary.ok_or_else(|| {
         Error::bad_input("the program's path can't be written in configuration files")
             .hint("install it at an absolute path of plain text")
     })?;
-    let setup = Setup { places, binary, toolsets };
+    let setup = Setup { places, binary };
     let mut plan = Plan::default();
     if is_directory(&places.claude_code) {
         plan.found.push(Client::ClaudeCode);

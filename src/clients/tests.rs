@@ -10,7 +10,6 @@ mod layout;
 mod leftover;
 
 const BINARY: &str = "/opt/it's here/tiro";
-const TOOLSETS: &str = "memory,consult,stash";
 
 /// A home with all clients, each without configuration.
 pub(super) struct Home {
@@ -50,7 +49,7 @@ impl Home {
     }
 
     fn plan(&self) -> Plan {
-        plan(&self.places, Path::new(BINARY), TOOLSETS, None).unwrap()
+        plan(&self.places, Path::new(BINARY), None).unwrap()
     }
 
     fn record(&self) -> PathBuf {
@@ -137,7 +136,7 @@ fn gemini_gets_a_server_and_hooks_beside_what_it_has() {
     let value = edit::value(&text).unwrap();
     let command = "'/opt/it'\\''s here/tiro' hook gemini";
     assert_eq!(value["mcpServers"]["tiro"]["command"], BINARY);
-    assert_eq!(value["mcpServers"]["tiro"]["args"], serde_json::json!(["serve", "--toolsets", TOOLSETS]));
+    assert_eq!(value["mcpServers"]["tiro"]["args"], serde_json::json!(["serve"]));
     assert_eq!(value["hooks"]["BeforeAgent"][0]["hooks"][0]["command"], "mine");
     assert_eq!(value["hooks"]["BeforeAgent"][1]["hooks"][0]["command"], command);
     home.remove();
@@ -152,7 +151,7 @@ fn claude_code_gets_a_plugin_and_its_settings_stay_as_they_are() {
     let before = home.everything();
     home.set_up();
     let value = |name: &str| edit::value(&home.read(&format!(".claude/skills/tiro/{name}"))).unwrap();
-    let server = serde_json::json!({ "command": BINARY, "args": ["serve", "--toolsets", TOOLSETS] });
+    let server = serde_json::json!({ "command": BINARY, "args": ["serve"] });
     assert_eq!(value(".mcp.json")["mcpServers"]["tiro"], server);
     let hook = &value("hooks/hooks.json")["hooks"]["Stop"][0]["hooks"][0];
     assert_eq!(hook["command"], BINARY);
@@ -370,7 +369,7 @@ fn another_binary_takes_the_place_of_the_first_and_all_is_taken_back() {
     let before = home.everything();
     home.set_up();
     let text = home.read(".gemini/settings.json").replace("\"timeout\": 5000", "\"timeout\": 9");
-    let moved = plan(&home.places, Path::new("/new/tiro"), "memory", None).unwrap();
+    let moved = plan(&home.places, Path::new("/new/tiro"), None).unwrap();
     apply(&moved.changes, &home.record()).unwrap();
     for name in [".gemini/settings.json", ".codex/config.toml", ".claude/skills/tiro/.mcp.json"] {
         let text = home.read(name);
@@ -381,8 +380,7 @@ fn another_binary_takes_the_place_of_the_first_and_all_is_taken_back() {
     // The same with a change by somebody in between: it stays, and what was ours is not taken for theirs.
     home.set_up();
     home.put(".gemini/settings.json", text);
-    apply(&plan(&home.places, Path::new("/new/tiro"), "memory", None).unwrap().changes, &home.record())
-        .unwrap();
+    apply(&plan(&home.places, Path::new("/new/tiro"), None).unwrap().changes, &home.record()).unwrap();
     assert!(home.read(".gemini/settings.json").contains("\"timeout\": 9"));
     home.remove();
     assert!(matches!(home.read(".gemini/settings.json").as_str(), "{}" | "{ }"));
@@ -394,7 +392,7 @@ fn what_somebody_added_between_two_binaries_is_theirs() {
     home.put(".gemini/settings.json", "{\n  \"a\": 1\n}\n");
     home.set_up();
     home.put(".gemini/settings.json", home.read(".gemini/settings.json").replace("\"a\": 1", "\"a\": 2"));
-    let moved = plan(&home.places, Path::new("/new/tiro"), "memory", None).unwrap();
+    let moved = plan(&home.places, Path::new("/new/tiro"), None).unwrap();
     apply(&moved.changes, &home.record()).unwrap();
     home.remove();
     assert_eq!(home.read(".gemini/settings.json"), "{\n  \"a\": 2\n}\n");

@@ -440,7 +440,7 @@ impl Output {
         text += &format!("\nMemories are kept in {}. Next:\n", self.data_directory);
         text += "  tiro search \"your question\"        asks this project's memory\n";
         text += "  tiro demo --ask \"your question\"    asks here, with citations\n";
-        text += "  claude mcp add tiro -- tiro serve   gives the memory to Claude Code; README.md has other clients";
+        text += "  tiro init                           connects it to Claude Code, Codex and Gemini CLI";
         text
     }
 }
@@ -462,6 +462,16 @@ mod tests {
     #[test]
     fn a_question_is_made_of_the_words_that_tell() {
         assert_eq!(words("store: keep 12 backups of the file"), ["keep", "backups", "file"]);
+    }
+
+    /// It recommended a server without hooks, of one client.
+    #[test]
+    fn what_comes_next_is_setting_up() {
+        let data_directory = "/data".to_owned();
+        let output =
+            Output { steps: vec![], answers: vec![], assembled: None, data_directory, milliseconds: 1 };
+        let text = output.text();
+        assert!(text.contains("\n  tiro init ") && !text.contains("mcp add"), "{text}");
     }
 
     #[test]

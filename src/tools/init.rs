@@ -8,16 +8,13 @@ use serde::Serialize;
 use super::common::counted;
 use super::link::Place;
 use super::{import_git, import_sessions};
-use crate::clients::transcripts;
 use crate::clients::{self, Applied, Client, GitPlace, Places, Plan, Removed};
+use crate::clients::{by_hand, transcripts};
 use crate::engine::{Engine, SeenProject};
 use crate::envelope;
 use crate::error::{Error, Kind, Result, quoted};
 use crate::git::{Repository, Stop, identity};
 use crate::project;
-
-/// The toolsets that clients are offered.
-const TOOLSETS: &str = "memory,consult,stash";
 
 /// What one step of setting up imports.
 const COMMITS_A_SECOND: u64 = 1200;
@@ -28,6 +25,8 @@ const BYTES_A_SECOND: u64 = 4 * 1024 * 1024;
 pub struct Prepared {
     /// The files that would change.
     pub plan: Plan,
+    /// Servers of Tiro that somebody configured beside ours.
+    pub beside: Vec<clients::Finding>,
     /// What there is to import.
     pub backfill: Backfill,
     /// The project's name, where the working directory is one.
@@ -82,7 +81,8 @@ pub async fn prepare(engine: &Engine) -> Result<Prepared> {
     };
     let repository = project.as_ref().and_then(|project| project.repository.as_deref());
     let git = repository.map(|repository| git_place(engine, repository, Vec::new()));
-    let plan = clients::plan(&places, &engine.config().program()?, TOOLSETS, git.as_ref())?;
+    let plan = clients::plan(&places, &engine.config().program()?, git.as_ref())?;
+    let beside = by_hand::look(&places, project.as_ref().map(|project| project.root.as_path()));
     let backfill = match &project {
         Some(project) => backfill(&places, project).await?,
         None => Backfill::default(),
@@ -91,7 +91,7 @@ pub async fn prepare(engine: &Engine) -> Result<Prepared> {
         Some(project) if project.open.is_none() => first_call_makes(engine, project),
         _ => Vec::new(),
     };
-    Ok(Prepared { plan, backfill, project: project.map(|project| project.name), makes })
+    Ok(Prepared { plan, beside, backfill, project: project.map(|project| project.name), makes })
 }
 
 /// Returns what the first call makes for a project that nothing is kept of, in words.
@@ -106,7 +106,7 @@ pub fn first_call_makes(engine: &Engine, project: &SeenProject) -> Vec<String> {
 /// Writes what was prepared.
 pub fn apply(engine: &Engine, prepared: &Prepared) -> Result<Output> {
     let Applied { written, mut findings } = clients::apply(&prepared.plan.changes, &record(engine))?;
-    findings.extend(prepared.plan.findings.iter().cloned());
+    findings.extend(prepared.plan.findings.iter().chain(&prepared.beside).cloned());
     let found = prepared.plan.found.iter().map(|client| client.name().to_owned()).collect();
     Ok(Output { found, written, findings })
 }
@@ -213,6 +213,10 @@ impl Prepared {
         let mut text = self.plan.text();
         if self.plan.found.is_empty() {
             text += "No client is here (Claude Code, Codex, Gemini CLI), and this is no repository.\n";
+        }
+        for clients::Finding { client, path, found, mend } in &self.beside {
+            let path = quoted(path.display());
+            text += &format!("Beside it, {} in `{path}`: {found}; {mend}\n", client.name());
         }
         text += &self.backfill.text(self.project.as_deref());
         if !self.makes.is_empty() {

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::common::counted;
 use super::doctor::Finding;
 use super::{init, times};
-use crate::clients::Client;
+use crate::clients::{self, Client};
 use crate::engine::{Engine, SeenProject};
 use crate::spool::Spool;
 
@@ -128,22 +128,21 @@ pub async fn clients(engine: &Engine) -> Vec<Finding> {
             mend: Some(finding.mend.clone()),
         });
     }
+    // It is no fault: everything works, and costs the agent more tokens.
+    found.extend(prepared.beside.iter().map(|finding| beside(what, finding)));
     match init::lost(engine).await {
         Err(error) => found.push(super::doctor::failed(what, &error)),
         // It is no fault: a repository may be gone for good.
-        Ok(lost) => found.extend(lost.into_iter().map(|finding| Finding {
-            what,
-            ok: true,
-            found: format!(
-                "{}: `{}`: {}",
-                finding.client.name(),
-                crate::error::quoted(finding.path.display()),
-                finding.found
-            ),
-            mend: Some(finding.mend),
-        })),
+        Ok(lost) => found.extend(lost.iter().map(|finding| beside(what, finding))),
     }
     found
+}
+
+/// Returns what is no fault of what was set up.
+fn beside(what: &'static str, finding: &clients::Finding) -> Finding {
+    let clients::Finding { client, path, found, mend } = finding;
+    let found = format!("{}: `{}`: {found}", client.name(), crate::error::quoted(path.display()));
+    Finding { what, ok: true, found, mend: Some(mend.clone()) }
 }
 
 /// Says what hooks left that no call has followed, and whether capture is paused.

@@ -33,6 +33,7 @@ mod replaced;
 mod restores;
 mod retires;
 mod scopes;
+mod sets_up;
 mod spends;
 mod summaries;
 #[cfg(unix)]

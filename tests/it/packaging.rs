@@ -151,3 +151,59 @@ fn a_bundle_holds_the_programs_it_is_given_and_names_no_others() {
     bundle(&home, &args);
     assert!(std::fs::read(&path).unwrap() == bytes, "the same programs made another bundle");
 }
+
+/// Returns the command that `init` wrote for each client, by client.
+fn commands(home: &Home) -> Vec<(&'static str, Vec<String>)> {
+    let scratch = home.dir("home");
+    let words = |server: &Value| {
+        let arguments = server["args"].as_array().unwrap().iter();
+        std::iter::once(&server["command"])
+            .chain(arguments)
+            .map(|word| word.as_str().unwrap().to_owned())
+            .collect()
+    };
+    let codex = std::fs::read_to_string(scratch.join(".codex/config.toml")).unwrap();
+    let codex: toml_edit::DocumentMut = codex.parse().unwrap();
+    let codex = &codex["mcp_servers"]["tiro"];
+    let codex = json!({
+        "command": codex["command"].as_str(),
+        "args": codex["args"].as_array().unwrap().iter().map(|word| word.as_str()).collect::<Vec<_>>(),
+    });
+    vec![
+        ("Claude Code", words(&read(&scratch.join(".claude/skills/tiro/.mcp.json"))["mcpServers"]["tiro"])),
+        ("Codex", words(&codex)),
+        ("Gemini CLI", words(&read(&scratch.join(".gemini/settings.json"))["mcpServers"]["tiro"])),
+    ]
+}
+
+/// Clients were set up with three of four toolsets, so that they never saw five of the twelve tools.
+#[test]
+fn clients_are_offered_every_tool_that_the_readme_and_the_bundle_name() {
+    let readme = std::fs::read_to_string(root("README.md")).unwrap();
+    let table = readme.split_once("## Tools").unwrap().1.split("\n\n").nth(1).unwrap();
+    let documented: BTreeSet<String> = table
+        .lines()
+        .filter_map(|line| Some(line.strip_prefix("| `")?.split_once('`')?.0.to_owned()))
+        .collect();
+    let manifest = read(&root("packaging/mcpb/manifest.json"));
+    let name = |tool: &Value| tool["name"].as_str().unwrap().to_owned();
+    let bundled: BTreeSet<String> = manifest["tools"].as_array().unwrap().iter().map(name).collect();
+    assert_eq!(documented, bundled);
+
+    let home = Home::new();
+    for client in [".claude", ".codex", ".gemini"] {
+        home.dir(&format!("home/{client}"));
+    }
+    let repo = home.repo("repo");
+    let ran = home.run(&repo.path, &["init", "--yes"]);
+    assert!(ran.is_ok, "{ran:?}");
+    for (client, command) in commands(&home) {
+        assert_eq!(command[0], env!("CARGO_BIN_EXE_tiro"), "{client}");
+        let arguments: Vec<&str> = command[1..].iter().map(String::as_str).collect();
+        let mut server = crate::harness::Server::start(home.tiro(&repo.path, &arguments));
+        let listed = server.request("tools/list", json!({}));
+        let listed: BTreeSet<String> =
+            listed["result"]["tools"].as_array().unwrap().iter().map(name).collect();
+        assert_eq!(listed, documented, "{client}");
+    }
+}

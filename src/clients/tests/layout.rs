@@ -105,7 +105,7 @@ proptest! {
 
     #[test]
     fn settings_in_any_layout_keep_everything_and_come_back(old in jsonc()) {
-        let entries = gemini::entries(BINARY, TOOLSETS);
+        let entries = gemini::entries(BINARY);
         let plain = |text: &str| edit::value(text.trim_start_matches('\u{feff}')).unwrap();
         let old_value = plain(&old);
         let new = match edit::insert(&old, &entries, &gemini::OURS) {

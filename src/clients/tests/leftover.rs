@@ -41,7 +41,7 @@ fn a_damaged_record_is_named_with_a_way_out_that_works() {
     let errors = [
         remove(&home.record(), Some(&home.places), &[]).unwrap_err(),
         lost(&home.record(), &[]).unwrap_err(),
-        apply(&plan(&home.places, Path::new("/new/tiro"), "memory", None).unwrap().changes, &home.record())
+        apply(&plan(&home.places, Path::new("/new/tiro"), None).unwrap().changes, &home.record())
             .unwrap_err(),
     ];
     for error in errors {
@@ -77,7 +77,7 @@ fn what_somebody_added_to_the_plugin_stays_and_stays_a_plugin() {
         ),
     );
     // Another version writes ours and keeps theirs.
-    let moved = plan(&home.places, Path::new("/new/tiro"), "memory", None).unwrap();
+    let moved = plan(&home.places, Path::new("/new/tiro"), None).unwrap();
     assert!(moved.findings.is_empty(), "{}", moved.text());
     apply(&moved.changes, &home.record()).unwrap();
     let value = |name: &str| edit::value(&home.read(&at(name))).unwrap();
@@ -102,4 +102,41 @@ fn what_somebody_added_to_the_plugin_stays_and_stays_a_plugin() {
     fs::remove_file(home.path(&at("hooks/hooks.json"))).unwrap();
     assert_eq!(home.remove().swept.len(), 1);
     assert!(!home.path(".claude/skills/tiro").exists());
+}
+
+/// Clients were set up with three of four toolsets, so that five of the tools never reached them.
+#[test]
+fn a_server_of_fewer_tools_gets_them_all_and_is_taken_back_with_and_without_a_record() {
+    for is_recorded in [true, false] {
+        let home = Home::new();
+        home.put(".codex/config.toml", "# mine\na = 1\n");
+        let before = home.everything();
+        let mut changes = home.plan().changes;
+        let mut narrowed = 0;
+        for change in &mut changes {
+            let text = String::from_utf8(change.after.bytes.0.clone()).unwrap();
+            let less = text.replace("\"serve\"", "\"serve\", \"--toolsets\", \"memory,consult,stash\"");
+            narrowed += usize::from(less != text);
+            change.after.bytes = file::Bytes(less.into_bytes());
+        }
+        assert_eq!(narrowed, 3);
+        apply(&changes, &home.record()).unwrap();
+        let narrow = home.everything();
+        if is_recorded {
+            home.set_up();
+            for name in [".gemini/settings.json", ".codex/config.toml", ".claude/skills/tiro/.mcp.json"] {
+                let text = home.read(name);
+                assert!(text.contains("\"serve\"") && !text.contains("toolsets"), "{text}");
+            }
+        } else {
+            fs::remove_dir_all(home.record()).unwrap();
+        }
+        let removed = home.remove();
+        assert!(removed.findings.is_empty(), "{removed:?}");
+        if !is_recorded {
+            fs::remove_dir(home.path(".claude/skills")).unwrap();
+        }
+        assert_eq!(home.everything(), before);
+        assert_ne!(narrow, before);
+    }
 }
