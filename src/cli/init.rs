@@ -39,13 +39,16 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let is_new = !prepared.plan.changes.is_empty();
-    if is_new && !args.yes && !asked("Write this?")? {
+    if is_new && !args.yes && !asked("Write this?", false)? {
         return out.line("Nothing was changed.").map(|()| ExitCode::SUCCESS);
     }
     let output = init::apply(engine, &prepared)?;
     let code = out.answer(&output, &output.text())?;
-    if !args.no_backfill && !prepared.backfill.is_empty() && (args.yes || asked("Import this now?")?) {
+    let is_left = !prepared.backfill.is_empty();
+    if is_left && !args.no_backfill && (args.yes || asked("Import this now?", true)?) {
         backfill(engine, &prepared, out).await?;
+    } else if is_left {
+        print::aside(&prepared.backfill.declined());
     }
     init::follow_commits(engine).await?;
     Ok(code)
@@ -86,13 +89,17 @@ async fn backfill(engine: &Engine, prepared: &Prepared, out: Out) -> Result<()> 
     Ok(())
 }
 
-/// Asks on the terminal; errors where there is nobody to ask.
-fn asked(question: &str) -> Result<bool> {
+/// Asks on the terminal, where Enter alone says what `default` does; errors where there is no terminal.
+fn asked(question: &str, default: bool) -> Result<bool> {
     if !std::io::stdin().is_terminal() {
         return Err(Error::bad_input("there is nobody to ask").hint("say --yes, or --dry-run to look only"));
     }
-    print::aside(&format!("{question} [y/N] "));
+    print::aside(&format!("{question} {} ", if default { "[Y/n]" } else { "[y/N]" }));
     let mut answer = String::new();
-    let _ = std::io::stdin().lock().read_line(&mut answer);
-    Ok(matches!(answer.trim().to_lowercase().as_str(), "y" | "yes"))
+    let read = std::io::stdin().lock().read_line(&mut answer).unwrap_or_default();
+    Ok(match answer.trim().to_lowercase().as_str() {
+        // Nothing at all is not Enter: the input ended.
+        "" => default && read > 0,
+        answer => matches!(answer, "y" | "yes"),
+    })
 }

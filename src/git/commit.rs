@@ -214,6 +214,17 @@ pub(super) fn parents(objects: &mut Handle, sha: &Sha, buffer: &mut Vec<u8>) -> 
     read(objects, sha, buffer).map(|commit| commit.parents)
 }
 
+/// Returns the parents of a commit and its commit time in seconds, or why it cannot be read.
+pub(super) fn parents_and_time(
+    objects: &mut Handle,
+    sha: &Sha,
+    buffer: &mut Vec<u8>,
+) -> Result<(Vec<Sha>, i64), String> {
+    let commit = read(objects, sha, buffer)?;
+    let (_, time) = signature(commit.committer);
+    Ok((commit.parents, time.seconds))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

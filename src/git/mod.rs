@@ -29,6 +29,7 @@ mod names;
 mod objects;
 mod place;
 mod reflog;
+mod since;
 mod walk;
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use super::followed::{Stored, Wanted};
 use super::in_time::in_time;
 use super::link::{self, Place, Span};
 use super::{common, history, import_git, import_sessions};
@@ -222,11 +223,11 @@ async fn commits_of(
     also: Vec<Sha>,
     followed: &mut Followed,
 ) -> Result<bool> {
-    let is_wanted = project.store.import_cursor(&project.scope, import_git::SOURCE).await?.is_some();
-    if project.repository.is_none() || !is_wanted {
+    if project.repository.is_none() || !Stored::of(project).await?.is_followed() {
         return Ok(true);
     }
-    let args = import_git::Args { threads: 1, limit, also, until: Some(until), ..Default::default() };
+    let wanted = Wanted::New;
+    let args = import_git::Args { threads: 1, limit, also, until: Some(until), wanted, ..Default::default() };
     let output = import_git::run(engine, args, |_, _| {}).await?;
     followed.imported += output.imported;
     if output.left_out > 0 {

@@ -6,6 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::common::{self, counted};
+use super::followed::{self, Share, Stored};
 use super::{init, surroundings};
 use crate::embed::install;
 use crate::engine::{Engine, OpenProject, SeenProject};
@@ -65,6 +66,7 @@ pub async fn run(engine: &Engine) -> Result<Output> {
                 Some(open) => {
                     findings.push(place(engine, open).await);
                     findings.push(store("store", &open.store, &open.scope).await);
+                    findings.extend(commits(open).await);
                     findings.push(pending(open).await);
                     findings.extend(asked(open).await);
                 }
@@ -248,6 +250,35 @@ fn complaints(check: &Check) -> String {
         found.push(format!("{pieces} not in the text index, or only there"));
     }
     found.join("; ")
+}
+
+/// Returns how many commits of the repository are stored, where there are any.
+async fn commits(project: &OpenProject) -> Option<Finding> {
+    let what = "commits";
+    let looked = async { Ok::<_, Error>((Stored::of(project).await?, followed::share(project).await?)) };
+    let (state, Share { all, stored }) = match looked.await {
+        Ok((state, Some(share))) => (state, share),
+        Ok((_, None)) => return None,
+        Err(error) => return Some(failed(what, &error)),
+    };
+    let mend = Some("`tiro import git` imports the others".to_owned());
+    Some(match all - stored {
+        0 if all == 0 => Finding { what, ok: true, found: "there are none yet".into(), mend: None },
+        0 => Finding { what, ok: true, found: format!("all {all} commits are imported"), mend: None },
+        // The import has looked at all of them, or will at the next call.
+        missing if state.is_whole() => {
+            let found = format!(
+                "{stored} of {all} commits are imported; {missing} are new, were forgotten, are copies of others or are \
+                 left out by `ignore.paths`"
+            );
+            Finding { what, ok: true, found, mend: None }
+        }
+        // It is no fault where the user did not want them.
+        _ => {
+            let found = format!("{stored} of {all} commits are imported");
+            Finding { what, ok: !state.claims_all(), found, mend }
+        }
+    })
 }
 
 async fn pending(project: &OpenProject) -> Finding {

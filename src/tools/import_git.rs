@@ -10,6 +10,7 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
+use super::followed::{Stored, Wanted, follow_from};
 use super::in_time::in_time;
 use super::link::{self, Place, Span};
 use super::{catch_up, common, history, summarize_commits};
@@ -41,6 +42,8 @@ pub struct Args {
     pub also: Vec<Sha>,
     /// When to leave it at what is stored by then.
     pub until: Option<Instant>,
+    /// Whether only what is new is imported.
+    pub wanted: Wanted,
 }
 
 /// What `tiro import git` answers.
@@ -85,24 +88,30 @@ pub async fn run(
 ) -> Result<Output> {
     let project = engine.project().await?;
     let repository = repository(project)?;
-    let cursor = project.store.import_cursor(&project.scope, SOURCE).await?;
+    let stored = Stored::of(project).await?;
+    let wanted = args.wanted;
     let summarize = args.summarize.then_some(args.limit);
     let (threads, until) = (args.threads.max(1), args.until);
     let found = {
-        let (repository, known) = (Arc::clone(repository), known(project).await?);
-        in_time(until, move |stop| find(&repository, &known, cursor.as_deref(), args, stop)).await
+        let (repository, known, stored) = (Arc::clone(repository), known(project).await?, stored.clone());
+        in_time(until, move |stop| find(&repository, &known, &stored, args, stop)).await
     };
     let Some(found) = found else { return Ok(Output { is_unfinished: true, ..Output::default() }) };
-    let Found { history, covers, skipped, unreadable, notices } = found?;
+    let Found { history, tips, skipped, unreadable, notices } = found?;
     let mut output = Output { unreadable, notices, left_out: skipped, ..Output::default() };
+    // What is missing from this clone or can't be read today may be there tomorrow.
+    let may_be_whole = |output: &Output| {
+        skipped == 0 && !output.is_unfinished && output.unreadable.is_empty() && !repository.is_shallow()
+    };
     if history.commits.is_empty() {
         history::learn(project, until).await?;
+        if may_be_whole(&output) {
+            stored.end(engine, wanted, &tips).await?;
+        }
         summarise(engine, summarize, &mut output, &mut progress).await?;
         return Ok(output);
     }
-    if covers == Known::CoversAncestors || skipped > 0 {
-        project.store.set_import_cursor(&project.scope, SOURCE, "interrupted", engine.now()).await?;
-    }
+    stored.begin(engine, wanted, skipped).await?;
 
     let all = history.commits.len();
     let ignored = engine.config().ignored.clone();
@@ -153,10 +162,11 @@ pub async fn run(
         }
         progress(done, all);
     }
-    // What is missing from this clone or can't be read today may be there tomorrow.
-    let is_whole = skipped == 0 && !output.is_unfinished && output.unreadable.is_empty();
-    if is_whole && !repository.is_shallow() {
-        project.store.set_import_cursor(&project.scope, SOURCE, "complete", engine.now()).await?;
+    match may_be_whole(&output) {
+        true => stored.end(engine, wanted, &tips).await?,
+        // Of a history that is imported in part, what is new is followed all the same.
+        false if !stored.is_followed() => follow_from(engine, &tips).await?,
+        false => {}
     }
     history::learn(project, until).await?;
     output.linked = link::link_span(project, &Place::of(project), &span).await?;
@@ -187,8 +197,8 @@ async fn summarise(
 pub(super) struct Found {
     /// The commits, oldest first.
     pub history: History,
-    /// How much the known commits say of their ancestors.
-    covers: Known,
+    /// Where branches point.
+    tips: Vec<Sha>,
     /// Older commits that the limit leaves out.
     pub skipped: usize,
     /// Commits that can't be read, with the reason.
@@ -197,11 +207,11 @@ pub(super) struct Found {
     pub notices: Vec<String>,
 }
 
-/// Finds the commits that the store doesn't know, where an import left it at `cursor`.
+/// Finds the commits that are wanted and that the store doesn't know.
 pub(super) fn find(
     repository: &Repository,
     known: &HashSet<Sha>,
-    cursor: Option<&str>,
+    stored: &Stored,
     args: Args,
     stop: &Stop,
 ) -> Result<Found> {
@@ -228,16 +238,27 @@ pub(super) fn find(
     if tips.is_empty() {
         notices.push("the repository has no commits yet".into());
     }
-    // A finished import knows the ancestors of what it knows; an interrupted one only the commits themselves.
-    let covers = if cursor == Some("complete") { Known::CoversAncestors } else { Known::OnlyItself };
-    let mut history = repository.history(&tips, covers, stop, &mut |sha| known.contains(sha))?;
+    let mut history = match stored.seen(args.wanted) {
+        Some(seen) => {
+            let new = repository.since(&tips, seen, stop)?;
+            let is_old = &mut |sha: &Sha| !new.contains(sha);
+            let mut history = repository.history(&tips, Known::CoversAncestors, stop, is_old)?;
+            history.commits.retain(|commit| !known.contains(&commit.sha));
+            history
+        }
+        // A finished import knows the ancestors of what it knows; an interrupted one only the commits themselves.
+        None => {
+            repository.history(&tips, stored.covers(args.wanted), stop, &mut |sha| known.contains(sha))?
+        }
+    };
     let unreadable = history.unreadable.iter().map(|each| format!("{}: {}", each.sha, each.reason)).collect();
     let skipped = args.limit.map_or(0, |limit| history.commits.len().saturating_sub(limit));
     if skipped > 0 {
         history.commits.drain(..skipped);
         notices.push(format!("{skipped} older commits were left out by `limit`"));
     }
-    Ok(Found { history, covers, skipped, unreadable, notices })
+    let tips = tips.into_iter().map(|tip| tip.sha).collect();
+    Ok(Found { history, tips, skipped, unreadable, notices })
 }
 
 fn repository(project: &OpenProject) -> Result<&Arc<Repository>> {

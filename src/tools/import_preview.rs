@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::common::{self, counted};
 use super::cursor::Cursor;
+use super::followed::Stored;
 use super::link::Place;
 use super::messages::blocking;
 use super::summarize_all::AtMost;
@@ -80,15 +81,12 @@ pub async fn commits(engine: &Engine, args: import_git::Args, summarize: bool) -
     let Some(repository) = seen.repository.clone() else {
         return Err(import_git::no_repository(&seen.root));
     };
-    let (known, cursor) = match &seen.open {
-        Some(project) => (
-            import_git::known(project).await?,
-            project.store.import_cursor(&project.scope, import_git::SOURCE).await?,
-        ),
+    let (known, stored) = match &seen.open {
+        Some(project) => (import_git::known(project).await?, Stored::of(project).await?),
         None => Default::default(),
     };
     let limit = args.limit;
-    let found = import_git::find(&repository, &known, cursor.as_deref(), args, &Stop::default())?;
+    let found = import_git::find(&repository, &known, &stored, args, &Stop::default())?;
     let mut output = Commits {
         dry_run: true,
         commits: found.history.commits.len(),
@@ -107,7 +105,7 @@ pub async fn commits(engine: &Engine, args: import_git::Args, summarize: bool) -
     let shas: Vec<Sha> = found.history.commits.iter().rev().map(|listed| listed.sha).collect();
     let left = limit.unwrap_or(usize::MAX).saturating_sub(shas.len());
     let stored = match &seen.open {
-        Some(project) => stored(project, left).await?,
+        Some(project) => without_summary(project, left).await?,
         None => Vec::new(),
     };
     let redactor = summarize_commits::redactor(engine.existing_installation().await?);
@@ -142,7 +140,7 @@ pub async fn commits(engine: &Engine, args: import_git::Args, summarize: bool) -
 }
 
 /// Returns the newest commits that were imported and not summarised.
-async fn stored(project: &OpenProject, limit: usize) -> Result<Vec<(Sha, String)>> {
+async fn without_summary(project: &OpenProject, limit: usize) -> Result<Vec<(Sha, String)>> {
     let (store, scope) = (&project.store, &project.scope);
     let rows = store.commits_without_summary(scope, limit).await?;
     let commits = store.memories(scope, rows).await?;

@@ -6,14 +6,15 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::common::counted;
+use super::followed::{Stored, follow_from};
+use super::import_sessions;
 use super::link::Place;
-use super::{import_git, import_sessions};
 use crate::clients::{self, Applied, Client, GitPlace, Places, Plan, Removed};
 use crate::clients::{by_hand, transcripts};
 use crate::engine::{Engine, SeenProject};
 use crate::envelope;
 use crate::error::{Error, Kind, Result, quoted};
-use crate::git::{Repository, Stop, identity};
+use crate::git::{Repository, Sha, Stop, identity};
 use crate::project;
 
 /// What one step of setting up imports.
@@ -111,20 +112,15 @@ pub fn apply(engine: &Engine, prepared: &Prepared) -> Result<Output> {
     Ok(Output { found, written, findings })
 }
 
-/// Has commits followed from now on, where they are not yet: the newest is imported, and what comes after it will be.
+/// Has commits followed from now on, where they are not yet: what branches lead to now is left to an import.
 pub async fn follow_commits(engine: &Engine) -> Result<()> {
     let Ok(project) = engine.project().await else { return Ok(()) };
-    let is_followed = project.store.import_cursor(&project.scope, import_git::SOURCE).await?.is_some();
-    let Some(repository) = project.repository.as_ref().filter(|_| !is_followed) else { return Ok(()) };
-    if !repository.is_empty() {
-        import_git::run(
-            engine,
-            import_git::Args { threads: 1, limit: Some(1), ..Default::default() },
-            |_, _| {},
-        )
-        .await?;
+    let Some(repository) = &project.repository else { return Ok(()) };
+    if Stored::of(project).await?.is_followed() {
+        return Ok(());
     }
-    project.store.set_import_cursor(&project.scope, import_git::SOURCE, "complete", engine.now()).await
+    let tips: Vec<Sha> = repository.tips().found.into_iter().map(|tip| tip.sha).collect();
+    follow_from(engine, &tips).await
 }
 
 /// Takes back everything that setting up has ever written.
@@ -189,7 +185,7 @@ async fn backfill(places: &Places, project: &SeenProject) -> Result<Backfill> {
         };
         let known: std::collections::HashSet<String> = known.into_iter().collect();
         let tips = repository.tips().found;
-        let is_known = &mut |sha: &crate::git::Sha| known.contains(&sha.to_string());
+        let is_known = &mut |sha: &Sha| known.contains(&sha.to_string());
         let history = repository.history(&tips, crate::git::Known::OnlyItself, &Stop::default(), is_known)?;
         backfill.commits = history.commits.len();
     }
@@ -239,6 +235,19 @@ impl Backfill {
     /// Whether there is nothing to import.
     pub fn is_empty(&self) -> bool {
         self.commits == 0 && self.sessions.is_empty()
+    }
+
+    /// Returns what to say where it is not imported now.
+    pub fn declined(&self) -> String {
+        let mut commands = Vec::new();
+        if self.commits > 0 {
+            commands.push("`tiro import git`".to_owned());
+        }
+        commands.extend(self.sessions.iter().map(|held| format!("`tiro import {}`", held.client.word())));
+        format!(
+            "Not imported: {} does it at any time. What is new is remembered from now on.\n",
+            commands.join(", ")
+        )
     }
 
     fn text(&self, project: Option<&str>) -> String {

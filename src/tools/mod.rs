@@ -21,6 +21,7 @@ pub mod demo;
 pub mod doctor;
 pub mod expand_detail;
 pub mod export;
+mod followed;
 pub mod forget_context;
 pub mod gc;
 pub mod get_context_summary;

@@ -1,8 +1,11 @@
 //! Setting up as a new user does: what is said before it is done, what is captured then, and what is taken back.
 
-use serde_json::json;
+use std::path::Path;
+use std::process::Command;
 
-use crate::harness::Home;
+use serde_json::{Value, json};
+
+use crate::harness::{Home, Ran, feed};
 
 /// A server of Tiro that the user had configured was started beside the one that `init` set up, unnoticed.
 #[test]
@@ -34,4 +37,107 @@ fn a_server_configured_by_hand_is_noticed_by_init_and_doctor() {
     assert!(text.contains("[mcp_servers.notes]"), "{text}");
     std::fs::write(&codex, text.replace("tiro serve", "other")).unwrap();
     assert!(!home.run(&repo.path, &["doctor"]).stdout.contains("starts Tiro too"));
+}
+
+/// Runs a command of the program on a terminal, where `keys` are typed; nothing where no terminal can be had.
+fn on_a_terminal(home: &Home, directory: &Path, args: &[&str], keys: &str) -> Option<Ran> {
+    let ours = home.tiro(directory, args);
+    let line: Vec<String> = [ours.get_program()]
+        .into_iter()
+        .chain(ours.get_args())
+        .map(|word| format!("'{}'", word.to_str().unwrap()))
+        .collect();
+    let mut command = Command::new("script");
+    command.args(["-qec", &line.join(" "), "/dev/null"]).current_dir(directory).env_clear();
+    command.envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("SHELL", "/bin/sh");
+    if !Path::new("/usr/bin/script").exists() || cfg!(target_os = "macos") {
+        eprintln!("skipped: there is no `script` of util-linux");
+        return None;
+    }
+    Some(feed(command, keys.as_bytes()))
+}
+
+fn finding(home: &Home, directory: &Path, what: &str) -> Value {
+    let ran = home.run(directory, &["doctor", "--json"]);
+    let told: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let findings = told["findings"].as_array().unwrap();
+    findings.iter().find(|finding| finding["what"] == what).cloned().unwrap_or_default()
+}
+
+/// A declined import was taken for one that was done: `tiro import git` imported nothing ever after, and `doctor` found
+/// nothing wrong.
+#[test]
+fn history_that_was_declined_can_be_imported_and_doctor_says_what_is_stored() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    for number in 0..7 {
+        repo.commit("a.txt", &format!("{number}\n"), &format!("Turn the capstan {number}"));
+    }
+    let ran = home.run(&repo.path, &["init", "--yes", "--no-backfill"]);
+    assert!(ran.is_ok && ran.stderr.contains("Not imported: `tiro import git`"), "{ran:?}");
+    repo.git(&["checkout", "-q", "-b", "fix", "HEAD~3"]);
+    repo.commit("b.txt", "b\n", "Splice the halyard");
+    // What is new is followed, on whichever old commit it stands; the history is not.
+    let mut server = home.serve(&repo.path);
+    assert_eq!(server.search("halyard").len(), 1);
+    assert_eq!(server.search("capstan").len(), 0);
+    repo.git(&["commit", "-q", "--amend", "-m", "Splice the halyard again"]);
+    assert_eq!(server.search("again").len(), 1);
+    assert_eq!(server.search("capstan").len(), 0);
+    server.end();
+    let told = finding(&home, &repo.path, "commits");
+    assert!(told["found"].as_str().unwrap().starts_with("1 of 8 commits"), "{told}");
+    assert_eq!(told["mend"], "`tiro import git` imports the others");
+
+    let looked = home.json(&repo.path, &["import", "git", "--dry-run"]);
+    assert_eq!(looked["commits"], 7, "{looked}");
+    let some = home.json(&repo.path, &["import", "git", "--limit", "2"]);
+    assert_eq!((&some["imported"], &some["left_out"]), (&json!(2), &json!(5)), "{some}");
+    // The limit holds for what calls follow, too.
+    repo.git(&["branch", "another"]);
+    home.json(&repo.path, &["search", "capstan"]);
+    let looked = home.json(&repo.path, &["import", "git", "--dry-run", "--limit", "3"]);
+    assert_eq!((&looked["commits"], &looked["left_out"]), (&json!(3), &json!(2)), "{looked}");
+    let all = home.json(&repo.path, &["import", "git"]);
+    assert_eq!(all["imported"], 5, "{all}");
+    assert_eq!(home.json(&repo.path, &["import", "git"])["imported"], 0);
+    let told = finding(&home, &repo.path, "commits");
+    assert_eq!((&told["ok"], &told["found"]), (&json!(true), &json!("all 8 commits are imported")), "{told}");
+}
+
+/// What an earlier version said of a history that it had not imported.
+#[test]
+fn a_history_that_is_said_to_be_stored_and_is_not_is_found_and_imported() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    for number in 0..4 {
+        repo.commit("a.txt", &format!("{number}\n"), &format!("Turn the capstan {number}"));
+    }
+    assert!(home.run(&repo.path, &["init", "--yes", "--no-backfill"]).is_ok);
+    rusqlite::Connection::open(home.store())
+        .unwrap()
+        .execute_batch("UPDATE imports SET source = 'git', cursor = 'complete' WHERE source = 'git followed'")
+        .unwrap();
+    let told = home.run(&repo.path, &["doctor"]);
+    assert!(!told.is_ok && told.stdout.contains("FAIL commits: 0 of 4 commits are imported"), "{told:?}");
+    assert!(told.stdout.contains("mend: `tiro import git` imports the others"), "{told:?}");
+    assert_eq!(home.json(&repo.path, &["import", "git", "--dry-run"])["commits"], 4);
+    assert_eq!(home.json(&repo.path, &["import", "git"])["imported"], 4);
+    assert!(home.run(&repo.path, &["doctor"]).is_ok);
+}
+
+/// The answer to an empty line was no, and what was there already was lost to those who pressed Enter twice.
+#[test]
+fn enter_imports_what_there_is_and_no_does_not() {
+    for (keys, expected) in [("y\n\n", 3), ("y\nn\n", 0), ("y\ny\n", 3), ("y\n\u{4}", 0)] {
+        let home = Home::new();
+        let repo = home.repo("repo");
+        for number in 0..3 {
+            repo.commit("a.txt", &format!("{number}\n"), &format!("Turn the capstan {number}"));
+        }
+        let Some(ran) = on_a_terminal(&home, &repo.path, &["init"], keys) else { return };
+        assert!(ran.is_ok && ran.stdout.contains("Import this now? [Y/n]"), "{ran:?}");
+        let left = home.json(&repo.path, &["import", "git", "--dry-run"])["commits"].as_u64().unwrap();
+        assert_eq!(3 - left, expected, "{keys:?}: {ran:?}");
+    }
 }

@@ -1,0 +1,167 @@
+//! Which commits came since the branches were looked at last.
+//!
+//! Newest first from both sides, as `git rev-list NEW --not SEEN` does: the walk ends where all that is left was seen, so
+//! that a new commit costs the same in a history of any length. Where clocks were wrong by more than a day a few commits
+//! too many may count as new.
+
+use std::collections::{BinaryHeap, HashMap, HashSet};
+
+use super::{Repository, Sha, Stop, Tip, commit};
+use crate::error::{Error, Kind, Result};
+
+/// How far behind the oldest new commit it is looked for what was seen, in seconds.
+const SLACK: i64 = 24 * 60 * 60;
+
+/// Commits that are looked at, at most: as many as the largest histories have.
+const LIMIT: usize = 5_000_000;
+
+#[derive(Default)]
+struct Visit {
+    was_seen: bool,
+    is_open: bool,
+    parents: Vec<Sha>,
+}
+
+#[derive(Default)]
+struct Walk {
+    visits: HashMap<Sha, Visit>,
+    /// What is still to be passed, the newest at the top.
+    open: BinaryHeap<(i64, Sha)>,
+    /// How many of those are new.
+    new: usize,
+}
+
+impl Repository {
+    /// Returns the commits reachable from `tips` that neither are one of `seen` nor an ancestor of one.
+    ///
+    /// What of `seen` is no longer there, and what can't be read, has no ancestors.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Git`] if the list of commits that end a shallow history can't be read, if more than five million commits
+    /// are new, and where `stop` was set meanwhile.
+    pub fn since(&self, tips: &[Tip], seen: &[Sha], stop: &Stop) -> Result<HashSet<Sha>> {
+        let shallow = self.shallow()?;
+        let mut objects = self.objects.handle();
+        let mut buffer = Vec::new();
+        let mut read = |sha: &Sha| {
+            let read = commit::parents_and_time(&mut objects, sha, &mut buffer);
+            let (parents, time) = read.unwrap_or((Vec::new(), i64::MIN));
+            (if shallow.contains(sha) { Vec::new() } else { parents }, time)
+        };
+        let mut walk = Walk::default();
+        for sha in seen {
+            walk.reach(*sha, true, &mut read);
+        }
+        for tip in tips {
+            walk.reach(tip.sha, false, &mut read);
+        }
+        let mut oldest = i64::MAX;
+        while let Some((time, sha)) = walk.open.pop() {
+            if walk.new == 0 && time < oldest.saturating_sub(SLACK) {
+                break;
+            }
+            if stop.is_set() || walk.visits.len() > LIMIT {
+                return Err(Error::new(Kind::Git, "it takes longer than there is time to find what is new")
+                    .hint("`tiro import git` takes the time"));
+            }
+            let visit = walk.visits.get_mut(&sha).expect("what is open was reached");
+            visit.is_open = false;
+            let (was_seen, parents) = (visit.was_seen, visit.parents.clone());
+            if !was_seen {
+                walk.new -= 1;
+                oldest = oldest.min(time);
+            }
+            for parent in parents {
+                walk.reach(parent, was_seen, &mut read);
+            }
+        }
+        Ok(walk.visits.into_iter().filter(|(_, visit)| !visit.was_seen).map(|(sha, _)| sha).collect())
+    }
+}
+
+impl Walk {
+    /// Comes to `sha` from a commit that was seen, or from one that is new.
+    fn reach(&mut self, sha: Sha, was_seen: bool, read: &mut impl FnMut(&Sha) -> (Vec<Sha>, i64)) {
+        if !self.visits.contains_key(&sha) {
+            let (parents, time) = read(&sha);
+            self.visits.insert(sha, Visit { was_seen, is_open: true, parents });
+            self.open.push((time, sha));
+            self.new += usize::from(!was_seen);
+            return;
+        }
+        // What was taken for new turns out to have been seen, and so do its ancestors.
+        let mut left = if was_seen { vec![sha] } else { Vec::new() };
+        while let Some(sha) = left.pop() {
+            let Some(visit) = self.visits.get_mut(&sha).filter(|visit| !visit.was_seen) else { continue };
+            visit.was_seen = true;
+            self.new -= usize::from(visit.is_open);
+            left.extend(visit.parents.iter().copied());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use super::*;
+    use crate::git::tests::Fixture;
+
+    /// A small generator: the same histories at every run.
+    fn next(state: &mut u64) -> u64 {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        *state >> 33
+    }
+
+    #[test]
+    fn what_is_new_is_what_git_says() {
+        let mut state = 7;
+        for _ in 0..12 {
+            let fixture = Fixture::new();
+            let mut stream = String::new();
+            for mark in 1..=30_u64 {
+                // Clocks go wrong by some hours, and branches begin anywhere.
+                let time = 1_700_000_000 + mark * 3600 - next(&mut state) % 14_400;
+                let parent = |state: &mut u64| next(state) % (mark - 1) + 1;
+                write!(
+                    stream,
+                    "commit refs/heads/b{mark}\nmark :{mark}\ncommitter A <a> {time} +0000\ndata 1\nx\n"
+                )
+                .unwrap();
+                if mark > 1 && next(&mut state) % 8 > 0 {
+                    let (first, second) = (parent(&mut state), parent(&mut state));
+                    write!(stream, "from :{first}\n").unwrap();
+                    if second != first && next(&mut state) % 3 == 0 {
+                        write!(stream, "merge :{second}\n").unwrap();
+                    }
+                }
+                stream.push('\n');
+            }
+            fixture.git_in(&fixture.path, &["fast-import", "--quiet"], stream.as_bytes());
+            let repository = fixture.repository();
+            for _ in 0..6 {
+                let mut some = |count: u64| -> Vec<String> {
+                    (0..next(&mut state) % count).map(|_| format!("b{}", next(&mut state) % 30 + 1)).collect()
+                };
+                let (new, seen) = (some(4), some(4));
+                if new.is_empty() {
+                    continue;
+                }
+                let not = seen.iter().map(|name| format!("^{name}"));
+                let args: Vec<String> =
+                    ["rev-list".to_owned()].into_iter().chain(new.clone()).chain(not).collect();
+                let expected = fixture.git(&args.iter().map(String::as_str).collect::<Vec<_>>());
+                let mut expected: Vec<Sha> = expected.lines().map(|line| line.parse().unwrap()).collect();
+                let sha = |name: &String| -> Sha { fixture.git(&["rev-parse", name]).parse().unwrap() };
+                let tips: Vec<Tip> = new.iter().map(|name| Tip { branch: None, sha: sha(name) }).collect();
+                let seen: Vec<Sha> = seen.iter().map(sha).collect();
+                let found = repository.since(&tips, &seen, &Stop::default()).unwrap();
+                let mut found: Vec<Sha> = found.into_iter().collect();
+                found.sort();
+                expected.sort();
+                assert_eq!(found, expected, "{args:?}");
+            }
+        }
+    }
+}
