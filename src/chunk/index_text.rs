@@ -136,7 +136,7 @@ fn date(time: Millis) -> String {
 
 /// Returns `text` followed by the parts and the joined forms of its identifiers: `HttpClient` is also found by
 /// `client`, and `squeeze-blank` by `squeezeblank`. The index splits at punctuation by itself.
-fn with_parts(text: &str) -> String {
+pub fn with_parts(text: &str) -> String {
     let mut extra = String::new();
     for word in text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')) {
         if extra.len() > SPLIT_BYTES {

@@ -17,7 +17,7 @@ use crate::error::{Error, Kind, Result};
 use crate::filter::Filter;
 use crate::memory::Group;
 use crate::scope::Scope;
-use crate::store::{DenseCandidate, LexicalCandidate, Store};
+use crate::store::{DenseCandidate, LexicalCandidate, Store, Vocabulary};
 use rank::{Candidate, Ranked, Weights};
 
 /// Candidates of one group of kinds from one search, at most: 40, 100 and 200 give the same first ten.
@@ -25,6 +25,10 @@ const CANDIDATES: usize = 100;
 
 /// Bytes of a question that are read: words further on say nothing new. Arbitrary.
 const MOST_QUESTION: usize = 8 * 1024;
+
+/// Documents below which a store's words are weighed as in a larger store that is searched with it: in a larger one they
+/// are weighed well enough.
+const SMALL: i64 = 5_000;
 
 /// How long one search may take before the other answers alone. Arbitrary: far beyond what is measured.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -38,6 +42,12 @@ pub struct Found {
     pub notices: Vec<String>,
     /// How long each stage took.
     pub timings: Timings,
+    /// The words that were looked for.
+    pub terms: Vec<String>,
+    /// What each of them says of what is asked for, by how rare it is.
+    pub rarity: Vec<f64>,
+    /// Whether commits were asked for by their ids, and found.
+    pub is_named: bool,
 }
 
 /// How long the stages of a search took, in microseconds.
@@ -72,9 +82,10 @@ pub async fn search(
         found.notices.push(format!("of the query only the first {} of {all} bytes were read", query.len()));
     }
     let terms = query::terms(query);
+    let phrases = query::phrases(query);
 
     let began = Instant::now();
-    let lexical = timed(lexical(stores, filter, &groups, &terms));
+    let lexical = timed(lexical(stores, filter, &groups, &terms, phrases));
     let dense = async {
         let (embedding, embed_time) = timed(embed(embedder.clone(), query.to_owned())).await;
         let (candidates, dense_time) = timed(dense(stores, filter, &groups, &embedding)).await;
@@ -89,7 +100,8 @@ pub async fn search(
         Err(error) => found.notices.push(format!("no search by meaning: {error}")),
     }
     match lexical {
-        Ok(lexical) => {
+        Ok((lexical, rarity)) => {
+            found.rarity = rarity;
             let scored =
                 lexical.iter().map(|(store, each)| ((*store, each.chunk), (each.memory, each.score)));
             candidates.extend(scored);
@@ -125,6 +137,9 @@ pub async fn search(
         named.iter().any(|(store, memory, _)| (*store, *memory) == (ranked.store, ranked.place.seq))
     };
     found.ranked.sort_by_key(|ranked| !is_named(ranked));
+    found.is_named = !named.is_empty();
+    found.terms = terms;
+    found.rarity.resize(found.terms.len(), 0.0);
     found.timings.rank = micros(rank_began);
     tracing::debug!(micros = micros(began), candidates = found.ranked.len(), "searched");
     Ok(found)
@@ -147,22 +162,43 @@ async fn embed(embedder: Option<Arc<dyn Embedder>>, query: String) -> Result<Opt
     Ok(embedded.await?.pop().map(|vector| Embedding { space, vector }))
 }
 
+/// Returns the candidates by words with their scores, and what each of `terms` says of what is asked for.
+///
+/// All scores are of one scale: a small store's words are weighed as in the largest.
 async fn lexical(
     stores: &[(&Store, &Scope)],
     filter: &Filter,
     groups: &[Group],
     terms: &[String],
-) -> Result<Vec<(usize, LexicalCandidate)>> {
+    phrases: Vec<String>,
+) -> Result<(Vec<(usize, LexicalCandidate)>, Vec<f64>)> {
     let mut candidates = Vec::new();
     if terms.is_empty() {
-        return Ok(candidates);
+        return Ok((candidates, Vec::new()));
     }
+    let all: Vec<String> = terms.iter().cloned().chain(phrases).collect();
     within_deadline(async {
+        let mut vocabularies: Vec<Vocabulary> = Vec::with_capacity(stores.len());
+        for (store, scope) in stores {
+            vocabularies.push(store.vocabulary(scope, all.clone()).await?);
+        }
+        let size = |number: &usize| vocabularies[*number].documents;
+        let largest = (0..stores.len()).rev().max_by_key(size).unwrap_or(0);
         for (number, (store, scope)) in stores.iter().enumerate() {
-            let found = store.lexical(scope, filter, groups, terms.to_vec(), CANDIDATES).await?;
+            let is_small = size(&number) < SMALL;
+            let found = match number != largest && is_small {
+                _ if size(&number) == 0 => continue,
+                true => {
+                    let weights = vocabularies[largest].clone();
+                    store.lexical_as(scope, filter, groups, all.clone(), weights, CANDIDATES).await?
+                }
+                false => store.lexical(scope, filter, groups, all.clone(), CANDIDATES).await?,
+            };
             candidates.extend(found.into_iter().map(|candidate| (number, candidate)));
         }
-        Ok(candidates)
+        let mut rarity = Vocabulary::rarity(&vocabularies);
+        rarity.truncate(terms.len());
+        Ok((candidates, rarity))
     })
     .await
 }

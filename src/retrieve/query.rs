@@ -16,28 +16,54 @@ const MOST_TERMS: usize = 48;
 /// Commits that a question may name. Arbitrary.
 const MOST_COMMIT_IDS: usize = 8;
 
+/// Phrases looked for at most. Arbitrary.
+const MOST_PHRASES: usize = 8;
+
+/// Words of a phrase at most: what has more is a path or noise, and its parts say enough. Arbitrary.
+const LONGEST_PHRASE: usize = 8;
+
 /// Returns the words of `query` that are worth looking for, in order, each once, in lower case; all its words where
 /// only stopwords are left.
 ///
-/// Identifiers come whole and in parts, as the index holds them.
+/// Identifiers come whole and in parts, as the index holds them, whatever their parts mean elsewhere: the `NO` of
+/// `NO_COLOR` is no stopword.
 pub fn terms(query: &str) -> Vec<String> {
     let words = words(query);
     let mut terms: Vec<String> = Vec::new();
     // Each is compared with those that are kept already, of which there are few however long the query is.
-    for word in words.iter().filter(|word| !is_stopword(word)) {
+    for (word, is_part) in &words {
         if terms.len() == MOST_TERMS {
             break;
         }
-        if !terms.contains(word) {
+        if (*is_part || !is_stopword(word)) && !terms.contains(word) {
             terms.push(word.clone());
         }
     }
     if terms.is_empty() {
-        terms = words;
+        terms = words.into_iter().map(|(word, _)| word).collect();
         terms.dedup();
         terms.truncate(MOST_TERMS);
     }
     terms
+}
+
+/// Returns the identifiers of `query` that are several words to the index, as the phrases they are there, each once:
+/// `no color` of `NO_COLOR`, `std env vars` of `std::env::vars`.
+pub fn phrases(query: &str) -> Vec<String> {
+    let mut phrases: Vec<String> = Vec::new();
+    for token in query.split_whitespace() {
+        if phrases.len() == MOST_PHRASES {
+            break;
+        }
+        let token = token.trim_matches(|c: char| !c.is_alphanumeric());
+        let parts = token.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
+        let words: Vec<String> = parts.map(str::to_lowercase).collect();
+        let phrase = words.join(" ");
+        if (2..=LONGEST_PHRASE).contains(&words.len()) && !phrases.contains(&phrase) {
+            phrases.push(phrase);
+        }
+    }
+    phrases
 }
 
 /// Returns the words of `query` that can be the beginning of a commit's id: 7 to 40 hexadecimal digits, not all
@@ -55,22 +81,26 @@ fn is_stopword(word: &str) -> bool {
     STOPWORDS.split(' ').any(|stopword| stopword == word)
 }
 
-/// Returns the words of `text`, camel-case identifiers whole, then in parts.
-fn words(text: &str) -> Vec<String> {
+/// Returns the words of `text`, camel-case identifiers whole, then in parts; with each whether it is a part of an
+/// identifier.
+fn words(text: &str) -> Vec<(String, bool)> {
     let mut words = Vec::new();
-    for word in text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
-        words.push(word.to_lowercase());
-        let mut start = 0;
-        let bytes = word.as_bytes();
-        for at in 1..bytes.len() {
-            let is_border = bytes[at].is_ascii_uppercase() && bytes[at - 1].is_ascii_lowercase();
-            if is_border {
-                words.push(word[start..at].to_lowercase());
-                start = at;
+    for token in text.split(|c: char| !(c.is_alphanumeric() || c == '_')) {
+        let is_joined = token.trim_matches('_').contains('_');
+        for word in token.split('_').filter(|word| !word.is_empty()) {
+            words.push((word.to_lowercase(), is_joined));
+            let mut start = 0;
+            let bytes = word.as_bytes();
+            for at in 1..bytes.len() {
+                let is_border = bytes[at].is_ascii_uppercase() && bytes[at - 1].is_ascii_lowercase();
+                if is_border {
+                    words.push((word[start..at].to_lowercase(), true));
+                    start = at;
+                }
             }
-        }
-        if start > 0 {
-            words.push(word[start..].to_lowercase());
+            if start > 0 {
+                words.push((word[start..].to_lowercase(), true));
+            }
         }
     }
     words
@@ -101,6 +131,20 @@ mod tests {
     #[test]
     fn identifiers_come_whole_and_in_parts() {
         assert_eq!(terms("HttpClient --squeeze-blank"), ["httpclient", "http", "client", "squeeze", "blank"]);
+    }
+
+    /// `NO_COLOR` was looked for as `color`.
+    #[test]
+    fn no_part_of_an_identifier_is_a_stopword_and_the_whole_is_a_phrase() {
+        assert_eq!(terms("NO_COLOR is it?"), ["no", "color"]);
+        assert_eq!(terms("does isEmpty do it"), ["isempty", "is", "empty"]);
+        assert_eq!(terms("what_is"), ["what", "is"]);
+        assert_eq!(
+            phrases("is `NO_COLOR` read by std::env::vars()? see src/cli.rs, (issue #2819) --no-color"),
+            ["no color", "std env vars", "src cli rs"]
+        );
+        assert_eq!(phrases("why is it - so to say - slow"), Vec::<String>::new());
+        assert_eq!(phrases(&"a/b".repeat(20)), Vec::<String>::new());
     }
 
     #[test]

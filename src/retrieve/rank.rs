@@ -97,6 +97,23 @@ pub struct Ranked {
     pub duplicates: usize,
 }
 
+/// What a hit has at least of the words asked for, by their rarity, or of likeness in meaning, so that it may answer.
+const ANSWERS: (f64, f64) = (0.4, 0.35);
+
+/// Whether a hit with this share of the words asked for and this cosine may answer.
+pub fn may_answer(share: f64, cosine: Option<f64>) -> bool {
+    share >= ANSWERS.0 || cosine.is_some_and(|cosine| cosine >= ANSWERS.1)
+}
+
+impl Ranked {
+    /// Returns the parts of its score on their full scale, `share` being what it has of the words asked for: 1 is all of
+    /// them, not what the best hit has.
+    pub fn full_scale(&self, share: f64, weights: &Weights) -> Parts {
+        let counts = if self.place.kind == Kind::Conversation { weights.conversation } else { 1.0 };
+        Parts { lexical: counts * weights.lexical * share, ..self.parts }
+    }
+}
+
 /// Returns the memories of `candidates`, best first, each once and each text once; `terms` are the query's words.
 pub fn rank(candidates: Vec<Candidate>, terms: &[String], weights: &Weights) -> Vec<Ranked> {
     let best = candidates.iter().map(|candidate| candidate.lexical).fold(0.0, f64::max);
@@ -332,6 +349,14 @@ mod tests {
             [3, 2]
         );
         assert_eq!(order(vec![taken_from(1, 10.0, 7), candidate(2, 8.0, 0.5)]), [1, 2]);
+    }
+
+    #[test]
+    fn a_score_of_full_scale_says_what_is_asked_for_and_not_what_is_best() {
+        let ranked = rank(vec![candidate(1, 0.1, 0.1)], &[], &Weights::default());
+        assert_eq!(ranked[0].parts.lexical, 1.0);
+        assert_eq!(ranked[0].full_scale(0.25, &Weights::default()).lexical, 0.25);
+        assert!(!may_answer(0.25, Some(0.1)) && may_answer(0.25, Some(0.6)) && may_answer(0.9, None));
     }
 
     #[test]

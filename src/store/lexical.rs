@@ -31,7 +31,7 @@ const COUNTING_SHARE: f64 = 0.2;
 
 /// Documents below which every word decides. Where the words that decide stand in two of five documents, the first ten
 /// of 2,760 turns hold as much of the evidence as with all words (76.1 and 76.2%).
-const SMALL_CORPUS: i64 = 5_000;
+pub(super) const SMALL_CORPUS: i64 = 5_000;
 
 /// The share of documents from which on a stem's count is remembered; rarer ones are counted in no time.
 const COMMON_SHARE: f64 = 0.01;
@@ -43,7 +43,7 @@ const ROWS_READ: usize = 2_000;
 const LITTLE: usize = 40;
 
 /// How much a word counts in the facets, the speaker, the header, the text and the context.
-const WEIGHTS: &str = "bm25(0.0, 0.1, 1.0, 1.0, 0.5)";
+pub(super) const WEIGHTS: &str = "bm25(0.0, 0.1, 1.0, 1.0, 0.5)";
 
 /// A chunk that holds some of the words.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -73,7 +73,7 @@ pub(super) struct CommonTerms {
 impl Store {
     /// Returns for each of `groups` up to `limit` chunks that hold any of `terms`, best first within a group.
     ///
-    /// `terms` are words as the user wrote them; stemming and pruning happen here. Scope and filter hold before the
+    /// `terms` are words as the user wrote them, or phrases; stemming and pruning happen here. Scope and filter hold before the
     /// best are chosen.
     pub async fn lexical(
         &self,
@@ -118,7 +118,11 @@ impl Store {
 }
 
 /// Returns those of `groups` that hold anything: the others needn't be waited for.
-fn inhabited(connection: &Connection, scope: &Scope, mut groups: Vec<Group>) -> Result<Vec<Group>> {
+pub(super) fn inhabited(
+    connection: &Connection,
+    scope: &Scope,
+    mut groups: Vec<Group>,
+) -> Result<Vec<Group>> {
     let mut statement =
         connection.prepare_cached("SELECT 1 FROM memories WHERE owner = ?1 AND kind = ?2 LIMIT 1")?;
     let mut is_inhabited = [false; Group::ALL.len()];
@@ -132,7 +136,7 @@ fn inhabited(connection: &Connection, scope: &Scope, mut groups: Vec<Group>) -> 
 }
 
 /// Hands `each` up to `limit` chunks that match, best first, until it returns `false`; returns how many.
-fn search(
+pub(super) fn search(
     connection: &Connection,
     conditions: &Conditions,
     expression: &str,
@@ -168,14 +172,18 @@ fn words(inner: &Inner, connection: &Connection, terms: Vec<String>) -> Result<O
     if terms.is_empty() {
         return Ok(None);
     }
-    let documents: i64 = connection
-        .prepare_cached("SELECT coalesce(max(seq), 0) FROM chunks")?
-        .query_row([], |row| row.get(0))?;
+    let documents = documents(connection)?;
     let counted: Vec<(i64, String)> = match documents < SMALL_CORPUS {
         true => terms.into_iter().map(|term| (0, term)).collect(),
         false => count(inner, connection, documents, terms)?,
     };
     Ok(Some(expression(counted, documents)))
+}
+
+/// Returns how many documents there are, about: chunks are numbered, and few are gone.
+pub(super) fn documents(connection: &Connection) -> Result<i64> {
+    let sql = "SELECT coalesce(max(seq), 0) FROM chunks";
+    Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
 /// Returns the expression for `terms` with the documents each stands in: the rarest decide which documents match, the
@@ -187,7 +195,7 @@ fn expression(mut terms: Vec<(i64, String)>, documents: i64) -> String {
     let (mut deciders, mut riders, mut total) = (Vec::new(), Vec::new(), 0);
     for (documents, term) in terms {
         total += documents;
-        let word = format!("\"{}\"", term.replace('"', "\"\""));
+        let word = quoted(&term);
         match () {
             () if deciders.is_empty() || total <= deciding => deciders.push(word),
             () if total <= counting => riders.push(word),
@@ -201,8 +209,13 @@ fn expression(mut terms: Vec<(i64, String)>, documents: i64) -> String {
     }
 }
 
+/// Returns the term as the index's language quotes it.
+pub(super) fn quoted(term: &str) -> String {
+    format!("\"{}\"", term.replace('"', "\"\""))
+}
+
 /// Returns each term with the number of documents it stands in.
-fn count(
+pub(super) fn count(
     inner: &Inner,
     connection: &Connection,
     documents: i64,
@@ -220,20 +233,29 @@ fn count(
     let new: Vec<&String> =
         terms.iter().filter(|term| !common.documents_by_word.contains_key(*term)).collect();
     if !new.is_empty() {
-        let stems = common.stems(&new)?;
-        for (term, stem) in new.into_iter().zip(stems) {
-            let documents = match common.documents_by_stem.get(&stem) {
-                Some(documents) => *documents,
-                None => connection
-                    .prepare_cached("SELECT doc FROM text_terms WHERE term = ?1")?
-                    .query_row([&stem], |row| row.get(0))
-                    .optional()?
-                    .unwrap_or(0),
-            };
-            common.documents_by_word.insert(term.clone(), documents);
+        for (term, stems) in new.iter().zip(common.stems(&new)?) {
+            let mut documents = i64::MAX;
+            // A phrase stands in no more documents than its rarest word.
+            for stem in stems {
+                documents = documents.min(match common.documents_by_stem.get(&stem) {
+                    Some(documents) => *documents,
+                    None => documents_of(connection, &stem)?,
+                });
+            }
+            let documents = if documents == i64::MAX { 0 } else { documents };
+            common.documents_by_word.insert((*term).clone(), documents);
         }
     }
     Ok(terms.into_iter().map(|term| (common.documents_by_word[&term], term)).collect())
+}
+
+/// Returns in how many documents the stem stands.
+pub(super) fn documents_of(connection: &Connection, stem: &str) -> Result<i64> {
+    Ok(connection
+        .prepare_cached("SELECT doc FROM text_terms WHERE term = ?1")?
+        .query_row([stem], |row| row.get(0))
+        .optional()?
+        .unwrap_or(0))
 }
 
 fn read_common_terms(connection: &Connection, documents: i64) -> Result<HashMap<String, i64>> {
@@ -244,8 +266,9 @@ fn read_common_terms(connection: &Connection, documents: i64) -> Result<HashMap<
 }
 
 impl CommonTerms {
-    /// Returns `terms` as the index spells them, by asking the index's own tokenizer; nothing of it is kept.
-    fn stems(&mut self, terms: &[&String]) -> Result<Vec<String>> {
+    /// Returns the words of each of `terms` as the index spells them, by asking the index's own tokenizer; nothing of it is
+    /// kept.
+    pub(super) fn stems(&mut self, terms: &[&String]) -> Result<Vec<Vec<String>>> {
         if self.stemmer.is_none() {
             let connection = Connection::open_in_memory()?;
             connection.execute_batch(
@@ -259,18 +282,17 @@ impl CommonTerms {
         }
         let connection = self.stemmer.as_mut().expect("made above");
         let transaction = connection.transaction()?;
-        let mut stems = vec![String::new(); terms.len()];
+        let mut stems = vec![Vec::new(); terms.len()];
         {
             let mut insert = transaction.prepare_cached("INSERT INTO words (rowid, text) VALUES (?1, ?2)")?;
             for (place, term) in terms.iter().enumerate() {
                 insert.execute((place as i64, term))?;
             }
             let mut select =
-                transaction.prepare_cached("SELECT doc, term FROM stems ORDER BY doc, offset DESC")?;
+                transaction.prepare_cached("SELECT doc, term FROM stems ORDER BY doc, offset")?;
             let mut rows = select.query([])?;
             while let Some(row) = rows.next()? {
-                // Of a term that is several words to the index, the first.
-                stems[row.get::<_, i64>(0)? as usize] = row.get(1)?;
+                stems[row.get::<_, i64>(0)? as usize].push(row.get(1)?);
             }
         }
         transaction.rollback()?;
@@ -300,10 +322,11 @@ mod tests {
     #[test]
     fn words_are_stemmed_as_the_index_does_it_and_nothing_is_kept() {
         let mut common = CommonTerms::default();
-        let words = ["running", "Größe", "x"].map(str::to_owned);
+        let words = ["running", "Größe", "x", "no colors"].map(str::to_owned);
         let terms: Vec<&String> = words.iter().collect();
-        assert_eq!(common.stems(&terms).unwrap(), ["run", "groß", "x"]);
-        assert_eq!(common.stems(&terms[..1]).unwrap(), ["run"]);
+        let expected: [&[&str]; 4] = [&["run"], &["groß"], &["x"], &["no", "color"]];
+        assert_eq!(common.stems(&terms).unwrap(), expected);
+        assert_eq!(common.stems(&terms[..1]).unwrap(), [["run"]]);
     }
 
     #[test]

@@ -33,6 +33,7 @@ mod summaries;
 #[cfg(test)]
 mod tests;
 pub mod vectors;
+mod vocabulary;
 mod write;
 
 use std::path::{Path, PathBuf};
@@ -59,6 +60,7 @@ pub use segments::{GrownSession, MessageRow, SegmentRow, source_hash};
 pub use sessions::SessionRow;
 pub use stats::{KindCount, Measurement, Savings, Sizes, Stats, SummarisedSegment};
 pub use summaries::{ConversationRow, Saved, Summary, SummaryRow};
+pub use vocabulary::Vocabulary;
 pub use write::{Outcome, PreparedChunk, PreparedMemory, Receipt};
 
 use crate::error::{Error, Kind, Result};

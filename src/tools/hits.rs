@@ -61,7 +61,7 @@ pub struct Hit {
     /// Of a commit that is gone: in_reflog, unnamed or removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gone: Option<String>,
-    /// How well it answers; comparable within one answer.
+    /// How well it answers: the sum of its parts.
     pub score: f64,
     /// What the score is made of.
     pub score_parts: ScoreParts,
@@ -84,9 +84,9 @@ pub struct Hit {
 /// What a score is the sum of.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ScoreParts {
-    /// From the words.
+    /// The share of the words asked for that it has, by their rarity: 1 is all.
     pub lexical: f64,
-    /// From the meaning.
+    /// The cosine of its meaning with the question's: 1 is the same.
     pub semantic: f64,
     /// From the speaker's name.
     pub speaker: f64,

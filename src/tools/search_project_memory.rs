@@ -17,7 +17,7 @@ use crate::memory::Kind;
 use crate::redact::Redactor;
 use crate::retrieve;
 use crate::retrieve::freshness::{Standing, Subject};
-use crate::retrieve::rank::{Ranked, Weights};
+use crate::retrieve::rank::{Parts, Ranked, Weights, may_answer};
 use crate::scope::{Scope, SessionId, Sessions};
 use crate::store::{ShownMemory, Store};
 
@@ -37,6 +37,10 @@ const LEAST_TOKENS: usize = 100;
 
 /// The largest budget: clients cut tool results at 25,000 tokens, and the data repeats the text.
 const MOST_TOKENS: usize = 20_000;
+
+/// What is said where the best hit has little of what is asked for.
+const NOTHING_ANSWERS: &str =
+    "nothing found answers this well: these are the nearest, and may have nothing to do with it";
 
 /// What the call takes.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -145,10 +149,17 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let standing = ask_git(project, shown.iter().map(|(_, shown, _)| shown)).await;
     let question = behind::Question { query, embedder };
     let behind = behind::conversations(project, question, &shown, &found.ranked).await?;
+    let texts = shown.iter().map(|(_, found, _)| searched(found)).collect();
+    let shares = project.store.shares(&project.scope, found.terms, found.rarity, texts).await?;
+    let answers = shown.iter().zip(&shares).any(|((ranked, ..), share)| may_answer(*share, ranked.cosine));
+    if !answers && !shown.is_empty() && !found.is_named && offset == 0 {
+        notices.insert(0, NOTHING_ANSWERS.to_owned());
+    }
     let ranks: Vec<usize> = shown.iter().filter_map(|(ranked, ..)| rank_of(ranked)).collect();
-    let hits = shown.into_iter().zip(ranks).zip(standing).zip(behind);
-    let hits = hits.map(|((((ranked, shown, scope), rank), fresh), behind)| {
-        hit((rank, ranked), shown, scope, fresh, behind)
+    let hits = shown.into_iter().zip(ranks).zip(shares).zip(standing).zip(behind);
+    let hits = hits.map(|(((((ranked, shown, scope), rank), share), fresh), behind)| {
+        let parts = ranked.full_scale(share, &Weights::default());
+        hit((rank, ranked, parts), shown, scope, fresh, behind)
     });
     let (hits, length) = (hits.collect(), page.len());
 
@@ -234,9 +245,19 @@ pub(super) async fn missing_sessions(project: &OpenProject, scope: &Scope) -> Re
     Ok(missing.map(|id| format!("no session is called `{}`; list_sessions shows them", quoted(id))).collect())
 }
 
+/// Returns what of a memory counts as the words that it has: the piece, who says it, and what else the index holds of it.
+fn searched(found: &ShownMemory) -> String {
+    let ShownMemory { memory, chunk, .. } = found;
+    let piece = memory.text.get(chunk.start..chunk.end).unwrap_or_default();
+    // A commit is searched by its message, and shown by it; the paths it changed are found, too.
+    let piece = if memory.kind == Kind::Commit { memory.text.as_str() } else { piece };
+    let names = [&memory.speaker, &memory.title, &memory.topic, &memory.path, &memory.indexed];
+    names.into_iter().flatten().fold(piece.to_owned(), |text, name| text + "\n" + name)
+}
+
 /// Returns the hit that `ranked` is, the `rank`th of its page.
 fn hit(
-    (rank, ranked): (usize, &Ranked),
+    (rank, ranked, parts): (usize, &Ranked, Parts),
     found: ShownMemory,
     scope: &str,
     standing: Standing,
@@ -254,7 +275,6 @@ fn hit(
     let frame =
         Frame { head: open(about.line()), bare_head: open(nameless.line()), whole: memory.tokens, rank };
     let shown = |text: &str| envelope::escape(text).into_owned();
-    let parts = &ranked.parts;
     Hit {
         id: memory.id.to_string(),
         kind: memory.kind.to_string(),
@@ -273,7 +293,7 @@ fn hit(
         provenance: memory.provenance.to_string(),
         freshness: standing.freshness.as_str().to_owned(),
         gone: standing.gone.map(|gone| gone.as_str().to_owned()),
-        score: rounded(ranked.score),
+        score: rounded(parts.sum()),
         score_parts: ScoreParts {
             lexical: rounded(parts.lexical),
             semantic: rounded(parts.semantic),

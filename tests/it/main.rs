@@ -11,6 +11,7 @@ mod behind;
 mod commits_in_short;
 mod context;
 mod derived;
+mod finds;
 mod follows;
 mod forgets;
 mod harness;

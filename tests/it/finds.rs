@@ -1,0 +1,82 @@
+//! What is asked for by its own words is found first, and what nothing answers doesn't look answered.
+
+use serde_json::json;
+
+use crate::harness::{Home, strings};
+
+/// Owner-wide memories had a lexical score of next to nothing beside a project's, and stood behind all of its commits.
+#[test]
+fn a_memory_of_all_projects_is_found_by_its_own_words_beside_a_history() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    for n in 0..60 {
+        let text =
+            format!("Change {n} of the error handling\n\nWraps errors in a type {n}, and tabs in indents.");
+        repo.commit("a.txt", &format!("{n}\n"), &text);
+    }
+    home.json(&repo.path, &["import", "git"]);
+    let mut server = home.serve(&repo.path);
+    let text = "I prefer thiserror for error types in libraries";
+    server.data("store_memory", json!({"text": text, "type": "fact", "scope": "owner"}));
+    server.data("store_memory", json!({"text": "I use tabs for indents", "type": "fact", "scope": "owner"}));
+    for (query, text) in [("prefer thiserror for error types", text), ("error types libraries", text)] {
+        let hits = server.search(query);
+        assert_eq!(
+            (&hits[0]["text"], &hits[0]["scope"]),
+            (&json!(text), &json!("owner")),
+            "{query}: {hits:?}"
+        );
+    }
+    // Its word is no more rare for standing in a small store.
+    let hits = server.search("change 7 of the error handling");
+    assert!(hits[0]["text"].as_str().unwrap().starts_with("Change 7 "), "{hits:?}");
+}
+
+/// `NO_COLOR` was looked for as `color`, and a number of an issue by its words alone.
+#[test]
+fn an_identifier_is_looked_for_as_a_whole() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    repo.commit("a.txt", "a\n", "Honour NO_COLOR");
+    for n in 0..40 {
+        let text = format!(
+            "Color the color of colors {n}\n\nThere is an issue with the color, which issue {} tells.",
+            1000 + n
+        );
+        repo.commit("a.txt", &format!("{n}\n"), &text);
+    }
+    repo.commit("a.txt", "b\n", "Fix the crash of #2819");
+    home.json(&repo.path, &["import", "git"]);
+    let mut server = home.serve(&repo.path);
+    for (query, text) in [
+        ("NO_COLOR", "Honour NO_COLOR"),
+        ("which color does NO_COLOR color?", "Honour NO_COLOR"),
+        ("no-color", "Honour NO_COLOR"),
+        ("issue 2819", "Fix the crash of #2819"),
+        ("#2819", "Fix the crash of #2819"),
+    ] {
+        let hits = server.search(query);
+        assert!(hits[0]["text"].as_str().unwrap().starts_with(text), "{query}: {:?}", strings(&hits, "text"));
+    }
+}
+
+/// The best hit had the full score whatever was asked.
+#[test]
+fn scores_are_of_what_is_asked_for_and_an_answer_that_is_none_says_so() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    server.save("s", "1", "The sandpiper cache expires at noon because the timer is in local time.");
+    server.save("s", "2", "Quinces are picked in October.");
+    let ask = |query: &str| json!({"query": query});
+    let (text, data) = server.both("search_project_memory", ask("why does the sandpiper cache expire?"));
+    assert_eq!(data["hits"][0]["score_parts"]["lexical"], 1.0, "{data}");
+    assert!(!text.contains("nothing found answers"), "{text}");
+    let (text, data) =
+        server.both("search_project_memory", ask("sandpiper migrations to zanzibar beaches, tax forms"));
+    let lexical = data["hits"][0]["score_parts"]["lexical"].as_f64().unwrap();
+    assert!(lexical > 0.0 && lexical < 0.3, "{data}");
+    assert!(text.contains("Note: nothing found answers this well"), "{text}");
+    assert!(data["notices"].to_string().contains("nothing found answers"), "{data}");
+    let score = data["hits"][0]["score"].as_f64().unwrap();
+    assert!((score - lexical).abs() < 0.002, "a score is the sum of its parts: {data}");
+}
