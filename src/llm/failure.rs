@@ -72,6 +72,8 @@ impl Failure {
         match self {
             Failure::NoKey => Fate::Unsent,
             Failure::Unreachable(why) if ![CLOSED, TIMED_OUT].contains(why) => Fate::Unsent,
+            // The service, or who stands before it, gave up waiting: it may have been at work.
+            Failure::Status { status: 408 | 499, .. } => Fate::Lost,
             Failure::Status { status: 300..=499, .. } => Fate::Refused,
             _ => Fate::Lost,
         }

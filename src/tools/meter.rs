@@ -33,6 +33,8 @@ struct Sent {
     is_local: bool,
     /// Requests that left, or are under way.
     requests: u64,
+    /// Of these, those that may be billed: a refusal isn't.
+    billable: u64,
     /// Tokens of all of them, from above where nobody said how many.
     tokens: u64,
     cost: Money,
@@ -131,8 +133,17 @@ impl Meter {
         let (provider, model) = (planned.provider.clone(), planned.model.clone());
         let held = registry.reserve(planned, began).await?;
         let (place, is_local) = (ask::place(configured), configured.is_local());
-        let (requests, cost, is_answered) = (1, most, false);
-        let entry = bill.open(Sent { provider, model, place, is_local, requests, tokens, cost, is_answered });
+        let entry = bill.open(Sent {
+            provider,
+            model,
+            place,
+            is_local,
+            requests: 1,
+            billable: 1,
+            tokens,
+            cost: most,
+            is_answered: false,
+        });
         Ok(Meter {
             registry,
             held: tokio::sync::Mutex::new(Some(held)),
@@ -149,9 +160,12 @@ impl Meter {
     /// Notes that a request failed; for the next one it puts aside as much again, unless this one costs nothing.
     pub async fn failed(&self, Failed { fate, is_repeated }: Failed) -> Result<()> {
         self.has_failed.store(true, Ordering::Relaxed);
-        if fate == Fate::Unsent {
-            self.change(|sent| (sent.requests, sent.tokens) = (sent.requests - 1, sent.tokens - self.tokens));
-        }
+        self.change(|sent| {
+            if fate == Fate::Unsent {
+                (sent.requests, sent.tokens) = (sent.requests - 1, sent.tokens - self.tokens);
+            }
+            sent.billable -= u64::from(fate != Fate::Lost);
+        });
         let mut held = self.held.lock().await;
         let Some(held) = held.as_mut().filter(|_| is_repeated) else { return Ok(()) };
         if fate == Fate::Lost {
@@ -160,7 +174,8 @@ impl Meter {
         }
         let cost = held.held();
         self.change(|sent| {
-            (sent.requests, sent.tokens, sent.cost) = (sent.requests + 1, sent.tokens + self.tokens, cost);
+            (sent.requests, sent.billable) = (sent.requests + 1, sent.billable + 1);
+            (sent.tokens, sent.cost) = (sent.tokens + self.tokens, cost);
         });
         Ok(())
     }
@@ -178,16 +193,17 @@ impl Meter {
         self.registry.settle(held, Spent { cost, input, output, has_failed: false }).await
     }
 
-    /// Counts in full what brought no answer, since some bill what they didn't deliver; but not what was never sent.
+    /// Counts in full what brought no answer, since some bill what they didn't deliver; but not what was never sent, and not
+    /// what was refused, which nobody bills.
     pub async fn gave_up(&self, why: &Error) -> Result<()> {
         let held = self.take().await;
         // There was no key to ask with.
         let is_unasked = why.kind() == Kind::BadInput && !self.has_failed.load(Ordering::Relaxed);
         self.change(|sent| {
             if is_unasked {
-                (sent.requests, sent.tokens) = (0, 0);
+                (sent.requests, sent.billable, sent.tokens) = (0, 0, 0);
             }
-            sent.cost = if sent.requests == 0 { Money(0) } else { held.held() };
+            sent.cost = Money(self.most.0.saturating_mul(sent.billable)).min(held.held());
         });
         let cost = self.bill.entries()[self.entry].cost;
         let input = i64::try_from(self.tokens()).unwrap_or(i64::MAX);
