@@ -1,8 +1,8 @@
 //! What is known of models beforehand: windows, longest answers, prices.
 //!
 //! The table is `assets/models.txt`, compiled in. It grows old, so a provider's own settings go before it, and of a
-//! model that it doesn't know nothing is assumed: the cost of an unknown model is unknown, not nothing. Local services
-//! cost nothing. All prices err upwards, because money is reserved by them before a call.
+//! model that it doesn't know nothing is assumed: the cost of an unknown model is unknown, not nothing. What a person runs
+//! costs nothing ([`Provider::is_free`]). All prices err upwards, because money is reserved by them before a call.
 
 use std::sync::LazyLock;
 
@@ -105,7 +105,7 @@ fn dollars(provider: &Provider, input: u64, cached: u64, output: u64) -> Option<
         let rates = Rates { input: price.input, cached: price.input, output: price.output };
         return Some(rates.of(input, cached, output));
     }
-    if provider.is_local() {
+    if provider.is_free() {
         return Some(0.0);
     }
     let model = model(provider)?;

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use reqwest::Url;
 
-use super::{Provider, Request, Service, Turn};
+use super::{Key, Provider, Request, Service, Turn};
 use crate::error::{Error, Result};
 
 impl Service {
@@ -82,14 +82,34 @@ impl Service {
     }
 }
 
+/// What helps where a key would be sent unencrypted.
+pub const ENCRYPTED: &str = "give it an endpoint with `https://`, or one on this machine that leads there, such as \
+    `http://localhost:8080` with `ssh -L 8080:localhost:8080 HOST`, or take its key away";
+
 impl Provider {
     /// Returns whether what it is sent stays on this machine. Ollama hands models whose name ends in `cloud`, in whatever
     /// case, on to its makers, so they don't.
     pub fn is_local(&self) -> bool {
+        self.service.is_local(self.endpoint.as_deref()) && !self.is_handed_on()
+    }
+
+    /// Returns whether asking it costs nothing, whatever it is asked: it is on this machine, or an Ollama elsewhere that takes
+    /// no key and answers itself.
+    pub fn is_free(&self) -> bool {
+        let is_own_server = self.service == Service::Ollama && self.key == Key::None;
+        self.is_local() || (is_own_server && !self.is_handed_on())
+    }
+
+    /// Returns whether a key would leave this machine unencrypted, where anybody on the way could read it.
+    pub fn sends_key_in_clear(&self) -> bool {
+        let is_plain = self.base().is_ok_and(|base| base.scheme() == "http");
+        is_plain && self.key != Key::None && !self.service.is_local(self.endpoint.as_deref())
+    }
+
+    /// Returns whether Ollama hands the model on to its makers.
+    fn is_handed_on(&self) -> bool {
         let model = self.model.trim().to_lowercase();
-        let is_handed_on =
-            self.service == Service::Ollama && (model.ends_with("-cloud") || model.ends_with(":cloud"));
-        self.service.is_local(self.endpoint.as_deref()) && !is_handed_on
+        self.service == Service::Ollama && (model.ends_with("-cloud") || model.ends_with(":cloud"))
     }
 
     /// Returns the base address of its requests. An endpoint without a path gets the service's own: `/v1`, `/v1beta`.
@@ -164,7 +184,6 @@ impl Request {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::llm::Key;
 
     #[test]
     fn local_is_what_stays_on_this_machine() {
@@ -225,6 +244,42 @@ mod tests {
             assert!(!named(model), "{model}");
         }
         assert!(named("llama3.2") && named("cloudy:7b"));
+    }
+
+    #[test]
+    fn a_key_leaves_encrypted_or_not_at_all() {
+        let with = |service, endpoint: Option<&str>, key: &Key| Provider {
+            name: "lab".into(),
+            service,
+            endpoint: endpoint.map(str::to_owned),
+            model: "m".into(),
+            key: key.clone(),
+            max_output: None,
+            temperature: None,
+            window: None,
+            price: None,
+        };
+        let named = Key::Variable("LAB_API_KEY".into());
+        for (service, endpoint, is_right) in [
+            (Service::OpenaiCompatible, Some("http://lab.example/v1"), false),
+            (Service::OpenaiCompatible, Some("http://192.168.0.2:8080"), false),
+            (Service::Ollama, Some("http://127.0.0.1.example.com"), false),
+            (Service::OpenaiCompatible, Some("https://lab.example/v1"), true),
+            (Service::OpenaiCompatible, Some("http://localhost:8080/v1"), true),
+            (Service::OpenaiCompatible, Some("http://[::1]:8080/v1"), true),
+            (Service::Openai, None, true),
+            (Service::Ollama, None, true),
+        ] {
+            assert_eq!(!with(service, endpoint, &named).sends_key_in_clear(), is_right, "{endpoint:?}");
+            assert!(!with(service, endpoint, &Key::None).sends_key_in_clear(), "{endpoint:?}");
+        }
+        // What a person runs costs nothing, wherever it runs; what may be billed has a key, or is somebody else's.
+        let ollama = |endpoint, key| with(Service::Ollama, endpoint, key);
+        assert!(ollama(Some("http://192.168.0.2:11434"), &Key::None).is_free());
+        assert!(!ollama(Some("https://ollama.example"), &named).is_free());
+        assert!(!Provider { model: "m:cloud".into(), ..ollama(None, &Key::None) }.is_free());
+        assert!(!with(Service::OpenaiCompatible, Some("https://lab.example"), &Key::None).is_free());
+        assert!(with(Service::OpenaiCompatible, Some("http://localhost:1"), &named).is_free());
     }
 
     #[test]
