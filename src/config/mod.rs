@@ -7,6 +7,7 @@
 mod edit;
 mod file;
 mod keys;
+mod known;
 mod options;
 mod providers;
 
@@ -19,11 +20,9 @@ use globset::{Glob, GlobSet};
 pub use edit::{Change, Given, change, remove};
 pub use file::Sources;
 pub use keys::key;
+pub use known::{own_keys, usual_endpoint, usual_name, usual_service};
 pub use options::{External, List, Options, Setting};
-pub use providers::{
-    Configured, Limits, Origin, Use, host, is_loopback, is_provider, is_variable, own_keys, purpose,
-    usual_service,
-};
+pub use providers::{Configured, Limits, Origin, Use, host, is_loopback, is_provider, is_variable, purpose};
 
 use crate::clients::Places;
 use crate::error::{Context, Error, Kind, Result, quoted};
@@ -76,9 +75,9 @@ impl Config {
         let mut config = Config::without_options(project)?;
         let given =
             |name: String| std::env::var(&name).ok().filter(|text| !text.is_empty()).map(|text| (name, text));
-        let named = Options::ALL.iter().flat_map(Setting::variables).chain(providers::other_variables());
+        let named = Options::ALL.iter().flat_map(Setting::variables).chain(known::other_variables());
         config.sources.variables = named.filter_map(given).collect();
-        let keys = providers::key_variables().filter(|name| given((*name).to_owned()).is_some());
+        let keys = known::key_variables().filter(|name| given((*name).to_owned()).is_some());
         config.sources.keys = keys.map(str::to_owned).collect();
         config.sources.set = set;
         let read = config.sources.options().and_then(|options| {

@@ -11,9 +11,10 @@ use serde::Serialize;
 use toml_edit::{Document, Item, TableLike};
 
 use super::file::{self, Sources};
+use super::known::{KNOWN, Known, usual_service};
 use super::options::{END, External, Options, is_name};
 use crate::error::{Error, Result};
-use crate::llm::{Key, Price, Provider, Service, is_model};
+use crate::llm::{ENCRYPTED, Key, Price, Provider, Service, is_model};
 use crate::store::Money;
 
 /// What a provider may be asked for.
@@ -79,63 +80,6 @@ impl Configured {
     }
 }
 
-/// What a service is where nothing else is said of it.
-struct Known {
-    name: &'static str,
-    service: Service,
-    /// A model of it. Arbitrary: small and current.
-    model: &'static str,
-    /// Variables that hold its key.
-    keys: &'static [&'static str],
-}
-
-const KNOWN: &[Known] = &[
-    Known { name: "ollama", service: Service::Ollama, model: "llama3.2", keys: &[] },
-    Known {
-        name: "openai",
-        service: Service::Openai,
-        model: "gpt-4.1-mini",
-        keys: &["OPENAI_API_KEY", "PERSISTENCE_OPENAI_API_KEY"],
-    },
-    Known {
-        name: "anthropic",
-        service: Service::Anthropic,
-        model: "claude-haiku-4-5",
-        keys: &["ANTHROPIC_API_KEY", "PERSISTENCE_ANTHROPIC_API_KEY"],
-    },
-    Known {
-        name: "gemini",
-        service: Service::Gemini,
-        model: "gemini-2.5-flash",
-        keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY", "PERSISTENCE_GOOGLE_API_KEY"],
-    },
-];
-
-/// Returns the variables that hold keys of services.
-pub(super) fn key_variables() -> impl Iterator<Item = &'static str> {
-    KNOWN.iter().flat_map(|known| known.keys.iter().copied())
-}
-
-/// Returns the variables that hold the key of `service`; one that many servers share has none.
-pub fn own_keys(service: Service) -> &'static [&'static str] {
-    let service = if service == Service::OpenaiResponses { Service::Openai } else { service };
-    KNOWN.iter().find(|known| known.service == service).map_or(&[], |known| known.keys)
-}
-
-/// Returns the service that a provider called `name` has where its table doesn't say.
-pub fn usual_service(name: &str) -> Option<Service> {
-    KNOWN.iter().find(|known| known.name == name).map(|known| known.service).or(Service::parse(name))
-}
-
-/// Returns the variables that say something else of a service; of these, those with a value are read.
-pub(super) fn other_variables() -> impl Iterator<Item = String> {
-    let both = |known: &Known, what: &str| {
-        ["TIRO", "PERSISTENCE"].map(|prefix| format!("{prefix}_{}_{what}", known.name.to_uppercase()))
-    };
-    let models = KNOWN.iter().flat_map(move |known| both(known, "MODEL"));
-    models.chain(["TIRO_OLLAMA_ENDPOINT".into(), "PERSISTENCE_OLLAMA_ENDPOINT".into()])
-}
-
 impl Sources {
     /// Returns every provider that is configured, by name.
     ///
@@ -155,7 +99,8 @@ impl Sources {
                 found.push(Reader { name, path, document: &document, sources: self }.provider(item)?);
             }
         }
-        for known in KNOWN {
+        // Those with an address on this machine are there once they are named.
+        for known in KNOWN.iter().filter(|known| known.endpoint.is_none()) {
             if found.iter().all(|each| each.provider.name != known.name) {
                 found.extend(self.known(known, options)?);
             }
@@ -243,8 +188,13 @@ impl Reader<'_> {
     fn provider(&self, item: &Item) -> Result<Configured> {
         let Some(table) = item.as_table_like().filter(|_| is_provider(self.name)) else {
             let place = file::place(self.path, self.document, item);
-            return Err(Error::bad_input(format!("`providers.{}` in {place} is no provider", self.name))
-                .hint("name it in lower-case letters, digits, - and _, and give it a table"));
+            let hint = match Known::called(self.name) {
+                Some(known) if known.name != self.name => format!("call it `{}`", known.name),
+                _ => "name it in lower-case letters, digits, - and _, and give it a table".to_owned(),
+            };
+            return Err(
+                Error::bad_input(format!("`providers.{}` in {place} is no provider", self.name)).hint(hint)
+            );
         };
         let service = match table.get("service") {
             Some(item) => {
@@ -257,7 +207,7 @@ impl Reader<'_> {
                     .hint(format!("give {SERVICES}"))
             })?,
         };
-        let usual = KNOWN.iter().find(|known| known.service == service);
+        let usual = Known::of(self.name, service);
         let mut configured = Configured {
             provider: Provider {
                 name: self.name.to_owned(),
@@ -281,7 +231,11 @@ impl Reader<'_> {
         let provider = &mut configured.provider;
         if provider.model.is_empty() {
             let place = file::place(self.path, self.document, item);
-            return Err(Error::bad_input(format!("`providers.{}` in {place} names no `model`", self.name)));
+            return Err(Error::bad_input(format!("`providers.{}` in {place} names no `model`", self.name))
+                .hint("give the model's name as its server spells it"));
+        }
+        if provider.endpoint.is_none() {
+            provider.endpoint = usual.and_then(|usual| usual.endpoint).map(str::to_owned);
         }
         if service == Service::OpenaiCompatible && provider.endpoint.is_none() {
             let place = file::place(self.path, self.document, item);
@@ -298,6 +252,14 @@ impl Reader<'_> {
         }
         if table.get("uses").is_none() {
             configured.uses = usual_uses(provider);
+        }
+        if configured.provider.sends_key_in_clear() {
+            let (place, host) = (file::place(self.path, self.document, item), configured.provider.host());
+            return Err(Error::bad_input(format!(
+                "`providers.{}` in {place} would send its key to {host} unencrypted: its endpoint begins with `http://`",
+                self.name
+            ))
+            .hint(ENCRYPTED));
         }
         Ok(configured)
     }

@@ -1,0 +1,172 @@
+//! What is known of providers by their names: who serves them, where they listen on this machine, which variables hold their
+//! keys, and what people call them beside.
+
+use crate::llm::Service;
+
+/// What a provider is where nothing else is said of it.
+pub(super) struct Known {
+    /// What it is configured as.
+    pub name: &'static str,
+    /// What people call it, too, in lower case.
+    pub aliases: &'static [&'static str],
+    /// Who serves it.
+    pub service: Service,
+    /// Where it listens on this machine, where the service has no address of its own.
+    pub endpoint: Option<&'static str>,
+    /// A model of it. Arbitrary: small and current. Empty where it has to be named, since its server serves many.
+    pub model: &'static str,
+    /// Variables that hold its key.
+    pub keys: &'static [&'static str],
+}
+
+/// Every one.
+pub(super) const KNOWN: &[Known] = &[
+    Known {
+        name: "ollama",
+        aliases: &[],
+        service: Service::Ollama,
+        endpoint: None,
+        model: "llama3.2",
+        keys: &[],
+    },
+    Known {
+        name: "openai",
+        aliases: &["open-ai", "chatgpt", "gpt"],
+        service: Service::Openai,
+        endpoint: None,
+        model: "gpt-4.1-mini",
+        keys: &["OPENAI_API_KEY", "PERSISTENCE_OPENAI_API_KEY"],
+    },
+    Known {
+        name: "anthropic",
+        aliases: &["claude"],
+        service: Service::Anthropic,
+        endpoint: None,
+        model: "claude-haiku-4-5",
+        keys: &["ANTHROPIC_API_KEY", "PERSISTENCE_ANTHROPIC_API_KEY"],
+    },
+    Known {
+        name: "gemini",
+        aliases: &["google", "google-gemini", "google-ai"],
+        service: Service::Gemini,
+        endpoint: None,
+        model: "gemini-2.5-flash",
+        keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY", "PERSISTENCE_GOOGLE_API_KEY"],
+    },
+    // It serves the one model that it was started with, whatever it is called.
+    Known {
+        name: "llamacpp",
+        aliases: &["llama.cpp", "llama-cpp", "llama_cpp", "llama-server", "llamafile"],
+        service: Service::OpenaiCompatible,
+        endpoint: Some("http://127.0.0.1:8080/v1"),
+        model: "default",
+        keys: &[],
+    },
+    Known {
+        name: "lmstudio",
+        aliases: &["lm-studio", "lm_studio", "lm studio"],
+        service: Service::OpenaiCompatible,
+        endpoint: Some("http://127.0.0.1:1234/v1"),
+        model: "",
+        keys: &[],
+    },
+    Known {
+        name: "vllm",
+        aliases: &[],
+        service: Service::OpenaiCompatible,
+        endpoint: Some("http://127.0.0.1:8000/v1"),
+        model: "",
+        keys: &[],
+    },
+];
+
+impl Known {
+    /// Returns what is known of what people call `name`.
+    pub fn called(name: &str) -> Option<&'static Known> {
+        let name = name.trim().to_lowercase();
+        KNOWN.iter().find(|known| known.name == name || known.aliases.contains(&name.as_str()))
+    }
+
+    /// Returns what is known of a provider called `name` of `service`; of servers that merely speak a dialect only by name.
+    pub fn of(name: &str, service: Service) -> Option<&'static Known> {
+        let by_name = Known::called(name).filter(|known| known.service == service);
+        let is_own = |known: &&Known| known.service == service && known.endpoint.is_none();
+        by_name.or(KNOWN.iter().find(is_own))
+    }
+}
+
+/// Returns the name under which a provider is configured that people call `name`: `gemini` for `google`, `llamacpp` for
+/// `llama.cpp`; any other as it is.
+pub fn usual_name(name: &str) -> String {
+    Known::called(name).map_or(name, |known| known.name).to_owned()
+}
+
+/// Returns the address where a provider called `name` is asked unless told otherwise: that of its service, or for the name of
+/// a server for this machine the one where that server listens.
+pub fn usual_endpoint(name: &str, service: Service) -> Option<&'static str> {
+    let by_name = Known::called(name).filter(|known| known.service == service);
+    by_name.and_then(|known| known.endpoint).or(service.own_endpoint())
+}
+
+/// Returns the variables that hold keys of services.
+pub(super) fn key_variables() -> impl Iterator<Item = &'static str> {
+    KNOWN.iter().flat_map(|known| known.keys.iter().copied())
+}
+
+/// Returns the variables that hold the key of `service`; one that many servers share has none.
+pub fn own_keys(service: Service) -> &'static [&'static str] {
+    let service = if service == Service::OpenaiResponses { Service::Openai } else { service };
+    KNOWN.iter().find(|known| known.service == service).map_or(&[], |known| known.keys)
+}
+
+/// Returns the service that a provider called `name` has where its table doesn't say.
+pub fn usual_service(name: &str) -> Option<Service> {
+    Known::called(name).map(|known| known.service).or(Service::parse(name))
+}
+
+/// Returns the variables that say something else of a service; of these, those with a value are read.
+pub(super) fn other_variables() -> impl Iterator<Item = String> {
+    let both = |known: &Known, what: &str| {
+        ["TIRO", "PERSISTENCE"].map(|prefix| format!("{prefix}_{}_{what}", known.name.to_uppercase()))
+    };
+    let models = KNOWN.iter().filter(|known| known.endpoint.is_none());
+    let models = models.flat_map(move |known| both(known, "MODEL"));
+    models.chain(["TIRO_OLLAMA_ENDPOINT".into(), "PERSISTENCE_OLLAMA_ENDPOINT".into()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_of_any_kind_leads_to_one_provider() {
+        for (name, usual) in [
+            ("google", "gemini"),
+            ("Claude", "anthropic"),
+            ("llama.cpp", "llamacpp"),
+            (" LM Studio ", "lmstudio"),
+            ("ollama", "ollama"),
+            ("lab", "lab"),
+        ] {
+            assert_eq!(usual_name(name), usual);
+        }
+        let mut names: Vec<&str> =
+            KNOWN.iter().flat_map(|known| [&[known.name], known.aliases].concat()).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn a_server_for_this_machine_has_an_address_and_lends_it_to_no_other() {
+        assert_eq!(usual_endpoint("vllm", Service::OpenaiCompatible), Some("http://127.0.0.1:8000/v1"));
+        assert_eq!(usual_endpoint("lab", Service::OpenaiCompatible), None);
+        assert_eq!(usual_endpoint("vllm", Service::Ollama), Service::Ollama.own_endpoint());
+        assert!(Known::of("lab", Service::OpenaiCompatible).is_none());
+        assert_eq!(Known::of("work", Service::Openai).unwrap().name, "openai");
+        for known in KNOWN.iter().filter(|known| known.endpoint.is_some()) {
+            assert!(known.service.is_local(known.endpoint) && known.keys.is_empty(), "{}", known.name);
+        }
+    }
+}
