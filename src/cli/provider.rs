@@ -47,7 +47,7 @@ enum Action {
 
 #[derive(clap::Args)]
 struct Add {
-    /// What to call it; openai, anthropic, gemini and ollama need nothing more.
+    /// What to call it; openai, anthropic, gemini, ollama and llama.cpp need nothing more.
     name: String,
     /// openai, openai-responses, anthropic, gemini, ollama or openai-compatible.
     #[arg(long)]
@@ -140,7 +140,7 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
                 limit_day: add.limit_day.unwrap_or_default(),
                 is_default: add.default,
             };
-            let output = provider::set(engine, &name, change, |_| Ok(()))?;
+            let output = provider::add(engine, &name, change, |_| Ok(()))?;
             out.answer(&output, &output.text())
         }
         Action::List => {

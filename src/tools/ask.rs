@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 pub(crate) use super::meter::Bill;
 use super::meter::{Meter, counted};
-use super::queue;
+use super::{provider, queue};
 use crate::config::{self, Configured, External, Options, Use};
 use crate::engine::Engine;
 use crate::error::{Error, Kind, Result};
@@ -182,6 +182,9 @@ pub(crate) async fn ask_one(
 }
 
 /// Returns the options as they are now, and who may be asked for `purpose`, the first choice first.
+///
+/// These are the default and the fallback; where neither may be asked, the first by name that is on this machine, since it is
+/// named for that as soon as it is configured, and nothing leaves for it.
 pub(crate) fn candidates(engine: &Engine, purpose: Use) -> Result<(Options, Vec<Configured>)> {
     let sources = &engine.config().sources;
     let options = sources.options()?;
@@ -189,12 +192,15 @@ pub(crate) fn candidates(engine: &Engine, purpose: Use) -> Result<(Options, Vec<
     providers.retain(|each| each.may(purpose, &options));
     let mut chosen: Vec<Configured> = Vec::new();
     for name in [&options.default_provider, &options.fallback_provider] {
-        let found = providers.iter().find(|each| each.provider.name == *name);
+        let found = provider::named(&providers, name);
         if let Some(found) = found
             && !chosen.contains(found)
         {
             chosen.push(found.clone());
         }
+    }
+    if chosen.is_empty() {
+        chosen.extend(providers.into_iter().find(Configured::is_local));
     }
     Ok((options, chosen))
 }
@@ -256,12 +262,18 @@ pub(crate) fn dearest(engine: &Engine, purpose: Use) -> Result<Dearest> {
 }
 
 impl Dearest {
-    /// Returns what requests of so many tokens, and answers of so many, cost at most together, in US dollars; `None` where
-    /// nobody knows. Whoever has no price isn't asked.
-    pub fn most(&self, input: usize, output: usize) -> Option<f64> {
-        let each = self.providers.iter().filter_map(|each| llm::catalogue::estimate(each, input, output));
-        let costs: Vec<u64> = each.map(|dollars| money(dollars).0.saturating_mul(self.times)).collect();
-        (!costs.is_empty()).then(|| Money(costs.into_iter().sum()).dollars())
+    /// Returns what requests of so many tokens, and answers of so many, cost at most together, and what those that are likely
+    /// cost where the first who has a price answers each of them at once, in US dollars; `None` where nobody knows. Whoever
+    /// has no price isn't asked.
+    pub fn costs(&self, most: (usize, usize), likely: (usize, usize)) -> (Option<f64>, Option<f64>) {
+        let of = |(input, output): (usize, usize)| {
+            let each =
+                self.providers.iter().filter_map(move |each| llm::catalogue::estimate(each, input, output));
+            each.map(money)
+        };
+        let costs: Vec<u64> = of(most).map(|money| money.0.saturating_mul(self.times)).collect();
+        let most = (!costs.is_empty()).then(|| Money(costs.into_iter().sum()).dollars());
+        (most, of(likely).next().map(Money::dollars))
     }
 }
 

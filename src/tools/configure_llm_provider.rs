@@ -2,8 +2,10 @@
 //!
 //! So it can't send anything to a new place, can't send a key anywhere but to the service that it is for, holds no key
 //! itself, and can't let what is or was an external provider summarise: that a user says, on the command line or in the
-//! file. Of this machine's ports it reaches the one that a service has of its own, Ollama's, and no other. What it may
-//! do is what is left: model, answer's length, temperature, and which of the allowed is the default. The rules look at a provider as it stands, in the same turn in which it is changed,
+//! file. Of this machine's ports it reaches those where a server of models listens unless told otherwise, and each only by
+//! that server's name: Ollama's, llama.cpp's, LM Studio's and vLLM's. One of these may summarise as soon as it is named,
+//! since nothing leaves the machine for it. What it may do beside is what is left: model, answer's length, temperature, and
+//! which of the allowed is the default. The rules look at a provider as it stands, in the same turn in which it is changed,
 //! so that two calls get no further than one.
 
 use schemars::JsonSchema;
@@ -112,23 +114,22 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         return output(engine, false, Vec::new()).await;
     }
     let Some(name) = named else {
-        return Err(
-            Error::bad_input("`provider` is missing").hint("such as ollama, openai, anthropic or google")
-        );
+        return Err(Error::bad_input("`provider` is missing")
+            .hint("such as ollama, llama.cpp, openai, anthropic or google"));
     };
-    let name = if name == "google" { "gemini".to_owned() } else { name };
     refuse_secrets(engine, [Some(&name), said.model.as_ref(), said.endpoint.as_ref()]).await?;
+    let (_, providers) = provider::read(engine)?;
+    let (name, renamed) = provider::called(&providers, &name);
     // It may be a key, so it is not repeated.
     if !config::is_provider(&name) {
         return Err(Error::bad_input(
             "`provider` is no name: at most 40 lower-case letters, digits, - and _",
         )
-        .hint("such as ollama, openai, anthropic or google"));
+        .hint("such as ollama, llama.cpp, openai, anthropic or google"));
     }
     if operation == Operation::Default {
         said = Config::default();
     }
-    let (_, providers) = provider::read(engine)?;
     let known = providers.iter().find(|each| each.provider.name == name);
     let (endpoint, variable) = (said.endpoint.clone(), said.api_key_env.clone());
     let uses = endpoint.as_ref().and_then(|_| uses(&name, known));
@@ -151,7 +152,11 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         is_default: set_as_default || operation == Operation::Default,
         ..Change::default()
     };
-    let changed = provider::set(engine, &name, change, admit)?;
+    let mut changed = match operation {
+        Operation::Set => provider::add(engine, &name, change, admit)?,
+        _ => provider::set(engine, &name, change, admit)?,
+    };
+    changed.notices.splice(0..0, renamed);
     output(engine, changed.changed, changed.notices).await
 }
 
@@ -171,10 +176,11 @@ async fn refuse_secrets(engine: &Engine, texts: [Option<&String>; 3]) -> Result<
 fn uses(name: &str, known: Option<&Configured>) -> Option<Vec<Use>> {
     let service = known.map(|each| each.provider.service).or(config::usual_service(name))?;
     let uses = known.map_or(&[Use::Consult][..], |each| &each.uses);
-    (service != Service::Ollama && !uses.contains(&Use::Summarize)).then(|| uses.to_vec())
+    let is_served_here = service.is_local(config::usual_endpoint(name, service));
+    (!is_served_here && !uses.contains(&Use::Summarize)).then(|| uses.to_vec())
 }
 
-/// Admits where the user has the provider already, and the address that a service on this machine has of its own.
+/// Admits where the user has the provider already, and the address that a server on this machine has of its own.
 ///
 /// Any other port of this machine may be anything: a database, a development server, an administration page. What would
 /// be sent there is memory of every project, and it would be sent again with each summary.
@@ -195,7 +201,7 @@ fn admit_endpoint(endpoint: &str, name: &str, known: Option<&Configured>) -> Res
         .hint(hint));
     }
     let service = known.map(|each| each.provider.service).or(config::usual_service(name));
-    match service.is_some_and(|service| is_own_port(service, endpoint, host)) {
+    match service.is_some_and(|service| is_own_port(name, service, endpoint, host)) {
         true => Ok(()),
         false => Err(Error::bad_input(format!(
             "`endpoint` is neither the address that `{name}` has of its own on this machine nor one that the user configured"
@@ -204,15 +210,23 @@ fn admit_endpoint(endpoint: &str, name: &str, known: Option<&Configured>) -> Res
     }
 }
 
-/// Returns whether `endpoint`, which is at `host` of this machine, is where `service` listens unless told otherwise.
-fn is_own_port(service: Service, endpoint: &str, host: &str) -> bool {
-    let Some(own) = service.own_endpoint().filter(|own| config::host(own).is_ok_and(config::is_loopback))
-    else {
+/// Returns whether `endpoint`, which is at `host` of this machine, is where the server called `name` listens unless told
+/// otherwise.
+fn is_own_port(name: &str, service: Service, endpoint: &str, host: &str) -> bool {
+    let usual = config::usual_endpoint(name, service);
+    let Some(own) = usual.filter(|own| config::host(own).is_ok_and(config::is_loopback)) else {
         return false;
     };
     let behind = |address: &str, host: &str| {
         let (_, rest) = address.split_once(host)?;
-        Some(rest.trim_start_matches(']').trim_end_matches('/').to_owned())
+        let rest = rest.trim_start_matches(']').trim_end_matches('/');
+        // Without a path it is asked at the service's own.
+        Some(
+            rest.strip_suffix("/v1")
+                .filter(|_| service == Service::OpenaiCompatible)
+                .unwrap_or(rest)
+                .to_owned(),
+        )
     };
     let own_port = config::host(own).ok().and_then(|host| behind(own, host));
     endpoint.starts_with("http://") && own_port.is_some() && behind(endpoint, host) == own_port

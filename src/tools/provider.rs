@@ -110,6 +110,8 @@ pub struct Tried {
 /// Lists every provider, or shows one; changes nothing and asks nobody.
 pub async fn show(engine: &Engine, name: Option<&str>, is_brief: bool) -> Result<Output> {
     let (options, mut providers) = read(engine)?;
+    let name = name.map(|name| called(&providers, name).0);
+    let name = name.as_deref();
     if let Some(name) = name {
         providers = vec![find(providers, name)?];
     }
@@ -146,6 +148,20 @@ pub async fn show(engine: &Engine, name: Option<&str>, is_brief: bool) -> Result
     })
 }
 
+/// Adds a provider, of which nothing has to be said where its name says enough, or changes it as [`set`] does.
+pub fn add(
+    engine: &Engine,
+    name: &str,
+    mut change: Change,
+    admit: impl FnOnce(Option<&Configured>) -> Result<()>,
+) -> Result<Changed> {
+    let (_, before) = read(engine)?;
+    if change.says_nothing() && named(&before, name).is_none() {
+        change.service = config::usual_service(name).map(|service| service.as_str().to_owned());
+    }
+    set(engine, name, change, admit)
+}
+
 /// Writes what `change` says of a provider into the configuration file, where `admit` lets it: it is given the provider as it
 /// stands, while nobody else changes it.
 pub fn set(
@@ -156,41 +172,49 @@ pub fn set(
 ) -> Result<Changed> {
     let sources = &engine.config().sources;
     let (options, before) = read(engine)?;
+    let (name, renamed) = called(&before, name);
+    let name = name.as_str();
     let known = before.iter().find(|each| each.provider.name == name);
     if known.is_none() && change.says_nothing() {
         return Err(unknown(&before, name));
     }
-    if known.is_none() && change.service.is_none() && Service::parse(name).is_none() {
+    if known.is_none() && change.service.is_none() && config::usual_service(name).is_none() {
         return Err(Error::bad_input(format!(
             "there is no provider `{}` yet, so its service must be named",
             quoted(name)
         ))
-        .hint("openai, openai-responses, anthropic, gemini, ollama or openai-compatible"));
+        .hint("openai, openai-responses, anthropic, gemini, ollama, llamacpp, lmstudio, vllm or openai-compatible"));
     }
-    // The first that may summarise is the one to ask.
-    let is_named = |name: &str| {
-        before.iter().any(|each| each.provider.name == name && each.uses.contains(&Use::Summarize))
-    };
+    // The first that may summarise is the one to ask: where that is said, and where it goes without saying.
+    let is_named =
+        |name: &String| named(&before, name).is_some_and(|each| each.uses.contains(&Use::Summarize));
+    let is_first = ![&options.default_provider, &options.fallback_provider].into_iter().any(is_named);
     let summarizes = change.uses.as_ref().is_some_and(|uses| uses.contains(&Use::Summarize));
-    if summarizes
-        && ![&options.default_provider, &options.fallback_provider].into_iter().any(|each| is_named(each))
-    {
-        change.is_default = true;
+    change.is_default |= summarizes && is_first;
+    let mut changed = config::change(sources, name, &change, admit)?;
+    let (mut options, mut after) = read(engine)?;
+    let mut set = find(after, name)?;
+    if is_first && known.is_none() && set.is_local() && set.uses.contains(&Use::Summarize) {
+        let preferred = Change { is_default: true, ..Change::default() };
+        changed |= config::change(sources, name, &preferred, |_| Ok(()))?;
+        (options, after) = read(engine)?;
+        set = find(after, name)?;
     }
-    let changed = config::change(sources, name, &change, admit)?;
-    let (options, after) = read(engine)?;
-    let set = find(after, name)?;
+    let mut told: Vec<String> = renamed.into_iter().collect();
+    told.extend(notices(&set, &options));
     Ok(Changed {
         name: name.to_owned(),
         file: sources.file.as_ref().map(|file| file.display().to_string()).unwrap_or_default(),
         changed,
-        notices: notices(&set, &options),
+        notices: told,
     })
 }
 
 /// Takes a provider out of the configuration file.
 pub fn remove(engine: &Engine, name: &str) -> Result<Changed> {
     let sources = &engine.config().sources;
+    let (name, _) = called(&read(engine)?.1, name);
+    let name = name.as_str();
     let changed = config::remove(sources, name)?;
     let (_, after) = read(engine)?;
     let left = after.iter().any(|each| each.provider.name == name);
@@ -221,7 +245,8 @@ pub async fn test(engine: &Engine, name: Option<&str>) -> Result<Tried> {
     let answered = match name {
         Some(name) => {
             let (options, providers) = read(engine)?;
-            ask::ask_one(engine, &options, &find(providers, name)?, &request, TRIAL, &bill).await
+            let (name, _) = called(&providers, name);
+            ask::ask_one(engine, &options, &find(providers, &name)?, &request, TRIAL, &bill).await
         }
         None => ask::ask(engine, Use::Summarize, &request, TRIAL, &bill).await,
     };
@@ -252,6 +277,23 @@ pub(super) fn read(engine: &Engine) -> Result<(Options, Vec<Configured>)> {
     let options = sources.options()?;
     let providers = sources.providers(&options)?;
     Ok((options, providers))
+}
+
+/// Returns the provider that a person means by `name`: of that name, else of the one that is usual for it.
+pub(super) fn named<'a>(providers: &'a [Configured], name: &str) -> Option<&'a Configured> {
+    let of = |name: &str| providers.iter().find(|each| each.provider.name == name);
+    of(name).or_else(|| of(&config::usual_name(name)))
+}
+
+/// Returns under which name a provider that a person calls `name` is configured, or would be, and what to say where that is
+/// another.
+pub(super) fn called(providers: &[Configured], name: &str) -> (String, Option<String>) {
+    if providers.iter().any(|each| each.provider.name == name) {
+        return (name.to_owned(), None);
+    }
+    let usual = config::usual_name(name);
+    let told = (usual != name).then(|| format!("`{}` is configured as `{usual}`", quoted(name)));
+    (usual, told)
 }
 
 fn find(providers: Vec<Configured>, name: &str) -> Result<Configured> {
@@ -339,6 +381,10 @@ fn notices(configured: &Configured, options: &Options) -> Vec<String> {
     let mut notices = Vec::new();
     if let Err(error) = config::key(&provider.key) {
         notices.push(error.told());
+    }
+    if configured.is_local() && configured.uses.contains(&Use::Summarize) {
+        let cost = if provider.price.is_none() { ", at no cost" } else { "" };
+        notices.push(format!("summaries may be made by it, at {}{cost}", provider.host()));
     }
     if !configured.is_local() {
         notices.push(format!(

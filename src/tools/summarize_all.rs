@@ -77,11 +77,20 @@ pub struct AtMost {
     pub output: usize,
     /// What it costs in US dollars; absent where nobody knows.
     pub cost_usd: Option<f64>,
+    /// What it will likely cost: each answer does, comes at once, and is as long as the summary is to be. Left out where it
+    /// costs nothing.
+    #[serde(skip_serializing_if = "costs_nothing")]
+    pub likely_usd: Option<f64>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
+fn costs_nothing(cost: &Option<f64>) -> bool {
+    cost.is_none_or(|cost| cost == 0.0)
 }
 
 impl Default for AtMost {
     fn default() -> AtMost {
-        AtMost { requests: 0, input: 0, output: 0, cost_usd: Some(0.0) }
+        AtMost { requests: 0, input: 0, output: 0, cost_usd: Some(0.0), likely_usd: Some(0.0) }
     }
 }
 
@@ -91,20 +100,29 @@ impl AtMost {
         self.requests += other.requests;
         self.input += other.input;
         self.output += other.output;
-        self.cost_usd = self.cost_usd.zip(other.cost_usd).map(|(one, other)| one + other);
+        let sum = |one: Option<f64>, other: Option<f64>| one.zip(other).map(|(one, other)| one + other);
+        self.cost_usd = sum(self.cost_usd, other.cost_usd);
+        self.likely_usd = sum(self.likely_usd, other.likely_usd);
     }
 }
 
 /// Prints it as the end of a sentence.
 impl std::fmt::Display for AtMost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let AtMost { requests, input, output, cost_usd } = self;
+        let AtMost { requests, input, output, .. } = self;
         let requests = counted(*requests, "request", "requests");
         write!(f, "{requests}, {input} tokens sent and {output} received at most, ")?;
-        match cost_usd {
-            Some(cost) => write!(f, "for ${cost:.4} at most"),
-            None => f.write_str("nobody knows for how much"),
-        }
+        write!(f, "{}", cost(self.likely_usd, self.cost_usd))
+    }
+}
+
+/// Returns what is said of a cost that is likely and at most so much, in US dollars.
+pub(super) fn cost(likely: Option<f64>, most: Option<f64>) -> String {
+    match (likely, most) {
+        (_, Some(0.0)) => "at no cost".to_owned(),
+        (Some(likely), Some(most)) => format!("likely for ${likely:.4}, for ${most:.4} at most"),
+        (None, Some(most)) => format!("for ${most:.4} at most"),
+        (_, None) => "at an unknown cost".to_owned(),
     }
 }
 
@@ -142,9 +160,9 @@ pub async fn run(
             let (session, focus) = (session.clone(), String::new());
             let wanted = Wanted { session, rows, level, max_tokens: None, focus, by_model };
             if let Some(at_most) = &mut output.at_most {
-                let summary::Estimate { requests, input, output, cost_usd, .. } =
+                let summary::Estimate { requests, input, output, cost_usd, likely_usd, .. } =
                     summary::estimate(engine, project, &wanted).await?;
-                at_most.add(AtMost { requests, input, output, cost_usd });
+                at_most.add(AtMost { requests, input, output, cost_usd, likely_usd });
             } else {
                 let made = summary::make(engine, project, wanted).await?;
                 let is_chosen = made.provider == "extractive";

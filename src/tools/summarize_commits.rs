@@ -190,7 +190,9 @@ pub(super) fn estimate(writer: &Configured, dearest: &Dearest, text: &str, diff:
     };
     let (sent, back) = (ask::tokens_of(&request), request.max_output);
     let (input, output) = (2 * sent + summarize::SHOWN_AGAIN * wish.max_tokens + AGAIN, 2 * back);
-    AtMost { requests: 2, input, output, cost_usd: dearest.most(input, output) }
+    let likely = (sent, wish.max_tokens.min(back));
+    let (cost_usd, likely_usd) = dearest.costs((input, output), likely);
+    AtMost { requests: 2, input, output, cost_usd, likely_usd }
 }
 
 fn wish<'a>(writer: &Configured, message: &str, secret: &'a [u8; 32]) -> Wish<'a> {

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::summary::{self, Estimate, Made, Wanted};
-use super::{Answer, common, hits, messages, times};
+use super::{Answer, common, hits, messages, summarize_all, times};
 use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Result, quoted};
@@ -117,6 +117,9 @@ pub struct Output {
     pub quality: f64,
     /// What it cost in US dollars; of a dry run, at most.
     pub cost_usd: Option<f64>,
+    /// Of a dry run, what it will likely cost.
+    #[schemars(description = "")]
+    pub likely_usd: Option<f64>,
     /// Whether it was made before.
     pub cached: bool,
     /// Of a dry run: requests, tokens sent and received at most.
@@ -164,16 +167,17 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         model: String::new(),
         quality: 0.0,
         cost_usd: Some(0.0),
+        likely_usd: None,
         cached: false,
         estimate: None,
         notices: clamped.into_iter().collect(),
         secret: installation.secret,
     };
     if args.dry_run {
-        let Estimate { provider, requests, input, output: back, cost_usd } =
+        let Estimate { provider, requests, input, output: back, cost_usd, likely_usd } =
             summary::estimate(engine, project, &wanted).await?;
         output.provider = provider.unwrap_or(output.provider);
-        output.cost_usd = cost_usd;
+        (output.cost_usd, output.likely_usd) = (cost_usd, likely_usd);
         output.estimate = Some((requests, input, back));
         return fit(output, max_tokens).await;
     }
@@ -267,11 +271,9 @@ impl Output {
                 ),
                 _ => {
                     let requests = common::counted(requests, "request", "requests");
-                    let cost = self
-                        .cost_usd
-                        .map_or("nobody knows what".into(), |cost| format!("at most ${cost:.4}"));
+                    let cost = summarize_all::cost(self.likely_usd, self.cost_usd);
                     format!(
-                        "{about}: {requests} to {provider}, up to {sent} tokens sent and {back} back, cost {cost}."
+                        "{about}: {requests} to {provider}, up to {sent} tokens sent and {back} back, {cost}."
                     )
                 }
             };

@@ -82,7 +82,7 @@ pub(super) struct Made {
 }
 
 /// What making a summary would take.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Estimate {
     /// Who would be asked; `None` where nobody is.
     pub provider: Option<String>,
@@ -94,6 +94,8 @@ pub(super) struct Estimate {
     pub output: usize,
     /// What it costs at most, in US dollars, where that is known.
     pub cost_usd: Option<f64>,
+    /// What it will likely cost: every answer will do, and none has to be asked for again.
+    pub likely_usd: Option<f64>,
 }
 
 impl Wanted {
@@ -129,7 +131,7 @@ impl Wanted {
 
 /// Returns what making the summary would take.
 pub(super) async fn estimate(engine: &Engine, project: &OpenProject, wanted: &Wanted) -> Result<Estimate> {
-    let nothing = Estimate { provider: None, requests: 0, input: 0, output: 0, cost_usd: Some(0.0) };
+    let nothing = Estimate { cost_usd: Some(0.0), likely_usd: Some(0.0), ..Estimate::default() };
     let Some(provider) = writer(engine, wanted)? else { return Ok(nothing) };
     let secret = engine.installation().await?.secret;
     let texts = messages::texts(project, &wanted.rows).await?;
@@ -146,11 +148,12 @@ pub(super) async fn estimate(engine: &Engine, project: &OpenProject, wanted: &Wa
         // The parts are merged by one more, of their answers.
         sent.push(parts.len() * summarize::SHOWN_AGAIN * most + MERGE);
     }
+    let likely = (sent.iter().sum(), sent.len() * most.min(longest));
     // An answer that won't do is asked for once more.
     sent.extend(sent.last().map(|last| last + summarize::SHOWN_AGAIN * most + AGAIN));
     let (requests, input, output) = (sent.len(), sent.iter().sum(), sent.len() * longest);
-    let cost_usd = ask::dearest(engine, Use::Summarize)?.most(input, output);
-    Ok(Estimate { provider: Some(provider.provider.name), requests, input, output, cost_usd })
+    let (cost_usd, likely_usd) = ask::dearest(engine, Use::Summarize)?.costs((input, output), likely);
+    Ok(Estimate { provider: Some(provider.provider.name), requests, input, output, cost_usd, likely_usd })
 }
 
 /// Makes the summary, or returns it as it was made before.

@@ -365,6 +365,142 @@ fn what_a_provider_says_it_used_is_counted_where_it_can_be_true() {
 }
 
 #[test]
+fn a_model_on_this_machine_may_summarise_as_soon_as_it_is_named() {
+    let (home, project) = begin("");
+    let mut server = home.serve(&project);
+    let named = |data: &Value, name: &str| {
+        let providers = data["providers"].as_array().unwrap().clone();
+        providers.into_iter().find(|each| each["name"] == name).unwrap_or_else(|| panic!("no {name}: {data}"))
+    };
+    // By the tool and by the name that people use; the answer says what became of it.
+    let data = server.data("configure_llm_provider", json!({"provider": "llama.cpp"}));
+    assert_eq!(named(&data, "llamacpp")["uses"], json!(["summarize", "consult"]), "{data}");
+    assert_eq!(
+        (&data["default"], &named(&data, "llamacpp")["place"]),
+        (&json!("llamacpp"), &json!("this machine"))
+    );
+    assert!(data["notices"].to_string().contains("`llama.cpp` is configured as `llamacpp`"), "{data}");
+    let at_home = json!({"provider": "LM-Studio", "config": {"model": "qwen3", "endpoint": "http://localhost:1234/v1"}});
+    let data = server.data("configure_llm_provider", at_home);
+    assert_eq!(named(&data, "lmstudio")["uses"], json!(["summarize", "consult"]), "{data}");
+    assert_eq!(data["default"], "llamacpp", "the first stays the one to ask: {data}");
+    for (name, called) in [("google", "gemini"), ("Claude", "anthropic"), ("chatgpt", "openai")] {
+        let data =
+            server.data("configure_llm_provider", json!({"provider": name, "config": {"temperature": 0.5}}));
+        assert_eq!(named(&data, called)["uses"], json!(["consult"]), "{data}");
+        assert!(data["notices"].to_string().contains(&format!("configured as `{called}`")), "{data}");
+    }
+    // Another server's port is open under no name.
+    for (name, endpoint) in [
+        ("llama.cpp", "http://localhost:1234/v1"),
+        ("lmstudio", "http://localhost:8080/v1"),
+        ("vllm", "http://localhost:8000/v1/admin"),
+        ("vllm", "http://localhost:80000/v1"),
+        ("claude", "http://localhost:8080/v1"),
+    ] {
+        let arguments = json!({"provider": name, "config": {"model": "m", "endpoint": endpoint}});
+        let told = server.error("configure_llm_provider", arguments);
+        assert!(told.contains("ndpoint"), "{name} {endpoint}: {told}");
+    }
+    server.end();
+    let shown = home.run(&project, &["provider", "show"]);
+    assert!(shown.stdout.contains("summaries are made by llamacpp"), "{shown:?}");
+
+    // On the command line, and by hand in the file without a default.
+    let mock = Mock::start();
+    write(&home, "");
+    let endpoint = mock.endpoint();
+    let lab =
+        ["provider", "add", "lab", "--service", "openai-compatible", "--model", "m", "--endpoint", &endpoint];
+    let added = home.run(&project, &lab);
+    assert!(added.is_ok && added.stdout.contains("summaries may be made by it"), "{added:?}");
+    let tried = home.json(&project, &["provider", "test"]);
+    assert_eq!((&tried["name"], &tried["cost"]), (&json!("lab"), &json!(0.0)), "{tried}");
+    let written =
+        format!("[providers.lab]\nservice = 'openai-compatible'\nendpoint = '{endpoint}'\nmodel = 'm'\n");
+    write(&home, &written);
+    assert_eq!(home.json(&project, &["provider", "test"])["name"], "lab");
+    assert_eq!(mock.requests(), 2);
+    write(&home, &written.replace("model", "uses = ['consult']\nmodel"));
+    assert!(
+        !home.run(&project, &["provider", "test"]).is_ok,
+        "what is named for something else is not asked"
+    );
+    let google = home.run(&project, &["provider", "add", "google", "--model", "gemini-2.5-pro"]);
+    assert!(google.is_ok && google.stdout.contains("`google` is configured as `gemini`"), "{google:?}");
+    assert!(home.run(&project, &["provider", "remove", "google"]).is_ok);
+}
+
+#[test]
+fn a_key_leaves_the_machine_encrypted_or_not_at_all() {
+    let (home, project) = begin("");
+    let lab = ["provider", "add", "lab", "--service", "openai-compatible", "--model", "m"];
+    let plain = ["--endpoint", "http://lab.invalid:8080/v1", "--price", "0,0"];
+    let keyed = ["--key-variable", "LAB_API_KEY"];
+    let refused = home.run(&project, &[&lab[..], &plain, &keyed].concat());
+    assert!(!refused.is_ok && refused.stderr.contains("to lab.invalid:8080 unencrypted"), "{refused:?}");
+    assert!(refused.stderr.contains("https://") && refused.stderr.contains("ssh -L"), "{refused:?}");
+    assert!(!file(&home).exists() || !std::fs::read_to_string(file(&home)).unwrap().contains("lab"));
+    // Without a key, or encrypted, it is the user's own affair.
+    assert!(home.run(&project, &[&lab[..], &plain].concat()).is_ok);
+    let later = home.run(&project, &[&["provider", "add", "lab"][..], &keyed].concat());
+    assert!(!later.is_ok && later.stderr.contains("unencrypted"), "{later:?}");
+    let moved = ["provider", "add", "lab", "--endpoint", "https://lab.invalid/v1"];
+    assert!(home.run(&project, &[&moved[..], &keyed].concat()).is_ok);
+    // By hand, the file says so with the line.
+    let by_hand = std::fs::read_to_string(file(&home)).unwrap().replace("https://", "http://");
+    write(&home, &by_hand);
+    let tried = with(&home, &project, &[("LAB_API_KEY", "plain-words")], &["provider", "test", "lab"]);
+    assert!(!tried.is_ok && tried.stderr.contains("config.toml`, line"), "{tried:?}");
+    assert!(tried.stderr.contains("unencrypted"), "{tried:?}");
+}
+
+#[test]
+fn what_a_service_refuses_costs_nothing() {
+    let mock = Mock::start();
+    let (home, project) = begin(&format!("max_retries = 1\n{}", mocked(&mock, "max_output = 60\n")));
+    let refused = |status: u16, more: &'static str| {
+        mock.behaves(&crate::mock::Manner::Refuses(status, more));
+        let ran = home.run(&project, &["provider", "test", "mock"]);
+        assert!(!ran.is_ok, "{ran:?}");
+        let day = home.json(&project, &["stats"])["spending"][0].clone();
+        (day["cost"].as_f64().unwrap(), day["failed"].as_i64().unwrap())
+    };
+    for (place, status) in [400, 401, 403, 404, 429].into_iter().enumerate() {
+        assert_eq!(refused(status, ""), (0.0, place as i64 + 1), "{status}");
+    }
+    // It may have been at work when it failed: both requests count.
+    let (cost, _) = refused(500, "");
+    assert!(cost > 0.1, "{cost}");
+    assert_eq!(refused(401, "").0, cost);
+}
+
+#[test]
+fn an_estimate_says_what_is_likely_beside_the_most() {
+    let mock = Mock::start();
+    let config = format!("default_provider = 'mock'\n{}", mocked(&mock, "uses = ['summarize']\n"));
+    let (home, project) = begin(&config);
+    let mut server = home.serve(&project);
+    let said: Vec<Value> = (0..30)
+        .map(|n| json!({"role": "user", "text": format!("On day {n} the wombat dug {n} burrows near the old lighthouse.")}))
+        .collect();
+    server.data("save_messages", json!({"session_id": "s", "messages": said}));
+    for args in [&["summarize", "s", "--dry-run"][..], &["summarize", "--all", "--dry-run"]] {
+        let data = home.json(&project, args);
+        let amounts = if data["at_most"].is_object() { &data["at_most"] } else { &data };
+        let (likely, most) = (amounts["likely_usd"].as_f64().unwrap(), amounts["cost_usd"].as_f64().unwrap());
+        assert!(likely > 0.0 && likely * 2.0 < most, "{data}");
+        let told = home.run(&project, args).stdout;
+        assert!(told.contains("likely for $") && told.contains(" at most"), "{told}");
+    }
+    // What runs here costs nothing, and that is said.
+    write(&home, &config.replace("price = { input = 100, output = 1000 }\n", ""));
+    let told = home.run(&project, &["summarize", "s", "--dry-run"]).stdout;
+    assert!(told.contains("at no cost"), "{told}");
+    assert_eq!(mock.requests(), 0);
+}
+
+#[test]
 fn what_costs_an_unknown_sum_is_not_asked() {
     let (home, project) = begin(
         "[providers.lab]\nservice = 'openai-compatible'\nmodel = 'm'\nendpoint = 'https://lab.invalid/v1'\n",
