@@ -301,6 +301,31 @@ impl Store {
         .await
     }
 
+    /// Returns the rows of the living memories of the scope that `memory` refers to itself.
+    pub async fn refers_to(&self, scope: &Scope, memory: i64) -> Result<Vec<i64>> {
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(connection, scope)?;
+            let sql = format!(
+                "SELECT m.seq FROM memories m WHERE {}
+                 AND m.id IN (SELECT target FROM memory_references WHERE memory = ?) ORDER BY m.seq",
+                conditions.sql
+            );
+            let values = conditions.values.into_iter().chain([Value::from(memory)]);
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows = statement.query_map(params_from_iter(values), |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Returns the sessions behind the commit in row `memory`, the likeliest first.
+    pub async fn sessions_behind(&self, scope: &Scope, memory: i64) -> Result<Vec<SessionId>> {
+        self.read(scope, move |_, connection, scope| {
+            conversations(connection, &Conditions::of_scope(connection, scope)?, memory)
+        })
+        .await
+    }
+
     /// Returns the rows of the living commit of the scope whose id begins with `prefix`, and of its first chunk;
     /// `None` where there is none, or more than one.
     pub async fn commit_named(&self, scope: &Scope, prefix: &str) -> Result<Option<(i64, i64)>> {

@@ -57,7 +57,7 @@ pub use pending::PendingChunk;
 pub use queue::{AskedBy, Attempt, QueueCounts, Queued, Wanted};
 pub use registry::{ProjectRow, Registry};
 pub use segments::{GrownSession, MessageRow, SegmentRow, source_hash};
-pub use sessions::SessionRow;
+pub use sessions::{About, SessionRow};
 pub use stats::{KindCount, Measurement, Savings, Sizes, Stats, SummarisedSegment};
 pub use summaries::{ConversationRow, Saved, Summary, SummaryRow};
 pub use vocabulary::Vocabulary;

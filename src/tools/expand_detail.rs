@@ -30,7 +30,7 @@ const MAX_TOKENS: usize = 4000;
 const LEAST_TOKENS: usize = 150;
 
 /// Tokens of an answer at most: clients cut tool results at 25,000.
-const MOST_TOKENS: usize = 20_000;
+pub(super) const MOST_TOKENS: usize = 20_000;
 
 /// Neighbours on one side at most.
 const MOST_NEIGHBOURS: usize = 20;

@@ -4,11 +4,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::common::counted;
-use super::{catch_up, common, times};
+use super::{catch_up, common, show, times};
 use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Error, Result, quoted};
-use crate::store::SessionRow;
+use crate::store::{About, SessionRow};
 
 /// The name agents call it by.
 pub const NAME: &str = "list_sessions";
@@ -51,6 +51,9 @@ pub struct Output {
 pub struct Session {
     /// Its name.
     pub session_id: String,
+    /// What it is about: its client's title, or how its user began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
     /// Memories in it.
     pub memories: i64,
     /// Their tokens (o200k).
@@ -85,9 +88,11 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let mut rows = project.store.sessions(&project.scope, offset, limit + 1).await?;
     let next_cursor = (rows.len() > limit).then(|| (offset + limit).to_string());
     rows.truncate(limit);
+    let ids = rows.iter().map(|row| row.id.clone()).collect();
+    let about = project.store.about_sessions(&project.scope, ids).await?;
     let name = envelope::escape(&project.name).into_owned();
     Ok(Output {
-        sessions: rows.into_iter().map(session).collect(),
+        sessions: rows.into_iter().zip(about).map(|(row, about)| session(row, about)).collect(),
         next_cursor,
         project: name,
         notices,
@@ -95,9 +100,10 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     })
 }
 
-fn session(row: SessionRow) -> Session {
+fn session(row: SessionRow, about: About) -> Session {
     Session {
         session_id: envelope::escape(row.id.as_str()).into_owned(),
+        title: about.title.as_deref().and_then(show::line),
         memories: row.memories,
         tokens: row.tokens,
         first: times::show_time(row.first),
@@ -117,7 +123,7 @@ impl Output {
         }
         let mut body = String::new();
         for session in &self.sessions {
-            let Session { session_id, memories, tokens, first, last, branch } = session;
+            let Session { session_id, memories, tokens, first, last, branch, .. } = session;
             let branch = branch
                 .as_ref()
                 .map_or(String::new(), |branch| format!(", branch {}", envelope::name(branch)));

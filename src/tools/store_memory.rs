@@ -23,7 +23,7 @@ pub const DESCRIPTION: &str = "For messages of a conversation use save_messages.
     why), finding or piece of text for good; storing the same again changes nothing. Secrets are replaced first.";
 
 /// What the call takes.
-#[derive(Debug, Deserialize, JsonSchema)]
+#[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
     /// One idea, understandable without this conversation.
     pub text: String,
@@ -66,8 +66,13 @@ pub struct Output {
     pub notices: Vec<String>,
 }
 
-/// Stores the memory; durable when it returns.
+/// Stores the memory, which a model said; durable when it returns.
 pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+    store(engine, args, Provenance::ModelSaid).await
+}
+
+/// Stores the memory, said by whom `provenance` names; durable when it returns.
+pub async fn store(engine: &Engine, args: Args, provenance: Provenance) -> Result<Output> {
     let now = engine.now();
     let installation = engine.installation().await?;
     let is_owners = is_owners(args.scope.as_deref())?;
@@ -75,7 +80,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         true => installation.redactor_of(&installation.registry.scope().project),
         false => engine.project().await?.redactor.clone(),
     };
-    let mut draft = draft(&args, now, &redactor)?;
+    let mut draft = Draft { provenance, ..draft(&args, now, &redactor)? };
     let given = args.references.as_deref().unwrap_or_default();
     let (references, nowhere) = levels::ids(engine, "references", given).await?;
     draft.references = references;
