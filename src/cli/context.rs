@@ -3,8 +3,11 @@
 use std::process::ExitCode;
 
 use super::Out;
+use super::terminal::{Marks, Page, Screen, Span, Style};
 use crate::engine::Engine;
+use crate::envelope;
 use crate::error::Result;
+use crate::memory::Millis;
 use crate::tools::retrieve_context::{self as context, IncludeLevel};
 
 #[derive(clap::Args)]
@@ -52,9 +55,53 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
         include_level: Some(args.level),
         max_tokens: args.max_tokens,
     };
+    let marks = Marks::of(&args.query);
     let output = context::run(engine, args).await?;
     if let Err(error) = engine.keep_measurements().await {
         tracing::debug!("what was saved is not noted: {error}");
     }
-    out.answer(&output, &output.text())
+    let now = engine.now();
+    out.view(&output, |screen| page(&output, &marks, screen, now))
+}
+
+/// Returns the context without its envelopes, which are for models, and what it cost.
+fn page(context: &context::Output, marks: &Marks, screen: Screen, now: Millis) -> Page {
+    let mut page = Page::new(screen, now);
+    for line in envelope::within(&context.context) {
+        match line.strip_prefix('#').and_then(|rest| rest.split_once(": ")) {
+            Some((speaker, text)) if envelope::is_frame(line) => {
+                let mut spans = vec![Span::new(Style::Name, format!("#{speaker}: "))];
+                spans.extend(marks.spans(text));
+                page.line(0, spans);
+            }
+            _ if envelope::is_frame(line) => {
+                let (head, text) = line.split_once(']').map_or((line, ""), |(head, text)| (head, text));
+                let mut spans = vec![Span::new(Style::Strong, format!("{head}]"))];
+                spans.extend(marks.spans(text));
+                page.line(0, spans);
+            }
+            _ if line.is_empty() => page.line(0, []),
+            _ => page.marked(3, line, marks),
+        }
+    }
+    if page.is_empty() {
+        page.line(0, [Span::new(Style::Plain, "Nothing is remembered that has to do with it.")]);
+    }
+    page.gap();
+    let listed = |counts: &std::collections::BTreeMap<String, usize>| {
+        counts.iter().map(|(part, count)| format!("{part} {count}")).collect::<Vec<_>>().join(", ")
+    };
+    let mut cost =
+        format!("Took {} of {} tokens: {}", context.tokens_used, context.budget, listed(&context.parts));
+    if !context.dropped.is_empty() {
+        cost += &format!("; left out: {}", listed(&context.dropped));
+    }
+    page.line(0, [Span::new(Style::Faint, cost)]);
+    page.line(0, [Span::new(Style::Faint, "`tiro show SESSION#NUMBER` opens a message.")]);
+    if context.pending > 0 {
+        let told = format!("Still to be embedded or summarised: {}.", context.pending);
+        page.line(0, [Span::new(Style::Faint, told)]);
+    }
+    page.notices(&context.notices);
+    page
 }

@@ -10,10 +10,14 @@ const RENAMED: [(&str, &str); 5] = [
 ];
 
 /// Tools that are spoken of, and the subcommands that do the same.
-const TOOLS: [(&str, &str); 3] = [
+const TOOLS: [(&str, &str); 7] = [
     ("list_sessions", "tiro sessions"),
     ("forget_context", "tiro forget"),
     ("retrieve_context", "tiro context"),
+    ("search_project_memory", "tiro search"),
+    ("expand_detail", "tiro show"),
+    ("store_memory", "tiro add"),
+    ("mark_important", "tiro mark"),
 ];
 
 /// Returns `text`, a message or a hint, with the arguments and tools it names called as `command` knows them.

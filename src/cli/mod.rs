@@ -1,8 +1,9 @@
 //! The command line: reads arguments, calls an operation, prints its answer. One file per subcommand.
 //!
 //! `--json` prints the answer as data on stdout; everything else that is said goes to stderr. An error prints what
-//! happened and what to try, and exits with 1; wrong usage exits with 2.
+//! happened and what to try on stderr, with `--json` as an object, and exits with 1; wrong usage exits with 2.
 
+mod add;
 mod backup;
 mod bench;
 mod completions;
@@ -18,6 +19,7 @@ mod import;
 mod index;
 mod init;
 mod man;
+mod mark;
 mod model;
 mod pause;
 mod print;
@@ -27,8 +29,10 @@ mod provider;
 mod search;
 mod serve;
 mod sessions;
+mod show;
 mod stats;
 mod summarize;
+mod terminal;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -61,6 +65,9 @@ struct Common {
     /// Print the answer as JSON.
     #[arg(long, global = true)]
     json: bool,
+    /// When to colour what is printed.
+    #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
+    color: print::Color,
     /// Set an option for this run, such as context.max_tokens=2000; it goes before variables and the file.
     #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = key_and_value)]
     set: Vec<(String, String)>,
@@ -85,6 +92,12 @@ enum Command {
     Search(search::Args),
     /// Assemble what an agent needs to answer a question.
     Context(context::Args),
+    /// Show a memory, a commit, a conversation or a summary, with what belongs to it.
+    Show(show::Args),
+    /// Store a fact, a decision or a piece of text.
+    Add(add::Args),
+    /// Mark memories as important, so that they rank higher; --off takes the mark away.
+    Mark(mark::Args),
     /// Summarise a conversation, all of them, or commits.
     Summarize(summarize::Args),
     /// List the project's conversations.
@@ -136,15 +149,23 @@ pub fn main() -> ExitCode {
     let read = read.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = match read {
         Ok(read) => read,
-        Err(error) => return print::usage(without_hidden(error)),
+        Err(error) => return print::usage(without_hidden(error), Out { json: wants_json() }),
     };
-    match run(cli) {
+    let out = Out { json: cli.common.json };
+    cli.common.color.choose();
+    match run(cli, out) {
         Ok(code) => code,
         Err(error) => {
-            print::failure(&error, matches.subcommand_name().and_then(|name| whole.find_subcommand(name)));
+            let command = matches.subcommand_name().and_then(|name| whole.find_subcommand(name));
+            print::failure(&error, command, out);
             ExitCode::FAILURE
         }
     }
+}
+
+/// Tells whether an answer in JSON was asked for on a command line that can't be read otherwise.
+fn wants_json() -> bool {
+    std::env::args_os().skip(1).take_while(|word| word != "--").any(|word| word == "--json")
 }
 
 /// Takes the subcommands that are hidden out of what clap suggests in the place of one it doesn't know.
@@ -173,9 +194,8 @@ fn shown() -> clap::Command {
         .subcommands(whole.get_subcommands().filter(|command| !command.is_hide_set()).cloned())
 }
 
-fn run(cli: Cli) -> Result<ExitCode> {
+fn run(cli: Cli, out: Out) -> Result<ExitCode> {
     let Cli { command, common } = cli;
-    let out = Out { json: common.json };
     match command {
         Command::Completions(args) => return completions::run(args, out),
         Command::Man(args) => return man::run(args, out),
@@ -209,6 +229,9 @@ fn run(cli: Cli) -> Result<ExitCode> {
             Command::Import(args) => import::run(&engine, args, out).await,
             Command::Search(args) => search::run(&engine, args, out).await,
             Command::Context(args) => context::run(&engine, args, out).await,
+            Command::Show(args) => show::run(&engine, args, out).await,
+            Command::Add(args) => add::run(&engine, args, out).await,
+            Command::Mark(args) => mark::run(&engine, args, out).await,
             Command::Summarize(args) => summarize::run(&engine, args, out).await,
             Command::Sessions(args) => sessions::run(&engine, args, out).await,
             Command::Projects(args) => projects::run(&engine, args, out).await,

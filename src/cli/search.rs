@@ -3,9 +3,12 @@
 use std::process::ExitCode;
 
 use super::Out;
+use super::terminal::{Marks, Page, Screen, Span, Style};
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::tools::search_project_memory as search;
+use crate::memory::Millis;
+use crate::tools::common::counted;
+use crate::tools::search_project_memory::{self as search, Hit};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -55,6 +58,78 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
         max_tokens: Some(args.max_tokens),
         cursor: args.cursor,
     };
+    let marks = Marks::of(&args.query);
     let output = search::run(engine, args).await?;
-    out.answer(&output, &output.text())
+    let now = engine.now();
+    out.view(&output, |screen| page(&output, &marks, screen, now))
+}
+
+fn page(found: &search::Output, marks: &Marks, screen: Screen, now: Millis) -> Page {
+    let mut page = Page::new(screen, now);
+    for (place, hit) in found.hits.iter().enumerate() {
+        page.gap();
+        let heading = heading(&page, place + 1, hit);
+        page.line(0, heading);
+        page.marked(3, &hit.text, marks);
+        if hit.is_part {
+            let told = format!("(a part; whole: tiro show {})", hit.id);
+            page.line(3, [Span::new(Style::Faint, told)]);
+        }
+        if !hit.conversations.is_empty() {
+            let told = format!("(made in {})", hit.conversations.join(", "));
+            page.line(3, [Span::new(Style::Faint, told)]);
+        }
+    }
+    page.gap();
+    let faint = |text: String| [Span::new(Style::Faint, text)];
+    match (found.hits.is_empty(), found.dropped) {
+        (true, 0) => page.line(0, [Span::new(Style::Plain, "Nothing found.")]),
+        (true, count) => {
+            let hits = counted(count as u64, "hit", "hits");
+            page.line(0, faint(format!("Of {hits} none fits --max-tokens.")));
+        }
+        (false, 0) => {}
+        (false, count) => page.line(0, faint(format!("Left out for --max-tokens: {count} more."))),
+    }
+    if let Some(cursor) = &found.next_cursor {
+        page.line(0, faint(format!("More: --cursor {cursor}")));
+    }
+    if found.pending > 0 {
+        let pieces = counted(found.pending as u64, "piece", "pieces");
+        page.line(0, faint(format!("Found by words only so far: {pieces}; `tiro index` embeds them.")));
+    }
+    page.notices(&found.notices);
+    page
+}
+
+/// Returns the line that says what a hit is: who said it where, when, and what opens it.
+fn heading(page: &Page, place: usize, hit: &Hit) -> Vec<Span> {
+    let plain = |text: &str| Span::new(Style::Plain, text);
+    let mut line = vec![Span::new(Style::Faint, format!("{place}. "))];
+    let commit = hit.commit.as_ref().filter(|_| hit.kind == "commit");
+    match (commit, hit.kind.as_str()) {
+        (Some(sha), _) => {
+            line.extend([plain("commit "), Span::new(Style::Id, sha.get(..10).unwrap_or(sha))]);
+            let author = hit.speaker.as_ref();
+            line.extend(author.into_iter().flat_map(|name| [plain(" by "), Span::new(Style::Name, name)]));
+        }
+        (None, "message") => line.push(Span::new(Style::Name, hit.speaker.as_deref().unwrap_or("?"))),
+        (None, kind) => line.push(Span::new(Style::Strong, kind)),
+    }
+    if let Some(session) = &hit.session_id {
+        line.extend([plain(" in "), Span::new(Style::Strong, session)]);
+    }
+    line.push(Span::new(Style::Faint, format!(" · {}", page.when(&hit.time))));
+    if hit.scope == "owner" {
+        line.push(Span::new(Style::Faint, " · all projects"));
+    }
+    let standing = match hit.freshness.as_str() {
+        "file_changed" => Some("the file changed since"),
+        "other_branch" => Some("on another branch"),
+        "commit_gone" => Some("commit gone"),
+        _ => None,
+    };
+    line.extend(standing.map(|standing| Span::new(Style::Warning, format!(" · {standing}"))));
+    line.extend([Span::new(Style::Faint, " · "), Span::new(Style::Id, &hit.id)]);
+    line
 }

@@ -3,8 +3,11 @@
 use std::process::ExitCode;
 
 use super::Out;
+use super::terminal::{Page, Screen, Span, Style, number};
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::memory::Millis;
+use crate::tools::common::counted;
 use crate::tools::list_sessions;
 
 #[derive(clap::Args)]
@@ -21,5 +24,32 @@ pub struct Args {
 pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     let args = list_sessions::Args { limit: Some(args.limit), cursor: args.cursor };
     let output = list_sessions::run(engine, args).await?;
-    out.answer(&output, &output.text())
+    if output.sessions.is_empty() {
+        return out.answer(&output, &output.text());
+    }
+    let now = engine.now();
+    out.view(&output, |screen| page(&output, screen, now))
+}
+
+/// Returns the sessions with the title first, since that is what a person knows one by.
+fn page(listed: &list_sessions::Output, screen: Screen, now: Millis) -> Page {
+    let mut page = Page::new(screen, now);
+    for session in &listed.sessions {
+        let when = page.when(&session.last);
+        let title = session.title.as_deref().unwrap_or("(no title)");
+        page.line(0, [Span::new(Style::Faint, format!("{when}  ")), Span::new(Style::Strong, title)]);
+        let size = format!(
+            "  {}, {} tokens",
+            counted(session.memories, "memory", "memories"),
+            number(session.tokens)
+        );
+        let branch = session.branch.as_ref().map_or(String::new(), |branch| format!(", branch {branch}"));
+        page.line(3, [Span::new(Style::Id, &session.session_id), Span::new(Style::Faint, size + &branch)]);
+    }
+    page.gap();
+    if let Some(cursor) = &listed.next_cursor {
+        page.line(0, [Span::new(Style::Faint, format!("More: --cursor {cursor}"))]);
+    }
+    page.notices(&listed.notices);
+    page
 }

@@ -37,6 +37,26 @@ pub fn wrap(key: &[u8; 32], body: &str) -> String {
     format!("{SENTENCE}\n[data {mark}]\n{body}{end}[/data {mark}]\n")
 }
 
+/// Returns the lines of `text` without what its envelopes add: the sentence and the marks, which are for models.
+///
+/// No quoted line is a mark, see [`quoted`].
+pub fn within(text: &str) -> impl Iterator<Item = &str> {
+    let is_mark = |line: &str, opening: &str| {
+        let mark = line.strip_prefix(opening).and_then(|rest| rest.strip_suffix(']'));
+        mark.is_some_and(|mark| mark.len() == 16 && mark.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    };
+    let mut lines = text.lines().peekable();
+    std::iter::from_fn(move || {
+        loop {
+            let line = lines.next()?;
+            let opens = line == SENTENCE && lines.peek().is_some_and(|next| is_mark(next, "[data "));
+            if !opens && !is_mark(line, "[data ") && !is_mark(line, "[/data ") {
+                return Some(line);
+            }
+        }
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -56,6 +76,15 @@ mod tests {
         [/data d8d256fa265dfa50]
         ");
         assert_ne!(wrap(KEY, "a"), wrap(&[0; 32], "a"));
+    }
+
+    #[test]
+    fn what_is_within_is_what_was_wrapped() {
+        let body =
+            format!("[talk 2026-03-01]\n#1 Ada: {SENTENCE}\n{SENTENCE}\n [data d8d256fa265dfa50]\n[data x]");
+        let two = format!("{}{}\nbelow", wrap(KEY, &body), wrap(KEY, "more"));
+        assert_eq!(within(&two).collect::<Vec<_>>().join("\n"), format!("{body}\nmore\n\nbelow"));
+        assert_eq!(within("").count(), 0);
     }
 
     fn mark(key: &[u8; 32], body: &str) -> String {

@@ -318,14 +318,6 @@ impl Store {
         .await
     }
 
-    /// Returns the sessions behind the commit in row `memory`, the likeliest first.
-    pub async fn sessions_behind(&self, scope: &Scope, memory: i64) -> Result<Vec<SessionId>> {
-        self.read(scope, move |_, connection, scope| {
-            conversations(connection, &Conditions::of_scope(connection, scope)?, memory)
-        })
-        .await
-    }
-
     /// Returns the rows of the living commit of the scope whose id begins with `prefix`, and of its first chunk;
     /// `None` where there is none, or more than one.
     pub async fn commit_named(&self, scope: &Scope, prefix: &str) -> Result<Option<(i64, i64)>> {

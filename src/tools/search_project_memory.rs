@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::behind;
-use super::hits::{self, Behind, Frame, Hit, Page, ScoreParts};
+pub use super::hits::Hit;
+use super::hits::{self, Behind, Frame, Page, ScoreParts};
 use super::{catch_up, common, history, messages, times};
 use crate::chunk::excerpt::Shown;
 use crate::engine::{Engine, OpenProject};

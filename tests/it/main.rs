@@ -26,6 +26,7 @@ mod mock;
 mod never_over_budget;
 mod options;
 mod packaging;
+mod person;
 mod private_files;
 mod redaction;
 mod remembers;

@@ -1,0 +1,72 @@
+//! `tiro add`: stores something that a person wants remembered.
+
+use std::io::Read;
+use std::process::ExitCode;
+
+use super::Out;
+use crate::engine::Engine;
+use crate::error::{Context, Error, Kind, Result};
+use crate::memory::{LONGEST_TEXT, Provenance};
+use crate::tools::store_memory;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// What to remember, in a sentence or more; `-` reads it from stdin.
+    #[arg(required = true)]
+    text: Vec<String>,
+    /// What it is: fact, decision, research, task_state, code_block, error_log, …
+    #[arg(long = "type", value_name = "KIND")]
+    kind: Option<String>,
+    /// A tag to find it by.
+    #[arg(long)]
+    topic: Option<String>,
+    /// `project`, or `owner` for all your projects.
+    #[arg(long, default_value = "project")]
+    scope: String,
+    /// How much it matters, 0 to 1.
+    #[arg(long)]
+    importance: Option<f64>,
+    /// The session it belongs to.
+    #[arg(long, value_name = "NAME")]
+    session: Option<String>,
+    /// The file it speaks of.
+    #[arg(long, value_name = "FILE")]
+    source: Option<String>,
+    /// What it refers to: ids, or SESSION#NUMBER of messages.
+    #[arg(long, value_name = "IDS", value_delimiter = ',')]
+    references: Vec<String>,
+}
+
+/// Stores the text and says under which id.
+pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
+    let text = match &args.text[..] {
+        [only] if only == "-" => from_stdin()?,
+        words => words.join(" "),
+    };
+    let args = store_memory::Args {
+        text,
+        kind: args.kind,
+        importance: args.importance,
+        scope: Some(args.scope),
+        session_id: args.session,
+        references: Some(args.references),
+        topic: args.topic,
+        source: args.source,
+    };
+    let output = store_memory::store(engine, args, Provenance::UserSaid).await?;
+    out.answer(&output, &output.text())
+}
+
+fn from_stdin() -> Result<String> {
+    let mut bytes = Vec::new();
+    // A byte more than a memory holds is enough to say that it is too long.
+    let most = LONGEST_TEXT as u64 + 1;
+    std::io::stdin()
+        .take(most)
+        .read_to_end(&mut bytes)
+        .context(Kind::Io, || "cannot read the text from stdin".to_owned())?;
+    String::from_utf8(bytes).map_err(|_| {
+        Error::bad_input("the text on stdin is not UTF-8")
+            .hint("convert it, for example with `iconv -t UTF-8`")
+    })
+}

@@ -1,0 +1,228 @@
+//! `tiro show`: a memory, a commit, a conversation or a summary, with what belongs to it.
+
+use std::process::ExitCode;
+
+use super::Out;
+use super::terminal::{Page, Screen, Span, Style, number};
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::memory::Millis;
+use crate::tools::common::counted;
+use crate::tools::levels::Depth;
+use crate::tools::show::{self, Brief, Conversation, Named, Opened, Output};
+
+/// Digits of a commit's id that are shown.
+const SHORT_SHA: usize = 10;
+
+#[derive(clap::Args)]
+pub struct Args {
+    /// An id, SESSION#NUMBER, a commit by seven digits or more, a session by name or title, or a quarter.
+    id: String,
+    /// All messages of a conversation or of a summary; the same as --level messages.
+    #[arg(long, conflicts_with = "level")]
+    messages: bool,
+    /// How much of it: brief, standard, detailed or messages.
+    #[arg(long, value_enum)]
+    level: Option<Level>,
+    /// One level up: a message's part of the conversation in short.
+    #[arg(long)]
+    collapse: bool,
+    /// Only what has to do with this topic.
+    #[arg(long)]
+    focus: Option<String>,
+    /// Messages before it, 0 to 20.
+    #[arg(long, value_name = "N")]
+    before: Option<usize>,
+    /// Messages after it, 0 to 20.
+    #[arg(long, value_name = "N")]
+    after: Option<usize>,
+    /// The first message of a conversation, by its number.
+    #[arg(long, value_name = "N")]
+    from: Option<i64>,
+    /// The last message.
+    #[arg(long, value_name = "N")]
+    to: Option<i64>,
+    /// Where the answer before said that it goes on.
+    #[arg(long)]
+    cursor: Option<String>,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Level {
+    Brief,
+    Standard,
+    Detailed,
+    Messages,
+}
+
+/// Finds it and prints it.
+pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
+    let Args { id, messages, level, collapse, focus, before, after, from, to, cursor } = args;
+    let level = level.or(messages.then_some(Level::Messages)).map(|level| match level {
+        Level::Brief => Depth::Brief,
+        Level::Standard => Depth::Standard,
+        Level::Detailed => Depth::Detailed,
+        Level::Messages => Depth::Messages,
+    });
+    let args = show::Args { id, level, collapse, focus, before, after, from, to, cursor };
+    let output = show::run(engine, args).await?;
+    let now = engine.now();
+    out.view(&output, |screen| match &output {
+        Output::Memory(opened) => memory(opened, screen, now),
+        Output::Session(shown) => session(shown, screen, now),
+    })
+}
+
+fn memory(opened: &Opened, screen: Screen, now: Millis) -> Page {
+    let detail = &opened.detail;
+    let mut page = Page::new(screen, now);
+    let mut heading = match (detail.kind.as_str(), &detail.source_id) {
+        ("commit", Some(sha)) => {
+            vec![Span::new(Style::Strong, "commit "), Span::new(Style::Id, sha)]
+        }
+        (kind, _) => vec![Span::new(Style::Strong, format!("{kind} ")), Span::new(Style::Id, &detail.id)],
+    };
+    if opened.important {
+        heading.push(Span::new(Style::Strong, " · important"));
+    }
+    page.line(0, heading);
+    let origin = match (&detail.session_id, opened.number) {
+        (Some(session), Some(number)) => Some(format!("{session}#{number}")),
+        (session, _) => session.clone(),
+    };
+    let by = opened.speaker.clone();
+    let is_commit = detail.kind == "commit";
+    let fields = [
+        ("id", Some(detail.id.clone()).filter(|_| is_commit), Style::Id),
+        ("by", by, Style::Name),
+        ("when", Some(page.at(&detail.time)), Style::Plain),
+        ("session", origin, Style::Id),
+        ("branch", opened.branch.clone(), Style::Plain),
+        ("file", opened.path.clone(), Style::Plain),
+        ("topic", opened.topic.clone(), Style::Plain),
+        ("for", opened.is_owners.then(|| "all your projects".to_owned()), Style::Plain),
+        ("from", Some(detail.provenance.replace('_', " ")), Style::Plain),
+        ("size", Some(counted(detail.tokens, "token", "tokens")), Style::Plain),
+    ];
+    for (name, value, style) in fields {
+        if let Some(value) = value {
+            page.line(0, [Span::new(Style::Faint, format!("{name:8}")), Span::new(style, value)]);
+        }
+    }
+    page.gap();
+    page.text(3, Style::Plain, &detail.text);
+    if let Some(cursor) = &detail.next_cursor {
+        page.line(0, [Span::new(Style::Faint, format!("The text goes on: --cursor {cursor}"))]);
+    }
+    if !detail.neighbours.is_empty() {
+        heading_of(&mut page, "around it");
+        for neighbour in &detail.neighbours {
+            let speaker = neighbour.speaker.as_deref().unwrap_or("?");
+            page.line(
+                1,
+                [
+                    Span::new(Style::Name, speaker),
+                    Span::new(Style::Plain, " "),
+                    Span::new(Style::Id, &neighbour.id),
+                ],
+            );
+            page.text(3, Style::Plain, &neighbour.text);
+        }
+    }
+    if detail.dropped > 0 {
+        let dropped = counted(detail.dropped, "neighbour", "neighbours");
+        page.line(0, [Span::new(Style::Faint, format!("{dropped} left out: too long to show beside it"))]);
+    }
+    if !opened.made_in.is_empty() {
+        heading_of(&mut page, "made in");
+        for Named { session_id, title } in &opened.made_in {
+            let mut line = vec![Span::new(Style::Id, session_id)];
+            line.extend(title.as_ref().map(|title| Span::new(Style::Plain, format!("  {title}"))));
+            page.line(1, line);
+        }
+    }
+    list(&mut page, "refers to", &opened.refers_to);
+    list(&mut page, "referred to by", &opened.referred_to_by);
+    if !detail.notices.is_empty() {
+        page.gap();
+    }
+    page.notices(&detail.notices);
+    page
+}
+
+fn session(shown: &Conversation, screen: Screen, now: Millis) -> Page {
+    let mut page = Page::new(screen, now);
+    page.line(0, [Span::new(Style::Strong, "session "), Span::new(Style::Id, &shown.session_id)]);
+    let size = format!(
+        "{}, {} tokens",
+        counted(shown.messages as u64, "message", "messages"),
+        number(shown.tokens as u64)
+    );
+    let fields = [
+        ("title", shown.title.clone(), Style::Strong),
+        ("held in", shown.client.clone(), Style::Plain),
+        ("began", Some(page.at(&shown.first)), Style::Plain),
+        ("ended", Some(page.at(&shown.last)), Style::Plain),
+        ("branch", shown.branch.clone(), Style::Plain),
+        ("size", Some(size), Style::Plain),
+    ];
+    for (name, value, style) in fields {
+        if let Some(value) = value {
+            page.line(0, [Span::new(Style::Faint, format!("{name:8}")), Span::new(style, value)]);
+        }
+    }
+    if let Some(summary) = &shown.summary {
+        page.gap();
+        page.text(3, Style::Plain, summary);
+    }
+    list(&mut page, "commits", &shown.commits);
+    if !shown.said.is_empty() {
+        page.gap();
+    }
+    for said in &shown.said {
+        let when = page.when(&said.time);
+        page.line(
+            0,
+            [
+                Span::new(Style::Id, format!("#{} ", said.number)),
+                Span::new(Style::Name, &said.speaker),
+                Span::new(Style::Faint, format!(" · {when}")),
+            ],
+        );
+        page.text(3, Style::Plain, &said.text);
+    }
+    if shown.said.is_empty() && shown.messages > 0 {
+        page.gap();
+        page.line(0, [Span::new(Style::Faint, "All that was said: --messages")]);
+    }
+    page.notices(&shown.notices);
+    page
+}
+
+fn heading_of(page: &mut Page, name: &str) {
+    page.gap();
+    page.line(0, [Span::new(Style::Strong, name)]);
+}
+
+/// Adds memories in a line each under a heading, where there are any.
+fn list(page: &mut Page, name: &str, briefs: &[Brief]) {
+    if briefs.is_empty() {
+        return;
+    }
+    heading_of(page, name);
+    for brief in briefs {
+        let is_commit = brief.kind == "commit";
+        let sha = brief.source_id.as_ref().filter(|_| is_commit);
+        let id = sha.map_or(brief.id.as_str(), |sha| sha.get(..SHORT_SHA).unwrap_or(sha));
+        let when = page.when(&brief.time);
+        page.line(
+            1,
+            [
+                Span::new(Style::Plain, format!("{} ", brief.kind)),
+                Span::new(Style::Id, id),
+                Span::new(Style::Faint, format!(" · {when}  ")),
+                Span::new(Style::Plain, &brief.line),
+            ],
+        );
+    }
+}

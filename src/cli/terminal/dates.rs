@@ -1,0 +1,68 @@
+//! When something was, for people.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+
+use crate::memory::Millis;
+
+/// Spans of time, the longest first: seconds, one, several.
+const SPANS: [(i64, &str, &str); 6] = [
+    (365 * 86_400, "a year", "years"),
+    (30 * 86_400, "a month", "months"),
+    (7 * 86_400, "a week", "weeks"),
+    (86_400, "yesterday", "days"),
+    (3_600, "an hour", "hours"),
+    (60, "a minute", "minutes"),
+];
+
+/// Returns the day and the minute of `time`, which is in RFC 3339; what is no time as it is.
+pub fn minute(time: &str) -> String {
+    match time.parse::<Timestamp>() {
+        Ok(time) => time.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M").to_string(),
+        Err(_) => time.to_owned(),
+    }
+}
+
+/// Returns how long before `now` it was, such as `3 days ago`; what is no time, or still to come, as [`minute`] does.
+pub fn ago(time: &str, now: Millis) -> String {
+    let Ok(then) = time.parse::<Timestamp>() else { return time.to_owned() };
+    let passed = now.div_euclid(1000).saturating_sub(then.as_second());
+    // Clocks differ a little.
+    if passed < -60 {
+        return minute(time);
+    }
+    let Some((length, one, several)) = SPANS.iter().find(|(length, ..)| passed >= *length) else {
+        return "just now".to_owned();
+    };
+    match passed / length {
+        1 if *one == "yesterday" => "yesterday".to_owned(),
+        1 => format!("{one} ago"),
+        count => format!("{count} {several} ago"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_are_told_from_now() {
+        let now = 1_772_357_400_000; // 2026-03-01T09:30:00Z
+        for (time, told) in [
+            ("2026-03-01T09:29:30Z", "just now"),
+            ("2026-03-01T09:30:30Z", "just now"),
+            ("2026-03-01T09:28:30Z", "a minute ago"),
+            ("2026-03-01T06:30:00Z", "3 hours ago"),
+            ("2026-02-28T09:30:00Z", "yesterday"),
+            ("2026-02-26T09:30:00Z", "3 days ago"),
+            ("2026-02-20T09:30:00Z", "a week ago"),
+            ("2025-12-01T09:30:00Z", "3 months ago"),
+            ("2023-03-01T00:00:00Z", "3 years ago"),
+            ("2026-03-02T00:00:00Z", "2026-03-02 00:00"),
+            ("soon", "soon"),
+        ] {
+            assert_eq!(ago(time, now), told, "{time}");
+        }
+        assert_eq!(minute("2026-02-26T09:30:59Z"), "2026-02-26 09:30");
+    }
+}

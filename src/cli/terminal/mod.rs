@@ -1,0 +1,259 @@
+//! What people see: lines of styled text, coloured and wrapped where the output is a terminal.
+//!
+//! A [`Page`] is made of [`Span`]s, a style and a text each. A text is escaped when it becomes a span, so nothing that
+//! was stored commands the terminal, and the codes of colours come from the styles alone. Quoted text stands indented
+//! beneath a heading that begins at the margin: whatever it says, no line of it can pass for a heading. Piped, a page
+//! has neither colours nor line breaks of its own, and dates are absolute.
+
+mod dates;
+mod marks;
+mod wrap;
+
+use std::borrow::Cow;
+
+use anstyle::{AnsiColor, Style as Ansi};
+
+use crate::envelope;
+use crate::memory::Millis;
+
+pub use marks::Marks;
+
+/// Where a page is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Screen {
+    /// The columns of the terminal; `None` where the output is none.
+    pub width: Option<usize>,
+    /// Whether it is coloured.
+    pub colour: bool,
+}
+
+/// What a part of a line is, which decides how it looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Style {
+    /// What was said.
+    #[default]
+    Plain,
+    /// What stands out: a heading.
+    Strong,
+    /// What matters less: dates, counts, notes.
+    Faint,
+    /// Who speaks.
+    Name,
+    /// What can be opened: an id.
+    Id,
+    /// A word that was searched for.
+    Match,
+    /// What no longer holds, or went wrong.
+    Warning,
+}
+
+impl Style {
+    fn ansi(self) -> Ansi {
+        let plain = Ansi::new();
+        match self {
+            Style::Plain => plain,
+            Style::Strong => plain.bold(),
+            Style::Faint => plain.dimmed(),
+            Style::Name => plain.fg_color(Some(AnsiColor::Cyan.into())),
+            Style::Id => plain.fg_color(Some(AnsiColor::Yellow.into())),
+            Style::Match => plain.bold().fg_color(Some(AnsiColor::Green.into())),
+            Style::Warning => plain.fg_color(Some(AnsiColor::Red.into())),
+        }
+    }
+}
+
+/// A text of one style, on one line, in which nothing commands the terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    style: Style,
+    text: String,
+}
+
+impl Span {
+    /// Returns `text` as a part of a line.
+    pub fn new(style: Style, text: impl AsRef<str>) -> Span {
+        Span { style, text: envelope::one_line(text.as_ref()).into_owned() }
+    }
+}
+
+struct Line {
+    indent: usize,
+    spans: Vec<Span>,
+}
+
+/// An answer as people are shown it.
+pub struct Page {
+    screen: Screen,
+    now: Millis,
+    lines: Vec<Line>,
+}
+
+impl Page {
+    /// Returns an empty page; dates are told from `now`.
+    pub fn new(screen: Screen, now: Millis) -> Page {
+        Page { screen, now, lines: Vec::new() }
+    }
+
+    /// Adds a line, `indent` columns from the margin.
+    pub fn line(&mut self, indent: usize, spans: impl IntoIterator<Item = Span>) {
+        self.lines.push(Line { indent, spans: spans.into_iter().collect() });
+    }
+
+    /// Returns whether nothing was added.
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty()
+    }
+
+    /// Adds a line that stands between two things; never two of them, and none at the beginning.
+    pub fn gap(&mut self) {
+        if self.lines.last().is_some_and(|line| !line.spans.is_empty()) {
+            self.line(0, []);
+        }
+    }
+
+    /// Adds all lines of `text`, `indent` columns from the margin and as far as they are themselves indented.
+    pub fn text(&mut self, indent: usize, style: Style, text: &str) {
+        self.each(indent, text, |line| vec![Span::new(style, line)]);
+    }
+
+    /// Adds all lines of `text` as [`Page::text`] does, with the words of `marks` marked.
+    pub fn marked(&mut self, indent: usize, text: &str, marks: &Marks) {
+        self.each(indent, text, |line| marks.spans(line));
+    }
+
+    fn each(&mut self, indent: usize, text: &str, spans: impl Fn(&str) -> Vec<Span>) {
+        for line in text.trim_end().lines() {
+            let line = line.trim_end().replace('\t', "    ");
+            let own = line.len() - line.trim_start_matches(' ').len();
+            self.line(indent + own, spans(&line[own..]));
+        }
+    }
+
+    /// Adds a line for each of `notices`.
+    pub fn notices(&mut self, notices: &[String]) {
+        for notice in notices {
+            self.line(0, [Span::new(Style::Faint, format!("Note: {notice}."))]);
+        }
+    }
+
+    /// Returns when `time` was, in RFC 3339: for a terminal from now on, such as `3 days ago`, else the day and the minute.
+    pub fn when(&self, time: &str) -> String {
+        match self.screen.width {
+            Some(_) => dates::ago(time, self.now),
+            None => dates::minute(time),
+        }
+    }
+
+    /// Returns when `time` was, in RFC 3339: the day and the minute, for a terminal also how long ago.
+    pub fn at(&self, time: &str) -> String {
+        match self.screen.width {
+            Some(_) => format!("{} ({})", dates::minute(time), dates::ago(time, self.now)),
+            None => dates::minute(time),
+        }
+    }
+
+    /// Returns the page as it is written to its screen; each line ends with a line feed.
+    pub fn render(&self) -> String {
+        let mut written = String::new();
+        for line in &self.lines {
+            for (indent, spans) in wrap::wrap(line, self.screen.width) {
+                self.row(indent, &spans, &mut written);
+            }
+        }
+        written
+    }
+
+    fn row(&self, indent: usize, spans: &[(Style, Cow<'_, str>)], written: &mut String) {
+        if spans.iter().any(|(_, text)| !text.is_empty()) {
+            written.extend(std::iter::repeat_n(' ', indent));
+        }
+        for (style, text) in spans {
+            match self.screen.colour && *style != Style::Plain {
+                true => {
+                    let ansi = style.ansi();
+                    *written += &format!("{}{text}{}", ansi.render(), ansi.render_reset());
+                }
+                false => *written += text,
+            }
+        }
+        written.push('\n');
+    }
+}
+
+/// Returns a number with its thousands apart: `1,204`.
+pub fn number(number: impl TryInto<u64>) -> String {
+    let digits = number.try_into().map_or(0_u64, |number| number).to_string();
+    let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const SCREENS: [Screen; 4] = [
+        Screen { width: None, colour: false },
+        Screen { width: None, colour: true },
+        Screen { width: Some(40), colour: false },
+        Screen { width: Some(40), colour: true },
+    ];
+
+    fn page(screen: Screen, text: &str) -> String {
+        let mut page = Page::new(screen, 0);
+        page.line(
+            0,
+            [Span::new(Style::Id, "m1"), Span::new(Style::Plain, " "), Span::new(Style::Name, text)],
+        );
+        page.marked(3, text, &Marks::of("lantern"));
+        page.gap();
+        page.gap();
+        page.text(0, Style::Faint, "end");
+        page.render()
+    }
+
+    #[test]
+    fn colours_come_from_styles_and_from_no_text() {
+        let text = "a \u{1b}[31mred\u{1b}[0m lantern\u{9b}2J\n\tshines";
+        let plain = page(SCREENS[0], text);
+        assert_eq!(
+            plain,
+            "m1 a \\u{1b}[31mred\\u{1b}[0m lantern\\u{9b}2J  shines\n   a \\u{1b}[31mred\\u{1b}[0m lantern\\u{9b}2J\n       shines\n\nend\n"
+        );
+        let coloured = page(SCREENS[1], text);
+        assert!(coloured.contains("\u{1b}[33mm1\u{1b}[0m \u{1b}[36ma "), "{coloured:?}");
+        assert!(coloured.contains("\u{1b}[1m\u{1b}[32mlantern\u{1b}[0m"), "{coloured:?}");
+        assert!(!coloured.contains("\u{1b}[31m") && !coloured.contains('\u{9b}'), "{coloured:?}");
+    }
+
+    #[test]
+    fn numbers_have_their_thousands_apart() {
+        for (count, shown) in [(0, "0"), (999, "999"), (1204, "1,204"), (3_314_000, "3,314,000")] {
+            assert_eq!(number(count), shown);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_quoted_commands_the_terminal_or_reaches_the_margin(text in "(\\PC|[\u{0}-\u{1f}\u{7f}-\u{9f}\u{202a}-\u{202e} ]|lantern){0,60}") {
+            for screen in SCREENS {
+                let mut page = Page::new(screen, 0);
+                page.marked(3, &text, &Marks::of("lantern"));
+                let mut shown = page.render();
+                for code in ["\u{1b}[1m", "\u{1b}[32m", "\u{1b}[0m"] {
+                    shown = shown.replace(code, "");
+                }
+                prop_assert!(!shown.contains(|c: char| c != '\n' && c.is_control()), "{shown:?}");
+                prop_assert!(!shown.contains(|c: char| ('\u{202a}'..='\u{202e}').contains(&c)), "{shown:?}");
+                prop_assert!(shown.lines().all(|line| line.is_empty() || line.starts_with("   ")), "{shown:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Breaking lines at the width of the terminal: between words, and within one only where it is longer than a line.
+
+use std::borrow::Cow;
+
+use unicode_width::UnicodeWidthChar;
+
+use super::{Line, Style};
+
+/// The least columns that words get, however narrow the terminal and however far the text is indented.
+const LEAST: usize = 10;
+
+/// Columns that the further rows of a line are indented by at least: what begins at the margin is a line of its own, so
+/// a name in a heading, however long, can't look like the next heading.
+const HANGING: usize = 2;
+
+/// A row: its indent and its parts.
+pub type Row<'a> = (usize, Vec<(Style, Cow<'a, str>)>);
+
+/// Returns the rows of `line`; one where there is no width.
+///
+/// Text that is itself indented far keeps at least half the width.
+pub fn wrap(line: &Line, width: Option<usize>) -> Vec<Row<'_>> {
+    let whole = || line.spans.iter().map(|span| (span.style, Cow::from(&span.text))).collect();
+    let Some(width) = width else { return vec![(line.indent, whole())] };
+    let characters: Vec<(char, Style)> =
+        line.spans.iter().flat_map(|span| span.text.chars().map(|c| (c, span.style))).collect();
+    let mut indent = line.indent.min(width / 2);
+    let mut rows = Vec::new();
+    let mut start = 0;
+    loop {
+        let (end, next) = row(&characters[start..], width.saturating_sub(indent).max(LEAST));
+        rows.push((indent, joined(&characters[start..start + end])));
+        start += next;
+        indent = indent.max(HANGING);
+        if start >= characters.len() {
+            return rows;
+        }
+    }
+}
+
+/// Returns where the row ends that begins with `characters`, and where the next begins.
+fn row(characters: &[(char, Style)], room: usize) -> (usize, usize) {
+    let mut taken = 0;
+    let too_many = characters.iter().position(|(c, _)| {
+        taken += c.width().unwrap_or(0);
+        taken > room
+    });
+    let Some(end) = too_many else { return (characters.len(), characters.len()) };
+    // Spaces at the very beginning are no place to break at.
+    let first = characters.iter().position(|(c, _)| *c != ' ').unwrap_or(characters.len());
+    let space = (first..=end).rev().find(|place| characters[*place].0 == ' ');
+    let Some(space) = space else { return (end.max(1), end.max(1)) };
+    let is_word = |place: &usize| characters[*place].0 != ' ';
+    let end = (first..space).rev().find(is_word).map_or(space, |last| last + 1);
+    let next = (space..characters.len()).find(is_word).unwrap_or(characters.len());
+    (end, next)
+}
+
+fn joined(characters: &[(char, Style)]) -> Vec<(Style, Cow<'static, str>)> {
+    let mut parts: Vec<(Style, String)> = Vec::new();
+    for (character, style) in characters {
+        match parts.last_mut().filter(|(last, _)| last == style) {
+            Some((_, text)) => text.push(*character),
+            None => parts.push((*style, character.to_string())),
+        }
+    }
+    parts.into_iter().map(|(style, text)| (style, Cow::from(text))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use unicode_width::UnicodeWidthStr;
+
+    use super::super::Span;
+    use super::*;
+
+    fn rows(text: &str, indent: usize, width: usize) -> Vec<String> {
+        let line = Line { indent, spans: vec![Span::new(Style::Plain, text)] };
+        wrap(&line, Some(width))
+            .into_iter()
+            .map(|(indent, row)| {
+                let row: String = row.into_iter().map(|(_, text)| text.into_owned()).collect();
+                if row.is_empty() { row } else { " ".repeat(indent) + &row }
+            })
+            .collect()
+    }
+
+    #[test]
+    fn lines_break_between_words() {
+        let text = "the cache is flushed twice a day";
+        assert_eq!(rows(text, 0, 14), ["the cache is", "  flushed", "  twice a day"]);
+        assert_eq!(rows("the cache", 4, 14), ["    the cache"]);
+        assert_eq!(rows("0123456789abcdef x", 2, 12), ["  0123456789", "  abcdef x"]);
+        assert_eq!(rows("日本語日本語日本語", 2, 12), ["  日本語日本", "  語日本語"]);
+        assert_eq!(rows("", 3, 10), [""]);
+    }
+
+    /// A speaker may be called so that the rest of his name looks like the heading of another hit.
+    #[test]
+    fn a_long_name_reaches_no_margin_again() {
+        let rows = rows("1. Eve 2. commit 4330358a64 by Ada", 0, 12);
+        assert_eq!(rows[0], "1. Eve 2.");
+        assert!(rows[1..].iter().all(|row| row.starts_with("  ")), "{rows:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_lost_and_nothing_is_too_long(text in "([a-z]{0,12}|日本| |é){0,30}", width in 12..60_usize) {
+            let rows = rows(&text, 2, width);
+            let words = |text: &str| text.replace(' ', "");
+            prop_assert_eq!(words(&rows.concat()), words(&text));
+            prop_assert!(rows.iter().all(|row| row.width() <= width), "{:?}", rows);
+        }
+    }
+}
