@@ -23,7 +23,7 @@ pub struct Args {
 pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     let own_engine =
         args.repo.map(|repo| Engine::new(Config { project: Some(repo), ..engine.config().clone() }));
-    let bar = progress::bar("model");
+    let bar = progress::steps("model");
     let installing = progress::installation(&bar);
     let mut said = |step: &demo::Step| {
         bar.finish_and_clear();

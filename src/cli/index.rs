@@ -16,7 +16,7 @@ pub struct Args {
 
 /// Embeds everything that waits.
 pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
-    let bar = progress::bar("embedding");
+    let bar = progress::bar("pieces embedded");
     let show = |done, left| progress::show(&bar, done as u64, (done + left) as u64);
     let output = index::run(engine, index::Args { threads: args.threads, patience: None }, show).await;
     bar.finish_and_clear();

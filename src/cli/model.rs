@@ -44,7 +44,7 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
 
 /// Installs the model with a progress bar.
 pub(super) async fn install(engine: &Engine, from: Option<PathBuf>) -> Result<model::Installed> {
-    let bar = progress::bar("model");
+    let bar = progress::steps("model");
     let installed = model::install(engine, from, progress::installation(&bar)).await;
     bar.finish_and_clear();
     installed

@@ -4,17 +4,24 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::embed::install::Progress;
 
-/// Returns a bar that counts `what`; nothing is drawn where stderr is no terminal.
+/// Returns a bar that counts `what`, such as `1,204 of 3,314 commits`; nothing is drawn where stderr is no terminal.
 pub fn bar(what: &'static str) -> ProgressBar {
-    let style =
-        ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {eta}").expect("the template is sound");
-    ProgressBar::new(0).with_style(style).with_message(what)
+    styled("{human_pos} of {human_len} {msg} {wide_bar} {eta}", what)
 }
 
-/// Returns a bar that counts bytes of `what`.
+/// Returns a bar that counts bytes of `what`: `1.2 MiB of 40 MiB of transcripts`.
 pub fn bytes(what: &'static str) -> ProgressBar {
-    let style = ProgressStyle::with_template("{msg} {wide_bar} {bytes}/{total_bytes} {eta}");
-    ProgressBar::new(0).with_style(style.expect("the template is sound")).with_message(what)
+    styled("{binary_bytes} of {binary_total_bytes} of {msg} {wide_bar} {eta}", what)
+}
+
+/// Returns a bar of steps that say what they do; only bytes are counted.
+pub fn steps(what: &'static str) -> ProgressBar {
+    styled("{msg} {wide_bar} {binary_bytes} of {binary_total_bytes} {eta}", what)
+}
+
+fn styled(template: &str, what: &'static str) -> ProgressBar {
+    let style = ProgressStyle::with_template(template).expect("the template is sound");
+    ProgressBar::new(0).with_style(style).with_message(what)
 }
 
 /// Shows that `done` of `all` are done.
