@@ -38,14 +38,13 @@ impl Store {
         self.admit(scope)?;
         let (store, scope, target) = (self.clone(), scope.clone(), target.to_owned());
         blocking(move || {
-            let reader = store.inner.reader()?;
+            let reader = super::connect(&store.inner.path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
             // SQLite writes to a file that is there as to a new one, and keeps its mode.
             private::create_new(&target)?;
             let copied = reader
                 .backup("main", &target, None::<fn(rusqlite::backup::Progress)>)
                 .map_err(Error::from)
                 .and_then(|()| keep_only(&target, &scope));
-            lock(&store.inner.readers).push(reader);
             copied.map_err(|error| {
                 let _ = std::fs::remove_file(&target);
                 let hint = "name a folder that can be written; `tiro doctor` checks the store";

@@ -25,6 +25,7 @@ mod migrate;
 mod pending;
 mod place;
 mod queue;
+mod readers;
 mod registry;
 mod segments;
 mod sessions;
@@ -103,7 +104,7 @@ struct Inner {
     flavour: Flavour,
     project: ProjectId,
     writer: Mutex<Connection>,
-    readers: Mutex<Vec<Connection>>,
+    readers: readers::Readers,
     vectors: Mutex<dense::VectorCache>,
     common_terms: Mutex<lexical::CommonTerms>,
     cache_use: Mutex<cache::CacheUse>,
@@ -136,7 +137,7 @@ impl Store {
             flavour,
             project,
             writer: Mutex::new(writer),
-            readers: Mutex::default(),
+            readers: readers::Readers::new(path.to_owned(), readers::OLDEST),
             vectors: Mutex::default(),
             common_terms: Mutex::default(),
             cache_use: Mutex::default(),
@@ -178,6 +179,8 @@ impl Store {
     }
 
     /// Runs `work` on a reading connection, on a blocking thread, in one snapshot of the file.
+    ///
+    /// Errors with [`Kind::Busy`] where that takes longer than a snapshot may get old.
     async fn read<T: Send + 'static>(
         &self,
         scope: &Scope,
@@ -185,14 +188,13 @@ impl Store {
     ) -> Result<T> {
         self.admit(scope)?;
         let (store, scope) = (self.clone(), scope.clone());
+        let turn = self.inner.readers.turn().await;
         blocking(move || {
+            let mut reader = store.inner.readers.lend(turn)?;
+            // Also after a connection was opened: it is of the same file as the others only if that was there all the time.
             store.inner.place.check()?;
-            let mut reader = store.inner.reader()?;
             let snapshot = reader.transaction().map_err(Error::from)?;
-            let answer = work(&store.inner, &snapshot, &scope);
-            drop(snapshot);
-            lock(&store.inner.readers).push(reader);
-            answer
+            work(&store.inner, &snapshot, &scope)
         })
         .await
     }
@@ -220,6 +222,11 @@ impl Store {
             Ok(answer)
         })
         .await
+    }
+
+    /// Closes the connections that nobody has read with for a while.
+    pub fn rest(&self) {
+        self.inner.readers.rest();
     }
 
     /// Waits until a write could begin, but no longer than `patience`.
@@ -277,18 +284,6 @@ impl Inner {
         drop(writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())));
         drop(writer.busy_timeout(BUSY_TIMEOUT));
     }
-
-    /// Returns an idle reading connection, or a new one.
-    fn reader(&self) -> Result<Connection> {
-        if let Some(reader) = lock(&self.readers).pop() {
-            return Ok(reader);
-        }
-        let reader = connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        reader.pragma_update(None, "query_only", true)?;
-        // It is of the same file as the others only if that was there all the time.
-        self.place.check()?;
-        Ok(reader)
-    }
 }
 
 /// Opens a connection with the settings every connection has.
@@ -332,6 +327,11 @@ impl From<rusqlite::Error> for Error {
                 Kind::Busy,
                 "another process holds the store",
                 "try again when it is done; other servers and imports of the project write to it",
+            ),
+            Some(OperationInterrupted) => (
+                Kind::Busy,
+                "reading the store took longer than a minute and was ended",
+                "try again when the machine has less to do, or ask for less",
             ),
             Some(DiskFull) => (
                 Kind::Store,

@@ -109,7 +109,7 @@ impl Store {
                     .context(Kind::Io, || format!("cannot remove the backup `{}`", backup.display()))?;
             }
             // Readers are closed first: one that still looks at the past would keep the WAL.
-            lock(&store.inner.readers).clear();
+            store.inner.readers.clear();
             let writer = lock(&store.inner.writer);
             for _ in 0..EMPTYINGS {
                 let is_kept: bool =
