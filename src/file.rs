@@ -50,6 +50,27 @@ impl From<Refused> for io::Error {
     }
 }
 
+/// Fills `buffer` from the file, beginning at the byte `start`; where the file stands for other reads is left undefined.
+///
+/// # Errors
+///
+/// As reading does, and with [`io::ErrorKind::UnexpectedEof`] where the file ends before.
+pub fn read_at(file: &File, buffer: &mut [u8], start: u64) -> io::Result<()> {
+    #[cfg(unix)]
+    return std::os::unix::fs::FileExt::read_exact_at(file, buffer, start);
+    #[cfg(windows)]
+    {
+        let mut done = 0;
+        while done < buffer.len() {
+            match std::os::windows::fs::FileExt::seek_read(file, &mut buffer[done..], start + done as u64)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                read => done += read,
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Opens the regular file at `path` that has at most `most` bytes; returns at once whatever is there.
 ///
 /// # Errors

@@ -13,6 +13,7 @@ use super::kernels::{
 };
 use super::raw::{self, Before, LARGEST_IN_ROWS, PANEL, Right, Rows, Shape, product};
 use super::weights::{INNER, LAYERS, Matrix, Norm, WIDTH, Weights};
+use crate::error::Result;
 
 const HEADS: usize = 12;
 const HEAD: usize = WIDTH / HEADS;
@@ -57,7 +58,14 @@ struct Factors {
 }
 
 /// Returns the vector, of length 1, of each of `texts`, given by their token ids.
-pub fn forward(weights: &Weights, kernel: Kernel, texts: &[&[u32]], room: &mut Workspace) -> Vec<Vec<f32>> {
+///
+/// Errors as [`Weights::word`] does.
+pub fn forward(
+    weights: &Weights,
+    kernel: Kernel,
+    texts: &[&[u32]],
+    room: &mut Workspace,
+) -> Result<Vec<Vec<f32>>> {
     let tokens: usize = texts.iter().map(|ids| ids.len()).sum();
     let longest = texts.iter().map(|ids| ids.len()).max().unwrap_or(0);
     let x = fit(&mut room.x, tokens * WIDTH);
@@ -69,7 +77,7 @@ pub fn forward(weights: &Weights, kernel: Kernel, texts: &[&[u32]], room: &mut W
     let row_factors = fit(&mut room.row_factors, longest);
     let factors = &mut room.factors;
 
-    embed(weights, texts, x);
+    embed(weights, texts, x)?;
     for i in 0..LAYERS {
         let layer = weights.layer(i);
         multiply(kernel, qkv, x, &layer.qkv, factors);
@@ -101,7 +109,7 @@ pub fn forward(weights: &Weights, kernel: Kernel, texts: &[&[u32]], room: &mut W
         vectors.push(pool(rows, WIDTH));
         rest = after;
     }
-    vectors
+    Ok(vectors)
 }
 
 /// Returns `length` numbers of `room`, which grows to it; whatever they were.
@@ -113,11 +121,11 @@ fn fit<T: Clone + Default>(room: &mut Vec<T>, length: usize) -> &mut [T] {
 }
 
 /// Fills `x` with the normalised sums of word and position.
-fn embed(weights: &Weights, texts: &[&[u32]], x: &mut [f32]) {
+fn embed(weights: &Weights, texts: &[&[u32]], x: &mut [f32]) -> Result<()> {
     let mut rows = x.chunks_exact_mut(WIDTH);
     for ids in texts {
         for ((&id, position), row) in ids.iter().zip(weights.positions().chunks_exact(WIDTH)).zip(&mut rows) {
-            widen(weights.word(id), row);
+            widen(weights.word(id)?, row);
             for (x, position) in row.iter_mut().zip(position) {
                 *x += position;
             }
@@ -125,6 +133,7 @@ fn embed(weights: &Weights, texts: &[&[u32]], x: &mut [f32]) {
     }
     let norm = weights.input_norm();
     layer_norm(x, norm.scale, norm.shift);
+    Ok(())
 }
 
 /// Computes `out = x · matrix + bias`.

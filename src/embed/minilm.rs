@@ -9,7 +9,7 @@ use super::split::Splitter;
 use super::weights::{self, TOKENS, WIDTH, Weights};
 use super::wordpiece::WordPiece;
 use super::{Embedder, SpaceId};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// Tokens that go through the network together: enough to make up for widening the weights, few enough that the
 /// intermediate results stay in a core's cache.
@@ -17,7 +17,7 @@ const BATCH: usize = 256;
 /// The start and the end token.
 const ENDS: usize = 2;
 
-/// The model, mapped from disk; cheap to share, and used by several threads at once.
+/// The model, read from disk; cheap to share, and used by several threads at once.
 pub struct MiniLm {
     space: SpaceId,
     weights: Weights,
@@ -32,7 +32,7 @@ impl MiniLm {
     /// to install it again.
     pub fn load(model_dir: &Path) -> Result<MiniLm> {
         let weights = Weights::open(&model_dir.join(weights::FILE))?;
-        let wordpiece = WordPiece::new(weights.vocabulary()?)?;
+        let wordpiece = WordPiece::new(weights.vocabulary())?;
         let space = SpaceId::new("all-MiniLM-L6-v2/mean/l2");
         Ok(MiniLm { space, weights, wordpiece, kernel: Kernel::best() })
     }
@@ -59,18 +59,19 @@ impl Embedder for MiniLm {
         let work = || {
             let (mut room, mut done) = (Workspace::default(), vec![]);
             while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
-                done.push((batch.start, forward(&self.weights, self.kernel, &ids[batch.clone()], &mut room)));
+                let vectors = forward(&self.weights, self.kernel, &ids[batch.clone()], &mut room)?;
+                done.push((batch.start, vectors));
             }
-            done
+            Ok::<_, Error>(done)
         };
         let mut done = std::thread::scope(|scope| {
             let others: Vec<_> = (1..threads.min(batches.len())).map(|_| scope.spawn(work)).collect();
-            let mut done = work();
+            let mut done = work()?;
             for other in others {
-                done.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+                done.extend(other.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?);
             }
-            done
-        });
+            Ok::<_, Error>(done)
+        })?;
         done.sort_unstable_by_key(|(start, _)| *start);
         Ok(done.into_iter().flat_map(|(_, vectors)| vectors).collect())
     }

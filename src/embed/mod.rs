@@ -2,8 +2,8 @@
 //!
 //! The default and only shipped model is all-MiniLM-L6-v2: small enough for a laptop's processor, good enough that
 //! larger ones gained little in our measurements of retrieval. The encoder is our own (see `forward`): a packed
-//! pass over memory-mapped 16-bit weights, about twice as fast on one core as the reference
-//! implementation and ready in milliseconds, where the reference takes seconds to load.
+//! pass over 16-bit weights, about twice as fast on one core as the reference implementation and ready in milliseconds,
+//! where the reference takes seconds to load.
 //!
 //! Vectors agree with the reference to a cosine of .9999 on texts of all lengths and scripts, which a golden file
 //! holds. Vectors of different models, poolings or normalisations are never compared: each names its [`SpaceId`].

@@ -1,64 +1,8 @@
-//! The three things of the encoder that need `unsafe`: the map of the weights, the call of `gemm`, and a product of
-//! integers for processors with AVX-512 VNNI.
+//! The two things of the encoder that need `unsafe`: the call of `gemm`, and a product of integers for processors with
+//! AVX-512 VNNI.
 //!
-//! All are wrapped so that the rest of the crate sees only slices: lengths and strides are checked here, in every
+//! Both are wrapped so that the rest of the crate sees only slices: lengths and strides are checked here, in every
 //! build, before anything unsafe happens. Nothing else belongs in this file.
-
-use std::fs::File;
-use std::io;
-use std::ops::Range;
-
-/// A read-only map of a whole file.
-pub struct Map(memmap2::Mmap);
-
-impl Map {
-    /// Maps `file` as it is now; nothing is read before it is touched.
-    ///
-    /// The file must not be changed while it is mapped. The installer keeps to that: it replaces a model by
-    /// renaming a new file over the old one, and never writes to one in place.
-    pub fn open(file: &File) -> io::Result<Map> {
-        #[expect(unsafe_code, reason = "a map is the only way to share 45 MB of weights between processes")]
-        // SAFETY: the map is read-only and its file is never written again once renamed into place (see above).
-        // Whoever truncates it by hand gets SIGBUS, and whoever edits it gets wrong vectors; every bit pattern is
-        // a valid `u8`, `u16`, `i16` and `f32`, so neither can break a type.
-        let map = unsafe { memmap2::Mmap::map(file)? };
-        Ok(Map(map))
-    }
-
-    /// Returns everything.
-    pub fn bytes(&self) -> &[u8] {
-        &self.0
-    }
-
-    /// Returns a part as half floats in their bits; panics unless it lies in the map, aligned and whole.
-    pub fn halves(&self, range: &Range<usize>) -> &[u16] {
-        numbers(&self.0[range.clone()])
-    }
-
-    /// Returns a part as integers; panics unless it lies in the map, aligned and whole.
-    pub fn integers(&self, range: &Range<usize>) -> &[i16] {
-        numbers(&self.0[range.clone()])
-    }
-
-    /// Returns a part as floats; panics unless it lies in the map, aligned and whole.
-    pub fn floats(&self, range: &Range<usize>) -> &[f32] {
-        numbers(&self.0[range.clone()])
-    }
-}
-
-/// A type every bit pattern of which is a value.
-trait Plain: Copy {}
-impl Plain for u16 {}
-impl Plain for i16 {}
-impl Plain for f32 {}
-
-fn numbers<T: Plain>(bytes: &[u8]) -> &[T] {
-    #[expect(unsafe_code, reason = "a map has bytes, a product wants numbers")]
-    // SAFETY: `Plain` types have no invalid bit patterns and no padding.
-    let (before, numbers, after) = unsafe { bytes.align_to::<T>() };
-    assert!(before.is_empty() && after.is_empty(), "sections are aligned and hold whole numbers");
-    numbers
-}
 
 /// Where the rows of a matrix lie in a slice: `rows` rows of `columns` numbers, `stride` apart.
 #[derive(Clone, Copy)]

@@ -82,7 +82,7 @@ fn vectors_agree_with_the_reference() {
 fn tokens_are_those_of_the_reference() {
     let Some(folder) = folder() else { return };
     let weights = Weights::open(&folder.join(FILE)).unwrap();
-    let wordpiece = WordPiece::new(weights.vocabulary().unwrap()).unwrap();
+    let wordpiece = WordPiece::new(weights.vocabulary()).unwrap();
     for golden in golden() {
         assert_eq!(wordpiece.encode(&golden.text, usize::MAX), golden.ids, "{:?}", golden.text);
         assert_eq!(wordpiece.count(&golden.text), golden.ids.len());
@@ -166,6 +166,29 @@ fn a_damaged_model_is_an_error_that_says_what_to_do() {
         let mut bad = good.clone();
         bad[at] ^= 1;
         assert!(load(&bad).unwrap().contains("is damaged"), "byte {at}");
+    }
+}
+
+/// A file that was mapped ended the process by SIGBUS.
+#[test]
+fn a_model_that_is_cut_short_or_written_to_while_it_is_open_ends_nothing() {
+    let Some(folder) = folder() else { return };
+    let other = tempfile::tempdir().unwrap();
+    let path = other.path().join(FILE);
+    for length in [None, Some(0), Some(5000), Some(20_000_000)] {
+        fs::copy(folder.join(FILE), &path).unwrap();
+        let model = MiniLm::load(other.path()).unwrap();
+        let before = model.embed(&["the harbour is closed"], 1).unwrap();
+        let file = fs::File::options().write(true).open(&path).unwrap();
+        match length {
+            Some(length) => file.set_len(length).unwrap(),
+            None => file.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap(),
+        }
+        assert_eq!(model.embed(&["the harbour is closed"], 1).unwrap(), before, "words it knows");
+        let error = model.embed(&["a vellichorometer on every quay"], 1).unwrap_err();
+        assert_eq!(error.kind(), Kind::Model);
+        assert!(error.to_string().contains("is not what it was"), "{error}");
+        assert!(error.way_out().unwrap().contains("start this process anew"), "{error:?}");
     }
 }
 

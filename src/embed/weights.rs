@@ -1,4 +1,4 @@
-//! The model on disk: one file of our own, written once at installation and mapped by every process that embeds.
+//! The model on disk: one file of our own, written once at installation and read by every process that embeds.
 //!
 //! Matrices are whole numbers of 11½ bits with a scale for each output, half the bytes of floats, in the order in which
 //! the product wants them, so that nothing is rearranged at load. The embeddings of words are half floats. Rounding
@@ -6,16 +6,22 @@
 //!
 //! Four sections (vocabulary, words, small parameters, matrices) follow a header that has their digests. All are
 //! verified whenever the file is opened: a damaged model is an error and never wrong vectors.
+//!
+//! The file is not mapped: who cuts it short would end every process that embeds. So its parameters are copied, and of
+//! the words, half of the file, those that texts have, when they are met first. Once the file has changed no more are
+//! read.
 
 use std::fs::File;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::SystemTime;
 
 use half::f16;
 use safetensors::{Dtype, SafeTensors};
 
-use super::raw::{Columns, LARGEST_IN_COLUMNS, Map, PANEL};
+use super::raw::{Columns, LARGEST_IN_COLUMNS, PANEL};
 use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::file::{self, Links};
 
@@ -47,12 +53,25 @@ const SMALL: usize = 2 * WIDTH + TOKENS * WIDTH + LAYERS * LAYER_SMALL;
 
 /// An opened and verified model.
 pub struct Weights {
-    map: Map,
-    vocabulary: Range<usize>,
-    words: Range<usize>,
-    small: Range<usize>,
-    matrices: Range<usize>,
+    vocabulary: String,
+    words: Words,
+    small: Vec<f32>,
+    matrices: Vec<i16>,
 }
+
+/// The embeddings of words, each read from the file when it is asked for first.
+struct Words {
+    path: PathBuf,
+    file: File,
+    /// What the file was like when it was verified.
+    verified: Stamp,
+    /// Where the section begins in the file, in bytes.
+    start: u64,
+    known: Vec<OnceLock<Box<[u16; WIDTH]>>>,
+}
+
+/// The length of a file and when it was written last.
+type Stamp = (u64, Option<SystemTime>);
 
 /// The parameters of one layer.
 pub struct Layer<'a> {
@@ -80,10 +99,7 @@ pub struct Norm<'a> {
 impl Weights {
     /// Opens and verifies the file at `path`; reads all of it once.
     pub fn open(path: &Path) -> Result<Weights> {
-        let damaged = |why: &str| {
-            Error::new(Kind::Model, format!("the embedding model `{}` {why}", quoted(path.display())))
-                .hint("run `tiro model install`")
-        };
+        let damaged = |why: &str| damaged(path, why);
         if cfg!(target_endian = "big") {
             return Err(Error::new(Kind::Model, "embedding needs a little-endian machine"));
         }
@@ -92,6 +108,7 @@ impl Weights {
             _ => damaged("cannot be opened").source(error),
         })?;
         let cannot_read = |error| damaged("cannot be read").source(error);
+        let verified = stamp(&file).map_err(cannot_read)?;
         let mut header = [0; HEADER];
         file.read_exact(&mut header).map_err(|_| damaged("is too short to be one"))?;
         if !header.starts_with(MAGIC) {
@@ -102,55 +119,74 @@ impl Weights {
             return Err(damaged("is damaged in its header"));
         }
         let sections = sections(content);
-        let [vocabulary, words, small, matrices] = sections.each_ref().map(|(range, _)| range.clone());
+        let [vocabulary, words, _, matrices] = sections.each_ref().map(|(range, _)| range);
         let expected = [vocabulary.len(), WORDS * WIDTH * 2, SMALL * 4, LAYERS * LAYER_MATRICES * 2];
         let fits = sections.iter().zip(expected).all(|((range, _), length)| range.len() == length);
         if !fits || sections.iter().any(|(range, _)| range.start % ALIGNMENT != 0) {
             return Err(damaged("is not in the format of this version"));
         }
-        if file.metadata().map_err(cannot_read)?.len() != matrices.end as u64 {
+        if verified.0 != matrices.end as u64 {
             return Err(damaged("is not as long as its header says"));
         }
-        let map = Map::open(&file).map_err(cannot_read)?;
-        for (range, digest) in &sections {
-            // Of the words a query touches a few rows only: they are verified without bringing them into the map.
-            let found = if *range == words {
-                digest_by_reading(&mut file, range).map_err(cannot_read)?
-            } else {
-                blake3::hash(&map.bytes()[range.clone()])
-            };
-            if found.as_bytes() != digest {
+        let mut tokens = Vec::with_capacity(vocabulary.len());
+        let mut floats = Vec::with_capacity(SMALL);
+        let mut integers = Vec::with_capacity(LAYERS * LAYER_MATRICES);
+        for (i, (range, digest)) in sections.iter().enumerate() {
+            let found = read_section(&mut file, range, |bytes| match i {
+                0 => tokens.extend_from_slice(bytes),
+                // Verified, and read again a word at a time.
+                1 => {}
+                2 => floats.extend(bytes.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes))),
+                _ => integers.extend(bytes.as_chunks().0.iter().map(|&bytes| i16::from_le_bytes(bytes))),
+            });
+            if found.map_err(cannot_read)?.as_bytes() != digest {
                 return Err(damaged("is damaged"));
             }
         }
-        Ok(Weights { map, vocabulary, words, small, matrices })
+        let vocabulary = String::from_utf8(tokens)
+            .context(Kind::Model, || "the vocabulary of the embedding model is not text".into())?;
+        let known = (0..WORDS).map(|_| OnceLock::new()).collect();
+        let words = Words { path: path.to_owned(), file, verified, start: words.start as u64, known };
+        Ok(Weights { vocabulary, words, small: floats, matrices: integers })
     }
 
     /// Returns the tokens, one a line.
-    pub fn vocabulary(&self) -> Result<&str> {
-        std::str::from_utf8(&self.map.bytes()[self.vocabulary.clone()])
-            .context(Kind::Model, || "the vocabulary of the embedding model is not text".into())
+    pub fn vocabulary(&self) -> &str {
+        &self.vocabulary
     }
 
     /// Returns the embedding of a token; panics unless the id is of the vocabulary.
-    pub fn word(&self, id: u32) -> &[u16] {
-        &self.map.halves(&self.words)[id as usize * WIDTH..][..WIDTH]
+    ///
+    /// Errors with [`Kind::Model`] where it has to be read and the file is no longer what it was.
+    pub fn word(&self, id: u32) -> Result<&[u16]> {
+        let words = &self.words;
+        let known = &words.known[id as usize];
+        if let Some(word) = known.get() {
+            return Ok(word.as_slice());
+        }
+        let word = words.read(id).map_err(|error| {
+            let why = "is not what it was when this process opened it";
+            damaged(&words.path, why)
+                .source(error)
+                .hint("run `tiro model install`, then start this process anew")
+        })?;
+        Ok(known.get_or_init(|| word).as_slice())
     }
 
     /// Returns what is added to the first token, the second and so on.
     pub fn positions(&self) -> &[f32] {
-        &self.map.floats(&self.small)[2 * WIDTH..][..TOKENS * WIDTH]
+        &self.small[2 * WIDTH..][..TOKENS * WIDTH]
     }
 
     /// Returns the layer norm of the embeddings.
     pub fn input_norm(&self) -> Norm<'_> {
-        Norm::read(&mut &self.map.floats(&self.small)[..2 * WIDTH])
+        Norm::read(&mut &self.small[..2 * WIDTH])
     }
 
     /// Returns the parameters of layer `i`, counted from 0.
     pub fn layer(&self, i: usize) -> Layer<'_> {
-        let small = &mut &self.map.floats(&self.small)[2 * WIDTH + TOKENS * WIDTH..][i * LAYER_SMALL..];
-        let weights = &mut &self.map.integers(&self.matrices)[i * LAYER_MATRICES..];
+        let small = &mut &self.small[2 * WIDTH + TOKENS * WIDTH..][i * LAYER_SMALL..];
+        let weights = &mut &self.matrices[i * LAYER_MATRICES..];
         Layer {
             qkv: Matrix::read(weights, small, WIDTH, 3 * WIDTH),
             attention: Matrix::read(weights, small, WIDTH, WIDTH),
@@ -193,7 +229,12 @@ fn sections(content: &[u8]) -> [(Range<usize>, [u8; 32]); SECTIONS] {
     })
 }
 
-fn digest_by_reading(file: &mut File, range: &Range<usize>) -> std::io::Result<blake3::Hash> {
+/// Hands a section to `take` in parts of whole numbers, and returns its digest.
+fn read_section(
+    file: &mut File,
+    range: &Range<usize>,
+    mut take: impl FnMut(&[u8]),
+) -> std::io::Result<blake3::Hash> {
     file.seek(SeekFrom::Start(range.start as u64))?;
     let (mut hasher, mut buffer) = (blake3::Hasher::new(), vec![0; 1 << 18]);
     let mut left = range.len();
@@ -201,9 +242,38 @@ fn digest_by_reading(file: &mut File, range: &Range<usize>) -> std::io::Result<b
         let part = left.min(buffer.len());
         file.read_exact(&mut buffer[..part])?;
         hasher.update(&buffer[..part]);
+        take(&buffer[..part]);
         left -= part;
     }
     Ok(hasher.finalize())
+}
+
+fn stamp(file: &File) -> std::io::Result<Stamp> {
+    let metadata = file.metadata()?;
+    Ok((metadata.len(), metadata.modified().ok()))
+}
+
+fn damaged(path: &Path, why: &str) -> Error {
+    Error::new(Kind::Model, format!("the embedding model `{}` {why}", quoted(path.display())))
+        .hint("run `tiro model install`")
+}
+
+impl Words {
+    fn read(&self, id: u32) -> std::io::Result<Box<[u16; WIDTH]>> {
+        const BYTES: usize = WIDTH * 2;
+        let mut bytes = [0; BYTES];
+        file::read_at(&self.file, &mut bytes, self.start + u64::from(id) * BYTES as u64)?;
+        // Whoever writes into the file changes this; looked at last, so that what was read is from before.
+        if stamp(&self.file)? != self.verified {
+            return Err(std::io::ErrorKind::InvalidData.into());
+        }
+        let (numbers, _) = bytes.as_chunks::<2>();
+        let mut word = Box::new([0; WIDTH]);
+        for (number, bytes) in word.iter_mut().zip(numbers) {
+            *number = u16::from_le_bytes(*bytes);
+        }
+        Ok(word)
+    }
 }
 
 /// Writes the file from the published tensors and the tokens in order of their ids, one a line.

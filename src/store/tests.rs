@@ -414,8 +414,8 @@ async fn the_version_of_a_session_is_another_after_each_change_of_it_and_of_no_o
             3 => drop(place.store.mark(&place.scope, &said, true, None).await.unwrap()),
             4 => drop(place.summarise("s", 0, 1).await),
             _ => {
-                let waiting = place.store.pending_chunks(&place.scope, 1).await.unwrap();
-                let embeddings = vec![(waiting[0].seq, vec![0.5; 4])];
+                let mut waiting = place.store.pending_chunks(&place.scope, 1).await.unwrap();
+                let embeddings = vec![(waiting.remove(0), vec![0.5; 4])];
                 place.store.save_embeddings(&place.scope, "space", embeddings).await.unwrap();
             }
         }

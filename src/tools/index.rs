@@ -12,7 +12,7 @@ use crate::project;
 use crate::remember;
 use crate::scope::Scope;
 use crate::spool::Spool;
-use crate::store::Store;
+use crate::store::{PendingChunk, Store};
 
 /// Chunks embedded between two writes by a thread: about half a second of work. Arbitrary.
 const BATCH: usize = 32;
@@ -133,6 +133,7 @@ async fn work_off(engine: &Engine) {
                 tracing::debug!(%error, "a purge is still to be finished");
             }
             while matches!(step(engine, store, scope, 1).await, Ok(done) if done > 0) {}
+            store.rest();
         }
     }
 }
@@ -236,18 +237,18 @@ async fn step(engine: &Engine, store: &Store, scope: &Scope, threads: usize) -> 
         return Err(Error::new(Kind::Busy, "another process embeds already").hint("it will finish the work"));
     }
     let chunks = store.pending_chunks(scope, BATCH * threads).await?;
-    let seqs: Vec<i64> = chunks.iter().map(|chunk| chunk.seq).collect();
+    let done = chunks.len();
     let space = embedder.space().to_string();
-    let embed = move || {
+    let embed = move || -> Result<Vec<(PendingChunk, Vec<f32>)>> {
         let texts: Vec<String> = chunks.iter().map(remember::pending_text).collect();
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
-        remember::embed_whole(embedder.as_ref(), &texts, threads)
+        let embeddings = remember::embed_whole(embedder.as_ref(), &texts, threads)?;
+        Ok(chunks.into_iter().zip(embeddings).collect())
     };
     let embeddings = tokio::task::spawn_blocking(embed)
         .await
         .map_err(|error| Error::new(Kind::Model, "embedding stopped").source(error))??;
-    let done = seqs.len();
-    store.save_embeddings(scope, &space, seqs.into_iter().zip(embeddings).collect()).await?;
+    store.save_embeddings(scope, &space, embeddings).await?;
     if done < BATCH * threads {
         store.release(scope, "embedding", holder).await?;
     }
