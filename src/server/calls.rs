@@ -2,15 +2,17 @@
 //!
 //! Tools are written as straight lines over SQLite and the encoder and may hold their thread for as long as they
 //! like. Each call therefore gets a thread of the blocking pool, where its future is polled and, when the client
-//! cancels, dropped.
+//! cancels, dropped. Its place among those at work is free again once its answer has left.
 
 use std::fmt::Display;
+use std::sync::Arc;
 
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
+use super::flights::Flights;
 use crate::error::Result;
 use crate::tools::Pending;
 
@@ -20,7 +22,10 @@ const AT_ONCE: usize = 32;
 
 /// The places there are for calls to work in.
 pub(super) struct Calls {
-    places: Semaphore,
+    places: Arc<Semaphore>,
+    /// For what is answered without any work: it waits for its client only.
+    ready: Arc<Semaphore>,
+    flights: Flights,
 }
 
 /// How a call ended.
@@ -34,8 +39,17 @@ pub(super) enum Outcome<T> {
 }
 
 impl Calls {
-    pub(super) fn new() -> Calls {
-        Calls { places: Semaphore::new(AT_ONCE) }
+    /// Returns the places for the requests of `flights`.
+    pub(super) fn new(flights: Flights) -> Calls {
+        let places = || Arc::new(Semaphore::new(AT_ONCE));
+        Calls { places: places(), ready: places(), flights }
+    }
+
+    /// Waits until the answer to a request that takes no work may be made.
+    pub(super) async fn ready(&self, context: &RequestContext<RoleServer>) {
+        if let Ok(place) = Arc::clone(&self.ready).acquire_owned().await {
+            self.flights.keep(&context.id, place);
+        }
     }
 
     /// Runs `work` to its end or to the cancellation of the request.
@@ -69,7 +83,8 @@ impl Calls {
         context: &RequestContext<RoleServer>,
         work: Pending<T>,
     ) -> Outcome<T> {
-        let Ok(_place) = self.places.acquire().await else { return Outcome::Cancelled };
+        let Ok(place) = Arc::clone(&self.places).acquire_owned().await else { return Outcome::Cancelled };
+        self.flights.keep(&context.id, place);
         let cancelled = context.ct.clone();
         let runtime = Handle::current();
         let thread = tokio::task::spawn_blocking(move || {

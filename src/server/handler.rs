@@ -14,6 +14,7 @@ use rmcp::{RoleServer, ServerHandler};
 use serde_json::{Value, json};
 
 use super::calls::{Calls, Outcome};
+use super::flights::Flights;
 use super::resources::{self, Address};
 use crate::error::{Error, Kind, quoted};
 use crate::tools::{Answer, Resources, Tool};
@@ -58,9 +59,9 @@ pub(super) struct Handler {
 }
 
 impl Handler {
-    pub(super) fn new(tools: Vec<Tool>, resources: Resources) -> Handler {
+    pub(super) fn new(tools: Vec<Tool>, resources: Resources, flights: Flights) -> Handler {
         let listed = tools.iter().map(listed).collect();
-        Handler { tools, listed, resources, calls: Calls::new() }
+        Handler { tools, listed, resources, calls: Calls::new(flights) }
     }
 
     /// Refuses a request that no `initialize` went before and that does not say itself which protocol it speaks: the
@@ -101,7 +102,8 @@ impl ServerHandler for Handler {
         Ok(result)
     }
 
-    async fn discover(&self, _context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+    async fn discover(&self, context: RequestContext<RoleServer>) -> Result<DiscoverResult, ErrorData> {
+        self.calls.ready(&context).await;
         Ok(DiscoverResult::from_server_info(VERSIONS.to_vec(), self.get_info())
             .with_ttl_ms(FIXED_FOR)
             .with_cache_scope(CacheScope::Private))
@@ -114,6 +116,7 @@ impl ServerHandler for Handler {
     ) -> Result<ListToolsResult, ErrorData> {
         self.admit(&context)?;
         only_page(request)?;
+        self.calls.ready(&context).await;
         Ok(ListToolsResult::with_all_items(self.listed.clone())
             .with_ttl_ms(FIXED_FOR)
             .with_cache_scope(CacheScope::Private))
@@ -162,6 +165,7 @@ impl ServerHandler for Handler {
     ) -> Result<ListResourceTemplatesResult, ErrorData> {
         self.admit(&context)?;
         only_page(request)?;
+        self.calls.ready(&context).await;
         Ok(ListResourceTemplatesResult::with_all_items(resources::templates())
             .with_ttl_ms(FIXED_FOR)
             .with_cache_scope(CacheScope::Private))

@@ -10,12 +10,15 @@
 //! the end of its input or a signal at once, whatever the tools are doing.
 //!
 //! Ending: input that ends and a signal are the same. Nothing more is read, calls in flight get a second to finish
-//! and be answered, then they are dropped, and everything is over within two seconds.
+//! and be answered, then they are dropped, and everything is over within two seconds. While a client doesn't read its
+//! answers, no more than some thousand of its requests are read (`flights`): a cancellation behind them waits with them,
+//! that the client went away is noticed all the same.
 //!
 //! It is not: sampling, roots, elicitation, subscriptions, prompts, or any state kept for a client beyond the
 //! protocol version it chose.
 
 mod calls;
+mod flights;
 mod handler;
 mod line;
 mod resources;
@@ -65,7 +68,7 @@ pub async fn serve_stdio(engine: Arc<Engine>, toolsets: Toolsets) -> Result<()> 
     let mut table = tools::all(&engine);
     table.retain(|tool| toolsets.offers(tool.toolset));
     let (input, output) = rmcp::transport::stdio_pipes();
-    serve(table, tools::resources(&engine), input, output, asked_to_end()).await
+    serve_while(table, tools::resources(&engine), input, output, asked_to_end(), nobody_writes).await
 }
 
 /// Serves `tools` and `resources` over any two streams until `input` ends or `stop` does.
@@ -80,9 +83,26 @@ where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
 {
+    serve_while(tools, resources, input, output, stop, || false).await
+}
+
+/// As [`serve`]; `is_gone` says whether the other end of `input` is closed, which reading does not say while none is done.
+async fn serve_while<R, W>(
+    tools: Vec<Tool>,
+    resources: Resources,
+    input: R,
+    output: W,
+    stop: impl Future<Output = ()>,
+    is_gone: fn() -> bool,
+) -> Result<()>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
     let (ended, mut is_ended) = watch::channel(false);
-    let transport = stdio::Lines::new(input, output, ended.clone());
-    let running = serve_directly(handler::Handler::new(tools, resources), transport, None);
+    let flights = flights::Flights::default();
+    let transport = stdio::Lines::new(input, output, flights.clone(), ended.clone(), is_gone);
+    let running = serve_directly(handler::Handler::new(tools, resources, flights), transport, None);
     let calls = running.cancellation_token();
     let out_of_time = async {
         tokio::select! {
@@ -100,6 +120,22 @@ where
             Ok(())
         }
     }
+}
+
+/// Whether nobody has the other end of stdin open.
+fn nobody_writes() -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::event::{PollFd, PollFlags, poll};
+
+        let stdin = std::io::stdin();
+        let mut looked = [PollFd::new(&stdin, PollFlags::empty())];
+        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        poll(&mut looked, Some(&now)).is_ok()
+            && looked[0].revents().intersects(PollFlags::HUP | PollFlags::ERR)
+    }
+    #[cfg(not(unix))]
+    false
 }
 
 /// Returns when the process is asked to end.

@@ -4,8 +4,13 @@
 //! Here every line is read by [`line`], and one task does all the writing, so that a line is never cut in two by
 //! the cancellation of whoever wanted it written.
 
-use std::collections::HashSet;
+use std::future::poll_fn;
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::Poll::{Pending, Ready};
+use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::model::{ClientNotification, JsonRpcMessage, JsonRpcNotification, RequestId};
@@ -15,6 +20,7 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
+use super::flights::Flights;
 use super::line::{self, IdFinder, Line};
 
 /// The longest line that is read, in bytes; what is longer is refused and dropped as it comes. It holds a hundred
@@ -27,11 +33,17 @@ const KEPT_BUFFER: usize = 1 << 20;
 /// How many lines may wait to be written before whoever writes more has to wait.
 const WAITING_LINES: usize = 16;
 
+/// How often to see whether a client that doesn't read is still there, and how often in a row it is found gone before it is.
+const LOOK: (Duration, u32) = (Duration::from_millis(200), 5);
+
 /// The transport over a pair of streams.
 pub(super) struct Lines<R> {
     input: LineReader<R>,
-    /// The requests that are being answered: a second one of the same id would take the first one's answer away.
-    in_flight: HashSet<RequestId>,
+    flights: Flights,
+    /// Whether the next line waits until answers have left.
+    waits: Arc<AtomicBool>,
+    /// Whether the client closed its end of the input.
+    is_gone: fn() -> bool,
     /// The answer to a bad line, until the writer has room for it.
     refusal: Option<Box<TxJsonRpcMessage<RoleServer>>>,
     output: Option<mpsc::Sender<Outgoing>>,
@@ -47,8 +59,15 @@ struct Outgoing {
 }
 
 impl<R: AsyncRead + Send + Unpin> Lines<R> {
-    /// Returns the transport, which ends when `ended` says so and says so when it ends.
-    pub(super) fn new<W>(input: R, output: W, ended: watch::Sender<bool>) -> Lines<R>
+    /// Returns the transport, which ends when `ended` says so and says so when it ends. `is_gone` is asked while nothing is
+    /// read.
+    pub(super) fn new<W>(
+        input: R,
+        output: W,
+        flights: Flights,
+        ended: watch::Sender<bool>,
+        is_gone: fn() -> bool,
+    ) -> Lines<R>
     where
         W: AsyncWrite + Send + Unpin + 'static,
     {
@@ -56,7 +75,9 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         let writer = tokio::spawn(write_all(output, receiver, ended.clone()));
         Lines {
             input: LineReader::new(input, LONGEST_LINE),
-            in_flight: HashSet::new(),
+            flights,
+            waits: Arc::default(),
+            is_gone,
             refusal: None,
             output: Some(sender),
             writer: Some(writer),
@@ -69,18 +90,21 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
     /// Dropped at any await, it loses nothing and goes on from there when called again.
     async fn next(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
+            self.waits.store(true, Relaxed);
             if self.refusal.is_some() {
                 let place = self.output.as_ref()?.reserve().await.ok()?;
                 let refusal = self.refusal.take()?;
                 place.send(Outgoing { line: to_line(&refusal).ok()?, written: None });
             }
-            let line = match self.input.next().await {
-                Read::Line(line) => line::read(line),
-                Read::TooLong(id) => line::too_long(self.input.limit, id),
+            self.flights.room().await;
+            self.waits.store(false, Relaxed);
+            let (line, bytes) = match self.input.next().await {
+                Read::Line(line) => (line::read(line), line.len()),
+                Read::TooLong(id) => (line::too_long(self.input.limit, id), 0),
                 Read::End => return None,
             };
             match line {
-                Line::Message(message) => match self.admit(&message) {
+                Line::Message(message) => match self.admit(&message, bytes) {
                     Some(refusal) => self.refusal = Some(refusal),
                     None => return Some(*message),
                 },
@@ -91,9 +115,13 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
     }
 
     /// Notes a request that is to be answered; returns the refusal of one whose id is taken.
-    fn admit(&mut self, message: &RxJsonRpcMessage<RoleServer>) -> Option<Box<TxJsonRpcMessage<RoleServer>>> {
+    fn admit(
+        &self,
+        message: &RxJsonRpcMessage<RoleServer>,
+        bytes: usize,
+    ) -> Option<Box<TxJsonRpcMessage<RoleServer>>> {
         match message {
-            JsonRpcMessage::Request(request) if !self.in_flight.insert(request.id.clone()) => {
+            JsonRpcMessage::Request(request) if !self.flights.admit(&request.id, bytes) => {
                 Some(line::taken(request.id.clone()))
             }
             JsonRpcMessage::Notification(JsonRpcNotification {
@@ -102,7 +130,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             }) => {
                 // What is cancelled is not answered.
                 if let Some(id) = &cancelled.params.request_id {
-                    self.in_flight.remove(id);
+                    drop(self.flights.land(id));
                 }
                 None
             }
@@ -118,29 +146,31 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        match &message {
-            JsonRpcMessage::Response(response) => drop(self.in_flight.remove(&response.id)),
-            JsonRpcMessage::Error(error) => {
-                error.id.as_ref().map(|id| self.in_flight.remove(id));
-            }
-            _ => {}
-        }
+        let flight = match &message {
+            JsonRpcMessage::Response(response) => self.flights.land(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref().and_then(|id| self.flights.land(id)),
+            _ => None,
+        };
         let output = self.output.clone();
         async move {
             let closed = || io::Error::from(io::ErrorKind::NotConnected);
             let (written, is_written) = oneshot::channel();
             let outgoing = Outgoing { line: to_line(&message)?, written: Some(written) };
             output.ok_or_else(closed)?.send(outgoing).await.map_err(|_| closed())?;
-            is_written.await.map_err(|_| closed())?
+            let left = is_written.await.map_err(|_| closed())?;
+            drop(flight);
+            left
         }
     }
 
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         let mut is_ended = self.ended.subscribe();
+        let (waits, is_gone) = (Arc::clone(&self.waits), self.is_gone);
         let message = tokio::select! {
             biased;
             _ = is_ended.wait_for(|ended| *ended) => None,
             message = self.next() => message,
+            () = abandoned(&waits, is_gone) => None,
         };
         if message.is_none() {
             self.ended.send_replace(true);
@@ -154,6 +184,22 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
             Some(writer) => writer.await.map_err(io::Error::other),
             None => Ok(()),
         }
+    }
+}
+
+/// Returns once a client that does not read its answers, so that nothing is read of it, went away.
+///
+/// Whoever reads its answers to the end may well have closed the input before: so long as answers leave, this is called
+/// anew and begins again.
+async fn abandoned(waits: &AtomicBool, is_gone: fn() -> bool) {
+    let (pause, times) = LOOK;
+    let mut gone = 0;
+    while gone < times {
+        // Asked anew whenever reading came to wait: it is polled right after that.
+        let waiting = |_: &mut std::task::Context<'_>| if waits.load(Relaxed) { Ready(()) } else { Pending };
+        poll_fn(waiting).await;
+        tokio::time::sleep(pause).await;
+        gone = if waits.load(Relaxed) && is_gone() { gone + 1 } else { 0 };
     }
 }
 
