@@ -8,6 +8,8 @@
 mod answers;
 mod bad_input;
 mod behind;
+#[cfg(target_os = "linux")]
+mod bounded;
 mod commits_in_short;
 mod context;
 mod derived;
