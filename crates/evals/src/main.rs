@@ -22,6 +22,7 @@ mod hooks;
 mod isolation;
 mod join;
 mod latency;
+mod limits;
 mod long;
 mod peer;
 mod random;
@@ -90,6 +91,8 @@ enum Eval {
     Latency(latency::Args),
     /// How a conversation of 100,000 messages and a message of 5 MB are borne
     Long(long::Args),
+    /// What large texts, many calls and clients that do not read take
+    Limits(limits::Args),
     /// Embedding, against sentence-transformers
     Embed(embed::Args),
     /// Counting tokens, against tiktoken
@@ -134,6 +137,7 @@ fn main() -> Result<ExitCode> {
         Eval::Import(args) => ("import", commits::run_import(args, &tiro)?),
         Eval::Latency(args) => ("latency", latency::run(args, &tiro)?),
         Eval::Long(args) => ("long", long::run(args, &tiro)?),
+        Eval::Limits(args) => ("limits", limits::run(args, &tiro)?),
         Eval::Embed(args) => ("embed", embed::run(args, &tiro)?),
         Eval::Tokens(args) => ("tokens", tokens::run(args, &tiro)?),
         Eval::Vectors(args) => ("vectors", vectors::run(args, &tiro)?),
