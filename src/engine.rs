@@ -201,11 +201,14 @@ impl Engine {
         let open = match known.zip(installation) {
             None => None,
             Some(((id, path), installation)) => Some(OpenProject {
+                store: {
+                    installation.registry.refuse_emptied(&id, &path).await?;
+                    Store::open(&path, Flavour::Project, id.clone())?
+                },
                 redactor: installation.redactor_of(&id),
                 name: seen.name.clone(),
                 root: seen.root.clone(),
                 repository: repository.clone(),
-                store: Store::open(&path, Flavour::Project, id.clone())?,
                 scope: Scope::project(self.config.owner.clone(), id),
             }),
         };
@@ -225,7 +228,9 @@ impl Engine {
             let fresh = ProjectId::from_random(self.random());
             let found = project::find(&directory, &self.config, registry, fresh, self.now()).await?;
             let path = self.store_path(&found.folder);
+            registry.refuse_emptied(&found.id, &path).await?;
             let store = Store::open(&path, Flavour::Project, found.id.clone())?;
+            registry.note_made(&found.id).await;
             let before = self.project.last().map(|found| &found.project.store);
             if before.is_some_and(|before| !before.is_same_file(&store)) {
                 let news = format!(

@@ -2,11 +2,12 @@
 
 use std::fs::DirEntry;
 use std::path::Path;
+use std::time::Duration;
 
 use rusqlite::{OptionalExtension, Row};
 
 use super::{Flavour, Store};
-use crate::error::Result;
+use crate::error::{Error, Kind, Result};
 use crate::memory::Millis;
 use crate::private;
 use crate::scope::{OwnerId, ProjectId, Scope};
@@ -35,8 +36,55 @@ impl Registry {
     /// Opens `owner.db` in the data directory, creating it as needed; errors as [`Store::open`] does.
     pub fn open(data_dir: &Path, owner: &OwnerId) -> Result<Registry> {
         private::data_dir(data_dir)?;
-        let store = Store::open(&data_dir.join("owner.db"), Flavour::Owner, ProjectId::owner_wide())?;
+        let path = data_dir.join("owner.db");
+        if is_empty(&path) && has_stores(&data_dir.join("projects")) {
+            // Another process may just be making it, after it was lost.
+            std::thread::sleep(MAKING);
+            if is_empty(&path) {
+                return Err(emptied(&path)
+                    .hint("move it away, then `tiro doctor` says what is left, or `tiro restore` a backup"));
+            }
+        }
+        let store = Store::open(&path, Flavour::Owner, ProjectId::owner_wide())?;
         Ok(Registry { store, scope: Scope::project(owner.clone(), ProjectId::owner_wide()) })
+    }
+
+    /// Errors where the store of the project at `path` was made before and has no bytes now: taken for a new one, what was
+    /// remembered would be as if it had never been.
+    pub async fn refuse_emptied(&self, id: &ProjectId, path: &Path) -> Result<()> {
+        // In this order: what was noted as made has bytes from then on.
+        if self.is_made(id).await? && is_empty(path) {
+            return Err(emptied(path).hint(
+                "move it away, then `tiro restore` a backup; `tiro.db.backups` beside it may hold one of its own",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Notes that the store of the project was made. Where that can't be written it is noted another time.
+    pub async fn note_made(&self, id: &ProjectId) {
+        // Whoever only wants to read waits for no writer.
+        let is_new = matches!(self.is_made(id).await, Ok(false));
+        if !is_new || self.store.await_turn(&self.scope, Duration::ZERO).await.is_err() {
+            return;
+        }
+        let key = made_key(id);
+        let note = self.store.write(&self.scope, move |connection, _| {
+            connection.execute("INSERT OR IGNORE INTO meta (key, value) VALUES (?1, 1)", [key])?;
+            Ok(())
+        });
+        if let Err(error) = note.await {
+            tracing::debug!(%error, "not noted that a store was made");
+        }
+    }
+
+    async fn is_made(&self, id: &ProjectId) -> Result<bool> {
+        let key = made_key(id);
+        self.store
+            .read(&self.scope, move |_, connection, _| {
+                Ok(connection.prepare_cached("SELECT 1 FROM meta WHERE key = ?1")?.exists([key])?)
+            })
+            .await
     }
 
     /// Returns the store of the memories that belong to the owner rather than to a project.
@@ -272,6 +320,31 @@ impl Registry {
             })
             .await
     }
+}
+
+/// How long a process that makes `owner.db` may leave it without a byte.
+const MAKING: Duration = Duration::from_secs(1);
+
+fn is_empty(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
+}
+
+/// Whether there is a store in one of the folders of `projects`.
+fn has_stores(projects: &Path) -> bool {
+    let folders = std::fs::read_dir(projects).into_iter().flatten().flatten();
+    folders.map(|folder| folder.path().join("tiro.db")).any(|path| path.is_file() && !is_empty(&path))
+}
+
+fn emptied(path: &Path) -> Error {
+    Error::new(
+        Kind::Store,
+        format!("the store `{}` has no bytes any more, and held memories", path.display()),
+    )
+}
+
+/// Returns the key in `meta` that says that the store of a project was made.
+fn made_key(project: &ProjectId) -> String {
+    format!("made:{}", project.as_str())
 }
 
 /// Returns the key in `meta` under which the original of a copied repository stands.

@@ -222,7 +222,7 @@ fn a_model_that_is_cut_short_under_a_server_means_search_by_words_and_a_notice()
 #[test]
 fn pieces_of_a_large_text_are_embedded_without_reading_it_whole() {
     const SIZE: usize = 64 << 20;
-    const PIECES: usize = 12;
+    const PIECES: usize = 4;
     let Some(folder) = model() else { return };
     let home = Home::new();
     let project = home.dir("project");

@@ -169,3 +169,33 @@ fn two_servers_see_what_the_other_writes() {
     two.data("forget_context", json!({"ids": [id]}));
     assert_eq!(strings(&one.search("nectarine"), "text"), ["a nectarine from two"]);
 }
+
+/// It was taken for a new one, and the server said that nothing was remembered.
+#[test]
+fn a_store_that_lost_all_its_bytes_is_not_taken_for_a_new_one() {
+    let home = Home::new();
+    let project = home.dir("project");
+    home.serve(&project).save("s", "1", "the durian smells");
+    let backup = home.path().join("backup.db");
+    assert!(home.run(&project, &["backup", backup.to_str().unwrap()]).is_ok);
+    for path in [home.store(), home.data().join("owner.db")] {
+        let kept = std::fs::read(&path).unwrap();
+        for beside in ["-wal", "-shm"] {
+            let mut name = path.clone().into_os_string();
+            name.push(beside);
+            let _ = std::fs::remove_file(name);
+        }
+        std::fs::write(&path, "").unwrap();
+        let said = home.serve(&project).error("search_project_memory", json!({"query": "durian"}));
+        assert!(said.contains("has no bytes any more") && said.contains("`tiro restore`"), "{said}");
+        assert!(!home.run(&project, &["search", "durian"]).is_ok);
+        assert_eq!(path.metadata().unwrap().len(), 0, "it is left as it is");
+        std::fs::write(&path, kept).unwrap();
+    }
+    // What the error says leads out of it.
+    std::fs::write(home.store(), "").unwrap();
+    std::fs::rename(home.store(), home.path().join("emptied.db")).unwrap();
+    let restored = home.run(&project, &["restore", backup.to_str().unwrap()]);
+    assert!(restored.is_ok, "{restored:?}");
+    assert_eq!(home.serve(&project).search("durian").len(), 1);
+}
