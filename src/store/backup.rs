@@ -5,9 +5,9 @@ use std::path::Path;
 use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, ReadOnly};
 use rusqlite::OpenFlags;
 
-use super::{Store, blocking, lock};
-use crate::error::{Error, Kind, Result};
-use crate::private;
+use super::place::whole;
+use super::{Inner, Store, blocking, lock};
+use crate::error::{Error, Kind, Result, quoted};
 use crate::scope::Scope;
 
 /// What a check of the file found; everything empty or equal is sound.
@@ -31,26 +31,26 @@ impl Check {
 }
 
 impl Store {
-    /// Copies what belongs to the scope's owner to the new file `target` while others go on working.
+    /// Copies what belongs to the scope's owner to the new file `target` while others go on working: all as it is at one
+    /// moment, so that their writes don't make it begin again. `target` has its name once it is whole and on the disk.
     ///
     /// Errors where `target` exists, and where the store is damaged: a copy that can't be restored is none.
     pub async fn back_up(&self, scope: &Scope, target: &Path) -> Result<()> {
         self.admit(scope)?;
         let (store, scope, target) = (self.clone(), scope.clone(), target.to_owned());
         blocking(move || {
-            let reader = super::connect(&store.inner.path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-            // SQLite writes to a file that is there as to a new one, and keeps its mode.
-            private::create_new(&target)?;
-            let copied = reader
-                .backup("main", &target, None::<fn(rusqlite::backup::Progress)>)
-                .map_err(Error::from)
-                .and_then(|()| keep_only(&target, &scope));
+            store.inner.place.check()?;
+            let copied = whole::make(&target, |copy| {
+                store.inner.copy_to(copy)?;
+                keep_only(copy, &scope)
+            });
             copied.map_err(|error| {
-                let _ = std::fs::remove_file(&target);
-                let hint = "name a folder that can be written; `tiro doctor` checks the store";
-                Error::new(Kind::Store, format!("cannot write the backup `{}`", target.display()))
-                    .source(error)
-                    .hint(hint)
+                let hint = error.way_out().unwrap_or(
+                    "name a folder that can be written and has room; `tiro doctor` checks the store",
+                );
+                let hint = hint.to_owned();
+                let message = format!("cannot write the backup `{}`", quoted(target.display()));
+                Error::new(error.kind(), message).source(error).hint(hint)
             })
         })
         .await
@@ -90,9 +90,27 @@ impl Store {
     }
 }
 
+impl Inner {
+    /// Writes what the store holds at one moment into the empty file `target`, without gaps.
+    fn copy_to(&self, target: &Path) -> Result<()> {
+        // Readers of the store can't write, not even elsewhere.
+        let source = super::connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        self.place.check()?;
+        let name = target.to_str().ok_or_else(|| {
+            Error::bad_input(format!("the name `{}` is not UTF-8", quoted(target.display())))
+                .hint("name another file")
+        })?;
+        source.execute("VACUUM INTO ?1", [name])?;
+        Ok(())
+    }
+}
+
 /// Leaves nothing in the copied store that isn't the owner's, and checks it.
 fn keep_only(copy: &Path, scope: &Scope) -> Result<()> {
     let connection = super::connect(copy, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    // It has no name yet, and is synced as a whole.
+    connection.pragma_update(None, "synchronous", "OFF")?;
+    connection.pragma_update(None, "journal_mode", "MEMORY")?;
     let state: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
     if state != "ok" {
         return Err(Error::new(Kind::Store, format!("the store is damaged: {state}")));
@@ -121,9 +139,7 @@ fn keep_only(copy: &Path, scope: &Scope) -> Result<()> {
             connection.execute(sql, [owner])?;
         }
         connection.execute("INSERT INTO text_index (text_index) VALUES ('optimize')", [])?;
+        connection.execute_batch("VACUUM")?;
     }
-    // One file, without a log beside it.
-    connection.pragma_update(None, "journal_mode", "DELETE")?;
-    connection.execute_batch("VACUUM")?;
     Ok(())
 }

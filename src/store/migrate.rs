@@ -9,7 +9,8 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
 
 use super::Flavour;
-use crate::error::{Context, Error, Kind, Result};
+use super::place::whole;
+use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::private;
 
 /// `Tiro` in ASCII: what makes a SQLite file one of ours.
@@ -179,31 +180,40 @@ pub(super) fn may_write(transaction: &Connection, flavour: Flavour) -> Result<()
         .hint("restart the client, so that it starts the newer Tiro; nothing of this step was stored"))
 }
 
-/// Copies the file beside itself before a migration changes it, and drops all but the last two copies.
+/// Copies the file beside itself before a migration changes it, and drops all but the last two copies. A copy has its name
+/// once it is whole; one process at a time does this, so what is unfinished was left by one that died.
 fn back_up(connection: &Connection, path: &Path, version: i32) -> Result<()> {
     let folder = backups_folder(path);
     private::create_dir(&folder)?;
-    let mut number = 0;
-    let target = loop {
-        number += 1;
-        let candidate = folder.join(format!("schema-{version:04}-{number:04}.db"));
-        if !candidate.exists() {
-            private::create_new(&candidate)?;
-            break candidate;
-        }
-    };
-    connection.backup("main", &target, None::<fn(rusqlite::backup::Progress)>)?;
+    whole::remove_unfinished(&folder);
+    let name = |number: i32| folder.join(format!("schema-{version:04}-{number:04}.db"));
+    let target = (1..).map(name).find(|name| !name.exists()).expect("some number is free");
+    whole::make(&target, |copy| whole::copy_pages(connection, copy))?;
     let mut kept = backups(path)?;
     while kept.len() > BACKUPS_KEPT {
-        let oldest = kept.remove(0);
-        std::fs::remove_file(&oldest)
-            .context(Kind::Io, || format!("cannot remove the old backup `{}`", oldest.display()))?;
+        remove(&kept.remove(0))?;
     }
     Ok(())
 }
 
+/// Removes an automatic backup that another process may have removed before.
+fn remove(backup: &Path) -> Result<()> {
+    match std::fs::remove_file(backup) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        done => {
+            done.context(Kind::Io, || format!("cannot remove the old backup `{}`", quoted(backup.display())))
+        }
+    }
+}
+
+/// Removes all automatic backups of the file at `path`, unfinished ones too.
+pub(super) fn remove_backups(path: &Path) -> Result<()> {
+    let folder = backups_folder(path);
+    backups(path)?.iter().chain(&whole::unfinished(&folder)).try_for_each(|backup| remove(backup))
+}
+
 /// Returns the automatic backups of the file at `path`, oldest first.
-pub(super) fn backups(path: &Path) -> Result<Vec<PathBuf>> {
+fn backups(path: &Path) -> Result<Vec<PathBuf>> {
     let Ok(entries) = std::fs::read_dir(backups_folder(path)) else { return Ok(Vec::new()) };
     let mut found: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     found.retain(|path| path.extension().is_some_and(|extension| extension == "db"));

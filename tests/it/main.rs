@@ -23,6 +23,7 @@ mod keeps_out;
 mod large;
 mod leaves;
 mod lives_beside;
+mod migrates;
 mod misbehaves;
 mod mock;
 mod never_over_budget;

@@ -10,6 +10,7 @@
 mod arguments;
 mod assembly;
 mod attack;
+mod backup;
 mod budget;
 mod calls;
 mod client;
@@ -99,6 +100,8 @@ enum Eval {
     Tokens(tokens::Args),
     /// Searching vectors, against faiss
     Vectors(vectors::Args),
+    /// How long a backup takes while others write
+    Backup(backup::Args),
     /// Whether writes survive `kill -9`
     Crash(crash::Args),
     /// Whether real clients work with Tiro beside them, against a mock model
@@ -141,6 +144,7 @@ fn main() -> Result<ExitCode> {
         Eval::Embed(args) => ("embed", embed::run(args, &tiro)?),
         Eval::Tokens(args) => ("tokens", tokens::run(args, &tiro)?),
         Eval::Vectors(args) => ("vectors", vectors::run(args, &tiro)?),
+        Eval::Backup(args) => ("backup", backup::run(args, &tiro)?),
         Eval::Crash(args) => ("crash", crash::run(args, &tiro)?),
         Eval::Clients(args) => ("clients", clients::run(args, &tiro)?),
         Eval::Isolation(args) => ("isolation", isolation::run(args, &tiro)?),

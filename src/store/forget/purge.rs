@@ -10,7 +10,7 @@ use std::time::Instant;
 use rusqlite::{Connection, params};
 
 use super::{Act, Forgotten, SelectedRow, Selection, forgotten, give_way, log_chunks, retired, selected_row};
-use crate::error::{Context, Error, Kind, Result};
+use crate::error::{Error, Kind, Result};
 use crate::memory::Millis;
 use crate::scope::Scope;
 use crate::store::{LOOK_AGAIN, Store, blocking, lock, migrate, write};
@@ -104,10 +104,7 @@ impl Store {
     async fn clean_files(&self) -> Result<()> {
         let store = self.clone();
         blocking(move || {
-            for backup in migrate::backups(&store.inner.path)? {
-                std::fs::remove_file(&backup)
-                    .context(Kind::Io, || format!("cannot remove the backup `{}`", backup.display()))?;
-            }
+            migrate::remove_backups(&store.inner.path)?;
             // Readers are closed first: one that still looks at the past would keep the WAL.
             store.inner.readers.clear();
             let writer = lock(&store.inner.writer);

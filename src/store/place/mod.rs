@@ -10,6 +10,7 @@
 //! `<name>.open` says which file the processes have open that still hold it.
 
 mod turn;
+pub(super) mod whole;
 
 use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};

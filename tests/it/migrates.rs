@@ -1,0 +1,194 @@
+//! A store of an older version is brought up to date once, whoever comes first and whatever ends it.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::Connection;
+use serde_json::json;
+
+use crate::harness::Home;
+
+/// The schema of an older version, which nobody changes any more.
+const OLD: [&str; 3] = [
+    include_str!("../../migrations/0001_memories.sql"),
+    include_str!("../../migrations/0002_sessions.sql"),
+    include_str!("../../migrations/0003_context.sql"),
+];
+
+/// Messages in it: enough that copying them takes a moment.
+const MESSAGES: i64 = 6000;
+
+/// A project whose store is of an older version.
+struct Old {
+    home: Home,
+    project: PathBuf,
+    store: PathBuf,
+    /// The older file.
+    file: PathBuf,
+}
+
+impl Old {
+    fn new() -> Old {
+        let home = Home::new();
+        let project = home.dir("project");
+        home.serve(&project).save("s", "0", "a quince");
+        let store = home.store();
+        let sql = "SELECT owner FROM memories";
+        let owner: String = Connection::open(&store).unwrap().query_row(sql, [], |row| row.get(0)).unwrap();
+        let file = home.path().join("old.db");
+        let old = Connection::open(&file).unwrap();
+        old.pragma_update(None, "journal_mode", "WAL").unwrap();
+        OLD.iter().for_each(|sql| old.execute_batch(sql).unwrap());
+        old.execute_batch(
+            "INSERT INTO meta (key, value) VALUES ('min_reader', 1), ('min_writer', 1);
+             PRAGMA user_version = 3; PRAGMA application_id = 1416196719",
+        )
+        .unwrap();
+        old.execute("INSERT INTO sessions (owner, name) VALUES (?1, 'old')", [&owner]).unwrap();
+        old.execute(
+            "INSERT INTO memories (owner, id, kind, provenance, session, ordinal, role, time, stored_at, tokens,
+                 text_hash, text)
+             WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n + 1 < ?2)
+             SELECT ?1, 'm' || printf('%013d', n), 'message', 'user_said', 1, n, 'user', 1700000000000 + n, 0, 9,
+                 zeroblob(32), 'message ' || n || ' ' || hex(randomblob(900)) FROM n",
+            (&owner, MESSAGES),
+        )
+        .unwrap();
+        drop(old);
+        Old { home, project, store, file }
+    }
+
+    /// Puts the older file in the place of the store, without backups.
+    fn put(&self) {
+        for beside in ["tiro.db-wal", "tiro.db-shm"] {
+            let _ = std::fs::remove_file(self.store.with_file_name(beside));
+        }
+        let _ = std::fs::remove_dir_all(self.backups());
+        std::fs::copy(&self.file, &self.store).unwrap();
+    }
+
+    fn backups(&self) -> PathBuf {
+        self.store.with_file_name("tiro.db.backups")
+    }
+
+    /// Checks that each backup is whole, and returns how many there are.
+    fn whole_backups(&self) -> usize {
+        let entries = std::fs::read_dir(self.backups()).into_iter().flatten();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        let backups: Vec<PathBuf> =
+            paths.filter(|path| path.extension().is_some_and(|it| it == "db")).collect();
+        for backup in &backups {
+            assert_eq!(state(backup), ("ok".into(), 3, MESSAGES), "{backup:?}");
+        }
+        backups.len()
+    }
+}
+
+/// Returns what SQLite says of a file, its version and the messages in it.
+fn state(file: &Path) -> (String, i64, i64) {
+    let database = Connection::open(file).unwrap();
+    (
+        database.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).unwrap(),
+        database.query_row("PRAGMA user_version", [], |row| row.get(0)).unwrap(),
+        database.query_row("SELECT count(*) FROM memories", [], |row| row.get(0)).unwrap(),
+    )
+}
+
+/// Calls failed, since each of six made a backup of its own and removed those of the others.
+#[test]
+fn six_servers_that_start_on_an_older_store_at_once_all_answer() {
+    let old = Old::new();
+    for round in 0..4 {
+        old.put();
+        std::thread::scope(|scope| {
+            for server in 0..6 {
+                let old = &old;
+                scope.spawn(move || {
+                    let id = format!("{round}-{server}");
+                    let mut server = old.home.serve(&old.project);
+                    server.save("s", &id, &format!("a pomelo {id}"));
+                    assert!(!server.search(&format!("pomelo {id}")).is_empty());
+                });
+            }
+        });
+        let (checked, version, messages) = state(&old.store);
+        assert_eq!((checked.as_str(), messages), ("ok", MESSAGES + 6));
+        assert!(version > 3);
+        assert_eq!(old.whole_backups(), 1, "one migrates, the others wait");
+    }
+}
+
+/// Backups were unusable, twice all of them, since a backup that was being made already had its name.
+#[test]
+fn a_migration_that_is_killed_leaves_a_store_that_opens_and_whole_backups() {
+    let old = Old::new();
+    for round in 0..14 {
+        old.put();
+        for delay in [round * 9, round * 4 + 30] {
+            let mut server = old.home.serve(&old.project);
+            let message = json!([{"id": "k", "role": "user", "text": "a fig"}]);
+            let arguments = json!({"session_id": "s", "messages": message});
+            server.ask("tools/call", json!({"name": "save_messages", "arguments": arguments}));
+            std::thread::sleep(Duration::from_millis(delay));
+            // Dropped, it is killed.
+            drop(server);
+            let backups = old.whole_backups();
+            let (checked, version, messages) = state(&old.store);
+            assert_eq!(checked, "ok");
+            assert!(messages >= MESSAGES && (version == 3 || backups > 0), "{version}, {backups} backups");
+        }
+        old.home.serve(&old.project).save("s", "1", "a pomelo");
+        assert!((1..=2).contains(&old.whole_backups()));
+        let left = std::fs::read_dir(old.backups()).unwrap().map(|entry| entry.unwrap().file_name());
+        let unfinished = left.filter(|name| name.to_string_lossy().contains(".part")).count();
+        assert_eq!(unfinished, 0, "what was left unfinished is removed by the next");
+    }
+}
+
+/// A backup began anew whenever somebody wrote, and had its name all the while.
+#[test]
+fn a_backup_is_made_while_others_write_and_has_its_name_when_it_is_whole() {
+    let old = Old::new();
+    old.put();
+    old.home.serve(&old.project).save("s", "1", "a pomelo");
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let (old, stop) = (&old, &stop);
+        scope.spawn(move || {
+            let mut server = old.home.serve(&old.project);
+            for number in 0.. {
+                server.save("s", &format!("w{number}"), "written meanwhile");
+                if stop.load(std::sync::atomic::Ordering::Relaxed) {
+                    break;
+                }
+            }
+        });
+        for round in 0..3 {
+            let target = old.home.path().join(format!("backup {round}.db"));
+            let mut backup =
+                old.home.tiro(&old.project, &["backup", target.to_str().unwrap()]).spawn().unwrap();
+            let ended = loop {
+                let is_there = target.exists();
+                let ended = backup.try_wait().unwrap();
+                if is_there {
+                    let (checked, version, messages) = state(&target);
+                    assert_eq!((checked.as_str(), version > 3), ("ok", true));
+                    assert!(messages > MESSAGES);
+                }
+                if let Some(ended) = ended {
+                    break ended;
+                }
+            };
+            assert!(ended.success());
+            assert!(target.exists());
+        }
+        // One that is killed has no name.
+        let target = old.home.path().join("killed.db");
+        let mut backup = old.home.tiro(&old.project, &["backup", target.to_str().unwrap()]).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(60));
+        backup.kill().unwrap();
+        backup.wait().unwrap();
+        assert!(!target.exists() || state(&target).0 == "ok");
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+}
