@@ -263,6 +263,17 @@ impl Engine {
         self.project.last().filter(|found| found.holds()).map(|found| &found.project)
     }
 
+    /// Gives back all that is open: the process ends, and calls that are still under way fail. The last process to do so
+    /// leaves files that hold everything by themselves.
+    pub fn close(&self) {
+        if let Some(found) = self.project.last() {
+            found.project.store.leave();
+        }
+        if let Some(installation) = self.installation.last() {
+            installation.registry.memories().leave();
+        }
+    }
+
     /// Returns, once, that another store is used than before.
     pub fn take_news(&self) -> Option<String> {
         self.news.lock().unwrap_or_else(PoisonError::into_inner).take()

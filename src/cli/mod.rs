@@ -222,7 +222,7 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
         .enable_all()
         .build()
         .context(Kind::Io, || "cannot start".to_owned())?;
-    runtime.block_on(async {
+    let done = runtime.block_on(async {
         match command {
             Command::Demo(args) => demo::run(&engine, args, out).await,
             Command::Init(args) => init::run(&engine, args, out).await,
@@ -254,5 +254,7 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
             | Command::Man(_)
             | Command::Hook(_) => unreachable!("handled above"),
         }
-    })
+    });
+    engine.close();
+    done
 }

@@ -1,7 +1,7 @@
 //! `tiro serve`: the MCP server on stdin and stdout.
 
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 use crate::engine::Engine;
@@ -27,6 +27,7 @@ pub fn run(engine: Arc<Engine>, args: Args) -> Result<ExitCode> {
     });
     let served = server::run_stdio(Arc::clone(&engine), args.toolsets.unwrap_or_default());
     keep_measurements(&engine);
+    close(engine);
     served.map(|()| ExitCode::SUCCESS)
 }
 
@@ -39,4 +40,18 @@ fn keep_measurements(engine: &Engine) {
         tracing::debug!("measurements not stored");
     }
     runtime.shutdown_background();
+}
+
+/// Closes what is open, so that each file holds everything by itself; a slow disk is not waited for, and loses nothing.
+fn close(engine: Arc<Engine>) {
+    const PATIENCE: Duration = Duration::from_millis(200);
+    let (done, is_done) = mpsc::channel();
+    std::thread::spawn(move || {
+        engine.close();
+        // Nobody listens any more where it took too long.
+        let _ = done.send(());
+    });
+    if is_done.recv_timeout(PATIENCE).is_err() {
+        tracing::debug!("the store was not closed in time");
+    }
 }

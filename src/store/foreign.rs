@@ -237,7 +237,7 @@ fn connect(source: &Path) -> rusqlite::Result<Connection> {
 }
 
 /// Returns the address of a file that doesn't change while it is read.
-fn uri(path: &Path) -> String {
+pub(super) fn uri(path: &Path) -> String {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut uri = String::from("file:");
     #[cfg(windows)]

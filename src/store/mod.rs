@@ -160,14 +160,15 @@ impl Store {
         self.inner.place.is_same(&other.inner.place)
     }
 
-    /// Gives back what this store holds, since another one is used instead: calls that still work with it fail.
+    /// Gives back what this store holds, since it is not used any more: calls that still work with it fail. The last
+    /// process to do so leaves one file that holds everything: SQLite then moves the log into it.
     pub fn leave(&self) {
         self.inner.place.leave();
+        self.inner.readers.close();
         // What a call holds just now is given back with the last of its clones.
         if let (Ok(mut writer), Ok(empty)) = (self.inner.writer.try_lock(), Connection::open_in_memory()) {
             *writer = empty;
         }
-        lock(&self.inner.readers).clear();
         if let Ok(mut vectors) = self.inner.vectors.try_lock() {
             *vectors = dense::VectorCache::default();
         }
@@ -218,14 +219,14 @@ impl Store {
             store.inner.place.check()?;
             transaction.commit()?;
             store.inner.place.acknowledge()?;
-            store.inner.shorten_log(&writer);
+            store.inner.shorten_log(&writer, LONGEST_LOG);
             Ok(answer)
         })
         .await
     }
 
     /// Closes the connections that nobody has read with for a while.
-    pub fn rest(&self) {
+    pub fn close_idle_readers(&self) {
         self.inner.readers.rest();
     }
 
@@ -262,6 +263,20 @@ impl Store {
         }
         Err(Error::not_found("the scope names another project than this store holds"))
     }
+
+    /// Moves the log into the file where nobody writes or reads just now, so that it holds everything by itself: people
+    /// copy it. Waits for nobody.
+    pub async fn rest(&self, scope: &Scope) -> Result<()> {
+        self.admit(scope)?;
+        let store = self.clone();
+        blocking(move || {
+            if let Ok(writer) = store.inner.writer.try_lock() {
+                store.inner.shorten_log(&writer, 0);
+            }
+            Ok(())
+        })
+        .await
+    }
 }
 
 impl Inner {
@@ -272,11 +287,12 @@ impl Inner {
         self.place.check_content(transaction)
     }
 
-    /// Empties the WAL where one write made it long: otherwise it stays as long as that. Where others read, it stays too.
-    fn shorten_log(&self, writer: &Connection) {
+    /// Empties the WAL where it is longer than `most` bytes: otherwise it stays as long as one write made it. Where others
+    /// read, it stays too.
+    fn shorten_log(&self, writer: &Connection, most: u64) {
         let mut log = self.path.as_os_str().to_owned();
         log.push("-wal");
-        if !std::fs::metadata(&log).is_ok_and(|log| log.len() > LONGEST_LOG) {
+        if !std::fs::metadata(&log).is_ok_and(|log| log.len() > most) {
             return;
         }
         // What fails here is tried again after the next write.
@@ -286,8 +302,18 @@ impl Inner {
     }
 }
 
-/// Opens a connection with the settings every connection has.
+/// Opens a connection with the settings every connection has. Where nothing can be written, it reads.
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
+    let opened = connect_to(path, flags);
+    match &opened {
+        Err(error) if place::is_fixed(path, error) => {
+            Ok(connect_to(Path::new(&foreign::uri(path)), place::FIXED)?)
+        }
+        _ => Ok(opened?),
+    }
+}
+
+fn connect_to(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
@@ -296,6 +322,8 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
     connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.set_prepared_statement_cache_capacity(64);
+    // Whether it can be read shows with the first look.
+    connection.query_row("PRAGMA schema_version", [], |_| Ok(()))?;
     Ok(connection)
 }
 

@@ -8,7 +8,7 @@
 
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -41,6 +41,7 @@ pub(super) struct Readers {
     turns: Arc<Semaphore>,
     /// The one used last is at the end.
     idle: Mutex<Vec<Idle>>,
+    is_closed: AtomicBool,
     began: Instant,
 }
 
@@ -67,7 +68,8 @@ impl Readers {
     /// Returns the readers of the file at `path`, of which none is open yet; no snapshot gets older than `oldest`.
     pub fn new(path: PathBuf, oldest: Duration) -> Readers {
         let turns = Arc::new(Semaphore::new(AT_ONCE));
-        Readers { path, oldest, turns, idle: Mutex::default(), began: Instant::now() }
+        let (idle, is_closed) = (Mutex::default(), AtomicBool::new(false));
+        Readers { path, oldest, turns, idle, is_closed, began: Instant::now() }
     }
 
     /// Waits until a connection is free.
@@ -87,6 +89,12 @@ impl Readers {
     /// Closes the connections that are idle now.
     pub fn clear(&self) {
         lock(&self.idle).clear();
+    }
+
+    /// Closes the connections that are idle now, and those that are lent when they come back.
+    pub fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+        self.clear();
     }
 
     /// Closes connections that were idle for long.
@@ -142,7 +150,10 @@ impl Drop for Reader<'_> {
         let Some(lent) = self.lent.take() else { return };
         // One that is still in a transaction would keep its snapshot.
         if lent.connection.is_autocommit() {
-            lock(&self.readers.idle).push(Idle { since: Instant::now(), ..lent });
+            let mut idle = lock(&self.readers.idle);
+            if !self.readers.is_closed.load(Ordering::Acquire) {
+                idle.push(Idle { since: Instant::now(), ..lent });
+            }
         }
         self.readers.rest();
     }

@@ -133,7 +133,12 @@ async fn work_off(engine: &Engine) {
                 tracing::debug!(%error, "a purge is still to be finished");
             }
             while matches!(step(engine, store, scope, 1).await, Ok(done) if done > 0) {}
-            store.rest();
+            store.close_idle_readers();
+            if quiet == QUIET
+                && let Err(error) = store.rest(scope).await
+            {
+                tracing::debug!(%error, "the log is not moved into the store");
+            }
         }
     }
 }

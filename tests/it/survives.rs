@@ -199,3 +199,41 @@ fn a_store_that_lost_all_its_bytes_is_not_taken_for_a_new_one() {
     assert!(restored.is_ok, "{restored:?}");
     assert_eq!(home.serve(&project).search("durian").len(), 1);
 }
+
+/// People copy the file of a store, and what was in the log beside it was missing.
+#[test]
+fn after_the_last_process_ended_the_file_alone_holds_everything() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let (mut one, mut two) = (home.serve(&project), home.serve(&project));
+    let messages = |server: &mut Server, from: usize| {
+        let message = |n: usize| json!({"id": n.to_string(), "role": "user", "text": format!("a fig {n}")});
+        let messages: Vec<Value> = (from..from + 300).map(message).collect();
+        server.data("save_messages", json!({"session_id": "s", "messages": messages}));
+    };
+    messages(&mut one, 0);
+    messages(&mut two, 300);
+    one.search("fig");
+    let asked = Instant::now();
+    one.end();
+    assert!(asked.elapsed() < GONE, "{:?}", asked.elapsed());
+    two.search("fig");
+    two.end();
+    let alone = |what: &str| {
+        for store in [home.store(), home.data().join("owner.db")] {
+            for log in ["-wal", "-shm"] {
+                let mut log_name = store.as_os_str().to_owned();
+                log_name.push(log);
+                assert!(!std::path::Path::new(&log_name).exists(), "{log_name:?} after {what}");
+            }
+        }
+        let copy = home.path().join("copy.db");
+        std::fs::copy(home.store(), &copy).unwrap();
+        let copy = rusqlite::Connection::open(copy).unwrap();
+        let count: i64 = copy.query_row("SELECT count(*) FROM memories", [], |row| row.get(0)).unwrap();
+        assert!(count >= 600, "{count} memories after {what}");
+    };
+    alone("two servers");
+    assert!(home.run(&project, &["search", "fig"]).is_ok);
+    alone("a command");
+}

@@ -17,7 +17,9 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::ErrorCode::{CannotOpen, ReadOnly};
+use rusqlite::ffi::{SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE};
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 pub(super) use turn::Turn;
 
@@ -29,6 +31,9 @@ const LOGS: [&str; 2] = ["-wal", "-shm"];
 
 /// The longest description of a file that is believed, in bytes.
 const LONGEST: u64 = 64;
+
+/// How a file is opened that doesn't change while it is read.
+pub(super) const FIXED: OpenFlags = OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_URI);
 
 /// A file, told from every other one that exists at the same time. Where the system has no such numbers all are alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +61,7 @@ pub(super) struct Place {
     file: FileId,
     /// The name that the store gave itself when it was made; `None` where it is read before it has one.
     id: Option<String>,
+    is_read_only: bool,
     is_left: AtomicBool,
     /// Held as long as the file is open: other processes see by it that somebody uses it.
     _open: Option<File>,
@@ -88,16 +94,20 @@ impl Entered {
     /// Errors with [`Kind::Store`] where the file was replaced in between.
     pub(super) fn opened(self, connection: &Connection) -> Result<Place> {
         let Entered { path, file, open } = self;
-        let place = Place { id: id(connection)?, path, file, is_left: AtomicBool::new(false), _open: open };
+        let is_read_only = connection.is_readonly("main")?;
+        let (id, is_left) = (id(connection)?, AtomicBool::new(false));
+        let place = Place { id, path, file, is_read_only, is_left, _open: open };
         place.check()?;
         Ok(place)
     }
 }
 
 impl Place {
-    /// Whether the file that was opened is the one at its path.
+    /// Whether the file that was opened is the one at its path, and is not open for reading alone while it can be written.
     pub(super) fn is_current(&self) -> bool {
-        !self.is_left.load(Ordering::Relaxed) && look(&self.path).is_ok_and(|file| file == self.file)
+        !self.is_left.load(Ordering::Relaxed)
+            && look(&self.path).is_ok_and(|file| file == self.file)
+            && !(self.is_read_only && can_be_used(&self.path))
     }
 
     /// Errors with [`Kind::Store`] where the file that was opened isn't the one at its path any more.
@@ -130,6 +140,11 @@ impl Place {
             .hint("restart the programs that use it; nothing of this step was stored"))
     }
 
+    /// Whether it was left: nothing is kept open any more.
+    pub(super) fn is_left(&self) -> bool {
+        self.is_left.load(Ordering::Relaxed)
+    }
+
     /// Whether both are of the same file.
     pub(super) fn is_same(&self, other: &Place) -> bool {
         (&self.path, self.file) == (&other.path, other.file)
@@ -143,6 +158,38 @@ impl Place {
     fn path(&self) -> String {
         quoted(self.path.display()).to_string()
     }
+}
+
+/// Whether `error` says that SQLite can't make its log beside the database at `path`, in a folder that can't be written or
+/// on a disk that is full, and there is no log: then all that there is can be read from the file.
+pub(super) fn is_fixed(path: &Path, error: &rusqlite::Error) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push(LOGS[0]);
+    let has_log = std::fs::metadata(log).is_ok_and(|log| log.len() > 0);
+    let is_refused = matches!(error.sqlite_error_code(), Some(CannotOpen | ReadOnly)) && !is_writable(path);
+    let is_full = error
+        .sqlite_error()
+        .is_some_and(|error| [SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE].contains(&error.extended_code));
+    (is_refused || is_full) && !has_log && path.exists()
+}
+
+/// Whether the store at `path` can be opened for writing.
+fn can_be_used(path: &Path) -> bool {
+    let opened = || super::connect_to(path, OpenFlags::SQLITE_OPEN_READ_WRITE);
+    is_writable(path) && opened().is_ok_and(|connection| matches!(connection.is_readonly("main"), Ok(false)))
+}
+
+/// Whether the file and the folder that it lies in can be written.
+#[cfg(unix)]
+fn is_writable(path: &Path) -> bool {
+    use rustix::fs::{Access, access};
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    [path, folder].iter().all(|path| access(*path, Access::WRITE_OK).is_ok())
+}
+
+#[cfg(not(unix))]
+fn is_writable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| !found.permissions().readonly())
 }
 
 /// Returns the name that a store gave itself when its schema was made.
