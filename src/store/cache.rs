@@ -70,7 +70,7 @@ impl Store {
                     .execute((seq, now))?;
                 count(connection, owner, used)
             });
-            passed_over_if_busy(noted.await)?;
+            pass_over(noted.await);
         }
         Ok(body)
     }
@@ -104,7 +104,8 @@ impl Store {
                 .execute((owner, now))?;
             make_room(connection, owner, max_bytes)
         });
-        passed_over_if_busy(stored.await)
+        pass_over(stored.await);
+        Ok(())
     }
 
     /// Returns what the cache holds for the scope's owner, and how often it was of use.
@@ -213,10 +214,10 @@ fn make_room(connection: &Connection, owner: &str, max_bytes: i64) -> Result<()>
     Ok(())
 }
 
-/// Lets pass what was left undone because others write.
-fn passed_over_if_busy(done: Result<()>) -> Result<()> {
-    match done {
-        Err(error) if error.kind() != Kind::Busy => Err(error),
-        _ => Ok(()),
+/// Lets pass what was left undone, because others write or nothing can be written: only time is lost, and who reads
+/// doesn't need to write.
+fn pass_over(done: Result<()>) {
+    if let Err(error) = done {
+        tracing::debug!(%error, "an answer is not kept");
     }
 }

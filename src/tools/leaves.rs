@@ -4,6 +4,7 @@
 //! processes do at once is the same and is stored once.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::messages::{blocking, count, sources, texts};
 use crate::context::facts::{best, facts};
@@ -11,7 +12,7 @@ use crate::context::segment::{self, Segment};
 use crate::context::tier::Tiers;
 use crate::context::{Message, importance};
 use crate::engine::{Engine, OpenProject};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::memory::{Draft, Level, Memory, MemoryId, Provenance};
 use crate::remember;
 use crate::scope::{Scope, SessionId};
@@ -29,6 +30,9 @@ const MENDED_AT_ONCE: usize = 200;
 
 /// Bytes of a message that tell its topic. Arbitrary.
 const MOST_READ: usize = 4096;
+
+/// How long to wait for others who write: what is made for an answer can be made again, and the answer waits.
+const TURN: Duration = Duration::from_millis(250);
 
 /// The least a summary may take, in tokens: a short sentence.
 const LEAST_SUMMARY: usize = 24;
@@ -72,6 +76,8 @@ pub struct Closed {
     pub wrote: bool,
     /// Messages that nobody has looked at yet: closing goes on with the next call.
     pub waiting: usize,
+    /// Why those that were closed just now are not stored, where they aren't.
+    pub unkept: Option<Error>,
 }
 
 /// Closes the segments that the session's messages fill, noting what was decided in them, as far as one step goes.
@@ -85,9 +91,8 @@ pub async fn close(engine: &Engine, project: &OpenProject, session: &SessionId) 
     let messages: Vec<Message<'_>> = read.iter().map(|(row, text)| message(row, text)).collect();
     let new = segment::close(&messages);
     if new.is_empty() {
-        return Ok(Closed { segments, wrote: false, waiting: 0 });
+        return Ok(Closed { segments, ..Closed::default() });
     }
-    note(engine, project, session, &read, &new).await?;
     let added = new.iter().zip(segments.len() as i64..).map(|(segment, number)| SegmentRow {
         number,
         first: segment.first,
@@ -95,9 +100,19 @@ pub async fn close(engine: &Engine, project: &OpenProject, session: &SessionId) 
         messages: segment.messages as i64,
         tokens: segment.tokens as i64,
     });
-    store.add_segments(scope, session, added.collect()).await?;
+    let added: Vec<SegmentRow> = added.collect();
+    let kept = async {
+        store.await_turn(scope, TURN).await?;
+        note(engine, project, session, &read, &new).await?;
+        store.add_segments(scope, session, added.clone()).await
+    };
+    if let Err(error) = kept.await {
+        // On a full disk, or beside a writer that takes long, the answer is made of them all the same.
+        let segments = [segments, added].concat();
+        return Ok(Closed { segments, wrote: false, waiting, unkept: Some(error) });
+    }
     // Another process may have closed them first, elsewhere.
-    Ok(Closed { segments: store.segments(scope, session).await?, wrote: true, waiting })
+    Ok(Closed { segments: store.segments(scope, session).await?, wrote: true, waiting, unkept: None })
 }
 
 fn message<'a>(row: &MessageRow, text: &'a str) -> Message<'a> {
@@ -170,6 +185,8 @@ pub struct Leaves {
     pub new: usize,
     /// How many of those wanted are still to be made.
     pub waiting: usize,
+    /// Why those that were made just now are not stored, where they aren't.
+    pub unkept: Option<Error>,
 }
 
 /// Returns the summaries of the segments that `wanted` gives a level and a length, making up to `most` that are missing,
@@ -208,23 +225,40 @@ pub async fn summaries(
     for (row, level, tokens) in missing {
         let start = rows.partition_point(|each| each.ordinal < row.first);
         let end = rows.partition_point(|each| each.ordinal <= row.last);
-        let made = make(engine, project, session, row, &rows[start..end], *level, *tokens).await?;
-        leaves.made.extend(made.map(|made| (row.first, made)));
-        leaves.new += 1;
+        let made = make(project, session, row, &rows[start..end], *level, *tokens).await?;
+        let kept = match leaves.unkept {
+            None => keep(engine, project, &made).await,
+            Some(_) => Ok(true),
+        };
+        match kept {
+            Ok(true) => {}
+            // Something of it was forgotten meanwhile: there is nothing to show.
+            Ok(false) => continue,
+            Err(error) => leaves.unkept = Some(error),
+        }
+        leaves.made.insert(row.first, made);
+        leaves.new += usize::from(leaves.unkept.is_none());
     }
     Ok(leaves)
 }
 
-/// Makes the summary of a segment and stores it.
+/// Stores the summary of a segment; returns whether its messages are still those it was made of.
+async fn keep(engine: &Engine, project: &OpenProject, summary: &Summary) -> Result<bool> {
+    let (store, scope) = (&project.store, &project.scope);
+    store.await_turn(scope, TURN).await?;
+    let saved = store.save_summary(scope, summary.clone(), engine.now()).await?;
+    Ok(saved != Saved::SourcesChanged)
+}
+
+/// Makes the summary of a segment.
 async fn make(
-    engine: &Engine,
     project: &OpenProject,
     session: &SessionId,
     row: &SegmentRow,
     messages: &[MessageRow],
     level: Level,
     tokens: usize,
-) -> Result<Option<Summary>> {
+) -> Result<Summary> {
     let read = texts(project, messages).await?;
     let hash = source_hash(read.iter().map(|(row, _)| &row.id));
     let number = row.number;
@@ -252,13 +286,7 @@ async fn make(
             source_hash: hash,
         }
     };
-    let summary = blocking(summarise).await?;
-    let saved = project.store.save_summary(&project.scope, summary.clone(), engine.now()).await?;
-    Ok(match saved {
-        Saved::Made(_) | Saved::AlreadyMade(_) => Some(summary),
-        // Something of it was forgotten meanwhile: there is nothing to show.
-        Saved::SourcesChanged => None,
-    })
+    blocking(summarise).await
 }
 
 /// Returns the level and the length of the summary that each segment has in its tier; none for what is shown in full.

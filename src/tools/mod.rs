@@ -34,6 +34,7 @@ pub mod import_sessions;
 mod in_time;
 pub mod index;
 pub mod init;
+mod keep_summary;
 mod kept_out;
 mod leaves;
 pub(crate) mod levels;

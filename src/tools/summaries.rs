@@ -92,12 +92,16 @@ pub(crate) async fn work_off(engine: &Engine, patience: Duration) -> Result<Work
 /// Closes the session's segments and makes some of the summaries that they lack; returns how much is left.
 async fn summarise_segments(engine: &Engine, project: &OpenProject, session: &SessionId) -> Result<usize> {
     let closed = leaves::close(engine, project, session).await?;
+    if let Some(error) = closed.unkept {
+        return Err(error);
+    }
     if closed.waiting > 0 {
         // Which summaries are wanted depends on where the last segment ends.
         return Ok(closed.waiting);
     }
     let wanted = leaves::wanted(&leaves::tiers(engine), &closed.segments);
-    Ok(leaves::summaries(engine, project, session, &wanted, STEP).await?.waiting)
+    let leaves = leaves::summaries(engine, project, session, &wanted, STEP).await?;
+    leaves.unkept.map_or(Ok(leaves.waiting), Err)
 }
 
 /// Makes the memory that stands for a session which grew, or says when it is to be made anew; returns whether it was made.

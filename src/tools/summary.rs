@@ -4,7 +4,6 @@
 //! a focus is kept in the cache alone. Both are found by the hash of which messages they are made of, so that nothing
 //! is shown of what was forgotten, and of nothing that changed.
 
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,6 +12,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use super::ask::{Answered, Bill};
+use super::keep_summary::{cache, keep, living};
 pub(super) use super::messages::range;
 use super::messages::{self, blocking, count};
 use super::{ask, queue, summaries};
@@ -20,9 +20,9 @@ use crate::config::{Configured, Use};
 use crate::engine::{Engine, OpenProject};
 use crate::error::{Error, Kind, Result};
 use crate::llm::{Reply, Request, catalogue};
-use crate::memory::{Level, Millis, Provenance};
+use crate::memory::Level;
 use crate::scope::SessionId;
-use crate::store::{AskedBy, Attempt, MessageRow, Saved, Summary, source_hash};
+use crate::store::{AskedBy, Attempt, MessageRow, Summary, source_hash};
 use crate::summarize::{self, Wish};
 
 /// Tokens of a model's window where nobody knows them: the least that is common.
@@ -109,7 +109,7 @@ impl Wanted {
         self.max_tokens.unwrap_or_else(|| summarize::length(self.level, self.tokens()))
     }
 
-    fn hash(&self) -> [u8; 32] {
+    pub fn hash(&self) -> [u8; 32] {
         source_hash(self.rows.iter().map(|row| &row.id))
     }
 
@@ -210,7 +210,13 @@ pub(super) async fn make(engine: &Engine, project: &OpenProject, wanted: Wanted)
         made = Made { cost_usd: bill.total().dollars(), is_silent, ..made };
     }
     if wanted.max_tokens.is_none() && wanted.focus.is_empty() && !made.text.is_empty() {
-        made.id = keep(engine, project, &wanted, &made, began).await?;
+        made.id = match keep(engine, project, &wanted, &made, began).await {
+            Ok(id) => id,
+            Err(error) => {
+                notices.push(format!("the summary is not stored: {}", error.told()));
+                None
+            }
+        };
     }
     made.notices.extend(notices);
     match living(project, &wanted).await? {
@@ -228,7 +234,11 @@ pub(super) async fn make(engine: &Engine, project: &OpenProject, wanted: Wanted)
     }
     // What a model failed at is tried again by the next call, and before that by an idle server.
     match has_failed {
-        true if made.id.is_some() => queue::after_failure(engine, project, &wanted).await?,
+        true if made.id.is_some() => {
+            if let Err(error) = queue::after_failure(engine, project, &wanted).await {
+                made.notices.push(format!("it is not asked for again: {}", error.told()));
+            }
+        }
         true => {}
         false => cache(engine, project, &wanted, key, &made).await?,
     }
@@ -267,31 +277,6 @@ pub(super) async fn make_by_model(
     let key = wanted.key(Some(&provider), engine.config().options.summary_temperature);
     cache(engine, project, wanted, key, &made).await?;
     Ok(made)
-}
-
-/// Keeps the summary to be given again, unless a message of it was forgotten meanwhile.
-async fn cache(
-    engine: &Engine,
-    project: &OpenProject,
-    wanted: &Wanted,
-    key: [u8; 32],
-    made: &Made,
-) -> Result<()> {
-    if living(project, wanted).await? < wanted.rows.len() {
-        return Ok(());
-    }
-    let body = serde_json::to_string(made).expect("a summary serialises");
-    let options = &engine.config().options;
-    let (ttl, most) = (options.cache_ttl(), options.cache_bytes());
-    project.store.cache(&project.scope, key, body, engine.now(), ttl, most).await
-}
-
-/// Returns how many of its messages are still there.
-async fn living(project: &OpenProject, wanted: &Wanted) -> Result<usize> {
-    let first = wanted.rows.first().map_or(0, |row| row.ordinal);
-    let living = project.store.session_messages(&project.scope, &wanted.session, first).await?;
-    let living: HashSet<i64> = living.iter().map(|row| row.seq).collect();
-    Ok(wanted.rows.iter().filter(|row| living.contains(&row.seq)).count())
 }
 
 /// Returns who writes it: a model, where the user named one for summaries.
@@ -465,36 +450,4 @@ async fn previous(project: &OpenProject, wanted: &Wanted, provider: &str) -> Res
     };
     let found = rows.into_iter().map(|row| row.summary).filter(fits).max_by_key(|summary| summary.last);
     Ok(found.map(|summary| (summary.last, summary.text)))
-}
-
-/// Stores the summary as a version of its range, where its messages are still all there; returns its id. What another process
-/// stored since `began` stands in its place.
-async fn keep(
-    engine: &Engine,
-    project: &OpenProject,
-    wanted: &Wanted,
-    made: &Made,
-    began: Millis,
-) -> Result<Option<String>> {
-    let new = Summary {
-        session: wanted.session.clone(),
-        segment: None,
-        level: wanted.level,
-        first: wanted.rows.first().map_or(0, |row| row.ordinal),
-        last: wanted.rows.last().map_or(0, |row| row.ordinal),
-        messages: wanted.rows.len() as i64,
-        text: made.text.clone(),
-        tokens: made.tokens as i64,
-        provider: made.provider.clone(),
-        model: made.model.clone(),
-        quality: made.quality,
-        provenance: Provenance::lowest(wanted.rows.iter().map(|row| row.provenance)),
-        cited: made.cited.clone(),
-        source_hash: wanted.hash(),
-    };
-    match project.store.save_version(&project.scope, new, began, engine.now()).await? {
-        Saved::Made(id) | Saved::AlreadyMade(id) => Ok(Some(id.to_string())),
-        // A range by time has holes, or something was forgotten meanwhile.
-        Saved::SourcesChanged => Ok(None),
-    }
 }

@@ -19,7 +19,7 @@ use crate::context::render;
 use crate::context::tier::Tier;
 use crate::embed::Embedder;
 use crate::engine::{Engine, OpenProject};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::memory::{Kind, Memory, Provenance, Role};
 use crate::retrieve;
@@ -70,14 +70,17 @@ pub struct Prepared {
     pub wrote: bool,
     /// Messages that are still to be cut into segments.
     pub waiting: usize,
+    /// Why what was made of it just now is not stored, where it isn't.
+    unkept: Option<String>,
 }
 
 /// Closes segments and makes summaries that are missing, as far as one call may.
 pub async fn prepare(engine: &Engine, project: &OpenProject, session: &SessionId) -> Result<Prepared> {
-    let Closed { segments: closed, wrote, waiting } = leaves::close(engine, project, session).await?;
+    let Closed { segments: closed, wrote, waiting, unkept } = leaves::close(engine, project, session).await?;
     let wanted = leaves::wanted(&leaves::tiers(engine), &closed);
     let leaves = leaves::summaries(engine, project, session, &wanted, SUMMARIES_AT_ONCE).await?;
-    Ok(Prepared { wrote: wrote || leaves.new > 0, waiting, closed, leaves })
+    let unkept = unkept.as_ref().or(leaves.unkept.as_ref()).map(Error::told);
+    Ok(Prepared { wrote: wrote || leaves.new > 0, waiting, unkept, closed, leaves })
 }
 
 /// Chooses what is shown of the conversation: what doesn't depend on the question, the open end, what answers, and with
@@ -120,6 +123,12 @@ pub async fn choose(
         found: BTreeSet::new(),
         left_out: Vec::new(),
     };
+    choice.chosen.notices.extend(
+        prepared
+            .unkept
+            .take()
+            .map(|why| format!("what was made of the conversation for this answer is not stored: {why}")),
+    );
     choice.stable(prepared).await?;
     choice.open(open_from).await?;
     if asked.level != IncludeLevel::Summary && !choice.shows_all() {

@@ -45,3 +45,5 @@ mod summaries;
 mod survives;
 mod talk;
 mod tidy;
+#[cfg(unix)]
+mod unwritable;

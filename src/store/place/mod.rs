@@ -140,11 +140,6 @@ impl Place {
             .hint("restart the programs that use it; nothing of this step was stored"))
     }
 
-    /// Whether it was left: nothing is kept open any more.
-    pub(super) fn is_left(&self) -> bool {
-        self.is_left.load(Ordering::Relaxed)
-    }
-
     /// Whether both are of the same file.
     pub(super) fn is_same(&self, other: &Place) -> bool {
         (&self.path, self.file) == (&other.path, other.file)

@@ -1,0 +1,138 @@
+//! Who only reads is answered from what is there, also where nothing can be written.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rusqlite::Connection;
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+use serde_json::{Value, json};
+
+use crate::harness::{Home, Server};
+
+/// Returns the server, started so that writing to a file that may not grow fails as on a full disk.
+fn serve(home: &Home, project: &Path) -> Server {
+    let tiro = home.tiro(project, &["serve"]);
+    let mut command = std::process::Command::new("sh");
+    command.args(["-c", "trap '' XFSZ; exec \"$0\" \"$@\""]).arg(tiro.get_program()).args(tiro.get_args());
+    command.current_dir(project).env_clear();
+    command.envs(tiro.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    Server::start(command)
+}
+
+/// From now on no file that the server writes may grow.
+fn fill_the_disk(server: &Server) {
+    let none = Rlimit { current: Some(0), maximum: None };
+    prlimit(Pid::from_raw(server.pid()), Resource::Fsize, none).unwrap();
+}
+
+/// Saves a conversation that is long enough to be cut into segments.
+fn converse(server: &mut Server) {
+    let message = |n: usize| {
+        let text = format!("We put quince {n} into the cellar since it is cold there, decided on day {n}.");
+        json!({"id": n.to_string(), "role": if n % 2 == 0 { "user" } else { "assistant" }, "text": text})
+    };
+    let messages: Vec<Value> = (0..60).map(message).collect();
+    server.data("save_messages", json!({"session_id": "s", "messages": messages}));
+}
+
+/// Asks everything that only reads; each must answer, and within some seconds. Returns what was said beside the answers.
+fn ask_everything(server: &mut Server) -> String {
+    let id = server.search("quince 7 cellar")[0]["id"].clone();
+    let mut said = String::new();
+    for (tool, arguments) in [
+        ("search_project_memory", json!({"query": "quince cellar"})),
+        ("retrieve_context", json!({"query": "quince 7", "session_id": "s"})),
+        ("retrieve_context", json!({"query": "quince 8"})),
+        ("get_context_summary", json!({"query": "quince"})),
+        ("get_relevant_snippets", json!({"query": "quince"})),
+        ("summarize_conversation", json!({"session_id": "s"})),
+        ("list_sessions", json!({})),
+        ("expand_detail", json!({"id": id, "level": "brief"})),
+        ("expand_detail", json!({"id": "s#7"})),
+    ] {
+        let asked = Instant::now();
+        let (text, data) = server.both(tool, arguments);
+        assert!(text.contains("quince") || tool == "list_sessions", "{tool}: {text}");
+        assert!(asked.elapsed() < Duration::from_secs(5), "{tool} took {:?}", asked.elapsed());
+        said += &data["notices"].to_string();
+    }
+    said
+}
+
+#[test]
+fn on_a_full_disk_all_that_only_reads_answers_from_what_is_there() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut server = serve(&home, &project);
+    converse(&mut server);
+    fill_the_disk(&server);
+    let said = ask_everything(&mut server);
+    assert!(said.contains("not stored"), "{said}");
+    server.error("store_memory", json!({"text": "a pomelo"}));
+    assert!(server.search("pomelo").is_empty());
+
+    // And one that is started then, with the log of another there, and without.
+    let mut another = serve(&home, &project);
+    fill_the_disk(&another);
+    ask_everything(&mut another);
+    drop((server, another));
+    let mut last = home.serve(&project);
+    last.search("quince");
+    last.end();
+    let mut another = serve(&home, &project);
+    fill_the_disk(&another);
+    ask_everything(&mut another);
+    another.error("store_memory", json!({"text": "a pomelo"}));
+    // With space again it writes.
+    let all = Rlimit { current: None, maximum: None };
+    prlimit(Pid::from_raw(another.pid()), Resource::Fsize, all).unwrap();
+    another.data("store_memory", json!({"text": "a pomelo"}));
+    assert_eq!(another.search("pomelo").len(), 1);
+}
+
+#[test]
+fn beside_a_locked_writer_all_that_only_reads_answers_at_once() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut server = home.serve(&project);
+    converse(&mut server);
+    let held: Vec<Connection> = [home.store(), home.data().join("owner.db")]
+        .iter()
+        .map(|store| {
+            let connection = Connection::open(store).unwrap();
+            connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+            connection
+        })
+        .collect();
+    let said = ask_everything(&mut server);
+    assert!(said.contains("not stored"), "{said}");
+    ask_everything(&mut home.serve(&project));
+    drop(held);
+    assert!(!ask_everything(&mut server).contains("not stored"));
+}
+
+/// As root everything can be written; then nothing is tested.
+#[test]
+fn in_a_folder_that_cannot_be_written_all_that_only_reads_answers() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut server = home.serve(&project);
+    converse(&mut server);
+    server.end();
+    let folder = home.store().parent().unwrap().to_owned();
+    let set = |mode: u32| {
+        for path in [&home.data(), &folder] {
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+        }
+    };
+    set(0o500);
+    if std::fs::write(folder.join("probe"), "").is_err() {
+        let mut server = home.serve(&project);
+        ask_everything(&mut server);
+        server.error("store_memory", json!({"text": "a pomelo"}));
+        set(0o700);
+        server.data("store_memory", json!({"text": "a pomelo"}));
+    }
+    set(0o700);
+}
