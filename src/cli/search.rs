@@ -27,6 +27,9 @@ pub struct Args {
     /// Only this branch.
     #[arg(long)]
     branch: Option<String>,
+    /// Only what was stored with this tag.
+    #[arg(long)]
+    topic: Option<String>,
     /// Only this file or directory.
     #[arg(long)]
     path: Option<String>,
@@ -52,6 +55,7 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
         kinds: Some(args.kinds),
         sessions: Some(args.sessions),
         branch: args.branch,
+        topic: args.topic,
         path: args.path,
         since: args.since,
         until: args.until,

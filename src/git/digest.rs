@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use gix::bstr::ByteSlice;
 
 use super::diff::Hunk;
-use super::names::{Format, clip, indentation, symbol};
+use super::names::{Format, WIDTH, clip, indentation, symbol};
 use crate::redact::Redactor;
 
 const HEADING_LIMIT: usize = 40;
@@ -27,6 +27,9 @@ const CHANGED_LIMIT: usize = 20_000;
 
 /// Bytes before added lines that may make a secret of what these hold: the beginning of a key's block.
 const CONTEXT_OF_SECRETS: usize = 2048;
+
+/// What a sentence ends with that was cut.
+const CUT: &str = " …";
 
 /// Lines looked at backwards for a heading.
 const LOOK_BACK: usize = 400;
@@ -96,7 +99,7 @@ impl DigestBuilder {
                     self.added.push(symbol);
                 }
                 if let Some((rank, sentence)) = sentence(line, format)
-                    && harmless.holds(&sentence)
+                    && harmless.holds(sentence.trim_end_matches(CUT))
                 {
                     self.lines.push((rank, sentence));
                 }
@@ -264,20 +267,64 @@ fn sentence(line: &[u8], format: Format) -> Option<(u8, String)> {
     let text = line.to_str().ok()?.trim();
     let (rank, said) = if format == Format::Prose {
         (0, text)
-    } else if let Some(comment) = ["///", "//!", "//", "/*", "* ", "# ", "\"\"\"", "-- ", ";; "]
+    } else if let Some(comment) = ["///", "//!", "//", "/*", "* ", "# ", "\"\"\"", "-- ", ";; ", "<!-- "]
         .iter()
         .find_map(|mark| text.strip_prefix(mark))
     {
-        (1, comment)
+        (1, comment.trim_end_matches(['*', '/', '-', '>', '"']))
     } else {
-        let (_, quoted) = text.split_once('"')?;
-        (2, quoted.rsplit_once('"').map_or(quoted, |(quoted, _)| quoted))
+        (2, ['"', '\'', '`'].into_iter().find_map(|quote| within(text, quote).filter(|said| reads(said)))?)
     };
-    let words = said
-        .split_whitespace()
-        .filter(|word| word.bytes().filter(u8::is_ascii_alphabetic).count() > 1)
-        .count();
-    (words >= 4).then(|| (rank, clip(said.as_bytes())))
+    reads(said).then(|| (rank, beginning(said.trim())))
+}
+
+/// Returns what stands between the first and the last `quote` of a line of code, or behind the only one; an apostrophe
+/// within a word is none.
+fn within(line: &str, quote: char) -> Option<&str> {
+    let is_quote = |(at, _): &(usize, &str)| {
+        let is_letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
+        !(is_letter(line[..*at].chars().next_back())
+            && is_letter(line[at + quote.len_utf8()..].chars().next()))
+    };
+    let mut quotes = line.match_indices(quote).filter(is_quote);
+    let (first, _) = quotes.next()?;
+    let rest = &line[first + quote.len_utf8()..];
+    match quotes.next_back() {
+        Some((last, _)) => Some(&line[first + quote.len_utf8()..last]),
+        None => Some(rest).filter(|_| quote == '"'),
+    }
+}
+
+/// Whether a text reads as a sentence: four words at least, most of what it is made of, and no table, code or query.
+fn reads(said: &str) -> bool {
+    let is_word = |word: &str| {
+        let word = word.trim_matches(|c: char| c.is_ascii_punctuation());
+        word.chars().filter(|c| c.is_alphabetic()).count() > 1
+            && word.chars().all(|c| c.is_alphabetic() || matches!(c, '-' | '\'' | '’'))
+    };
+    let said = said.trim();
+    let (mut words, mut all, mut lettered) = (0, 0, 0);
+    for word in said.split_whitespace() {
+        all += 1;
+        words += usize::from(is_word(word));
+        lettered += usize::from(word.bytes().filter(u8::is_ascii_alphabetic).count() > 1);
+    }
+    let is_drawn = said.contains("   ") || said.contains("\\n") || said.starts_with('|');
+    lettered >= 4 && words * 5 >= all * 3 && !is_drawn
+}
+
+/// Returns the beginning of a sentence in at most 120 bytes: to the end of one within it, else of a word, with `…`.
+fn beginning(said: &str) -> String {
+    if said.len() <= WIDTH {
+        return clip(said.as_bytes());
+    }
+    let head = &said[..said.floor_char_boundary(WIDTH)];
+    if let Some(end) = head.rfind(". ").filter(|end| *end >= WIDTH / 3) {
+        return head[..=end].to_owned();
+    }
+    let head = &said[..said.floor_char_boundary(WIDTH - CUT.len())];
+    let end = head.rfind(char::is_whitespace).unwrap_or(head.len());
+    format!("{}{CUT}", head[..end].trim_end())
 }
 
 /// Returns the identifiers, flags and words of a text: 3 to 60 bytes, at least one of them a letter. A flag keeps its
@@ -308,7 +355,6 @@ const IS_WORD_PART: [bool; 256] = {
 
 #[cfg(test)]
 mod tests {
-    use super::super::names::WIDTH;
     use super::*;
     use proptest::prelude::*;
 
@@ -318,6 +364,33 @@ mod tests {
             .map(|word| word.to_str_lossy())
             .collect();
         assert_eq!(found, ["use", "--no-pager", "a_b-c", "caf\u{e9}"]);
+    }
+
+    fn said(line: &str, path: &str) -> Option<String> {
+        sentence(line.as_bytes(), Format::of(path)).map(|(_, said)| said)
+    }
+
+    /// Sentences were cut within a word, and queries, tables and sources of tests were taken for some.
+    #[test]
+    fn a_sentence_is_cut_at_the_end_of_a_word_and_what_does_not_read_as_one_is_none() {
+        let long = "What of some text may leave its place, and nobody who sees the bare word of it later is able to tell apart";
+        let cut = said(&format!("// {long} and more of the same kind"), "a.rs").unwrap();
+        assert_eq!(cut, format!("{long} and more …"));
+        let two = format!("// A password is known by what stands around it. {long}");
+        assert_eq!(said(&two, "a.rs").unwrap(), "A password is known by what stands around it.");
+        assert_eq!(said("- Blank lines can be squeezed", "a.md").unwrap(), "- Blank lines can be squeezed");
+        let thrown = "    throw new Error('the pager isn\\'t there any more');";
+        assert_eq!(said(thrown, "a.js").unwrap(), "the pager isn\\'t there any more");
+        assert_eq!(said("it's what they don't know", "a.js"), None);
+        for junk in [
+            "\"SELECT 1 FROM memories WHERE owner = ?1 AND kind = ?2 LIMIT 1\"",
+            "// opened       engine   what is open  →     project",
+            "\"fn config() {\\n    the database moved to another host\\n\"",
+            "// a = b + c; d = e(f); g += h[i]; call(x, y, z)",
+        ] {
+            assert_eq!(said(junk, "a.rs"), None, "{junk}");
+        }
+        assert_eq!(said("| one table | with four | more words |", "a.md"), None);
     }
 
     /// A bare word of a diff can't be told from a password any more.

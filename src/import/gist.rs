@@ -204,11 +204,10 @@ fn collect<'a>(raw: &'a RawValue, depth: usize, into: &mut Vec<Cow<'a, str>>) {
     }
 }
 
-/// Returns what an edit changes, in a few words: the first lines of old and new.
+/// Returns what an edit changes, in a few words: the first lines of old and new that differ.
 fn change(fields: &Fields<'_>, private: &mut Private) -> Option<String> {
-    let mut side = |fields: &Fields<'_>, name: &str| {
-        fields.text(name).map(|text| clip(first_line(&private.strip(text)), CHANGE))
-    };
+    let mut side =
+        |fields: &Fields<'_>, name: &str| fields.text(name).map(|text| private.strip(text).into_owned());
     let edits = fields.items("edits");
     let edit = edits.first().map(|raw| Fields::of(raw));
     let edit = edit.as_ref().unwrap_or(fields);
@@ -216,14 +215,44 @@ fn change(fields: &Fields<'_>, private: &mut Private) -> Option<String> {
     let old = side(edit, "old_string").or_else(|| side(edit, "old_str"));
     let new = side(edit, "new_string").or_else(|| side(edit, "new_str")).or_else(|| side(edit, "new_source"));
     if let Some(old) = old {
-        return Some(format!("`{old}` → `{}`{more}", new.unwrap_or_default()));
+        return Some(difference(old.lines(), new.as_deref().unwrap_or_default().lines()) + &more);
     }
     if let Some(new) = new {
-        return Some(format!("`{new}`{more}"));
+        return Some(format!("`{}`{more}", clip(first_line(&new), CHANGE)));
     }
     let content = fields.text("content").or_else(|| fields.text("file_text"))?;
     let content = private.strip(content);
     Some(format!("{} lines, `{}`", content.lines().count(), clip(first_line(&content), CHANGE)))
+}
+
+/// Returns the first line of each side that the other hasn't in its place, from where they differ.
+fn difference<'t>(old: impl Iterator<Item = &'t str>, new: impl Iterator<Item = &'t str>) -> String {
+    let lines = |lines: &mut dyn Iterator<Item = &'t str>| -> Vec<&'t str> {
+        lines.map(str::trim).filter(|line| !line.is_empty()).collect()
+    };
+    let (old, new) = (lines(&mut { old }), lines(&mut { new }));
+    let same = old.iter().zip(&new).take_while(|(old, new)| old == new).count();
+    let (old, new) = (&old[same..], &new[same..]);
+    let kept = old.iter().rev().zip(new.iter().rev()).take_while(|(old, new)| old == new).count();
+    let (old, new) = (&old[..old.len() - kept], &new[..new.len() - kept]);
+    match (old.first(), new.first()) {
+        (Some(old), Some(new)) => {
+            let at = if clip(old, CHANGE) == clip(new, CHANGE) { differ_at(old, new) } else { 0 };
+            let shown =
+                |line: &str| format!("{}{}", if at > 0 { "…" } else { "" }, clip(&line[at..], CHANGE));
+            format!("`{}` → `{}`", shown(old), shown(new))
+        }
+        (Some(old), None) => format!("without `{}`", clip(old, CHANGE)),
+        (None, Some(new)) => format!("with `{}`", clip(new, CHANGE)),
+        (None, None) => "only spaces differ".to_owned(),
+    }
+}
+
+/// Returns where the word begins in which two lines first differ, in bytes.
+fn differ_at(one: &str, other: &str) -> usize {
+    let same = one.char_indices().zip(other.chars()).take_while(|((_, a), b)| a == b);
+    let end = same.last().map_or(0, |((at, c), _)| at + c.len_utf8());
+    one[..end].rfind(char::is_whitespace).map_or(0, |at| one.ceil_char_boundary(at + 1))
 }
 
 fn first_line(text: &str) -> &str {
@@ -264,13 +293,13 @@ fn patched(patch: &str) -> Vec<String> {
 
 /// Returns the first line that a patch takes out and the first it puts in.
 fn patch_change(patch: &str) -> String {
-    let first = |sign: char| {
-        let changed = patch.lines().filter_map(|line| line.strip_prefix(sign)).map(str::trim);
-        clip(changed.into_iter().find(|line| !line.is_empty()).unwrap_or_default(), CHANGE)
-    };
-    match (first('-'), first('+')) {
-        (old, new) if !old.is_empty() => format!("`{old}` → `{new}`"),
-        (_, new) => format!("`{new}`"),
+    let side = |sign: char| patch.lines().filter_map(move |line| line.strip_prefix(sign));
+    match side('-').all(|line| line.trim().is_empty()) {
+        true => format!(
+            "`{}`",
+            clip(side('+').map(str::trim).find(|line| !line.is_empty()).unwrap_or_default(), CHANGE)
+        ),
+        false => difference(side('-'), side('+')),
     }
 }
 

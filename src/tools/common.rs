@@ -77,9 +77,13 @@ pub fn max_tokens(
     }
 }
 
-/// Reads the name of a kind.
+/// What agents are asked to store, by the words they are asked in, and the kinds that these are.
+const ALSO_CALLED: [(&str, Kind); 2] = [("finding", Kind::Research), ("preference", Kind::Fact)];
+
+/// Reads the name of a kind, or one that it is also called by.
 pub fn kind(argument: &str, word: &str) -> Result<Kind> {
-    Kind::parse(word.trim()).ok_or_else(|| {
+    let also = || ALSO_CALLED.iter().find(|(name, _)| *name == word.trim()).map(|(_, kind)| *kind);
+    Kind::parse(word.trim()).or_else(also).ok_or_else(|| {
         let known: Vec<&str> = Kind::ALL.iter().map(|kind| kind.as_str()).collect();
         Error::bad_input(format!("`{argument}` is not a kind: `{}`", quoted(word)))
             .hint(format!("use {}", known.join(", ")))

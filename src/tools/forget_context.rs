@@ -21,7 +21,7 @@ pub const NAME: &str = "forget_context";
 /// The name people are shown.
 pub const TITLE: &str = "Forget memories";
 /// What agents are told of it.
-pub const DESCRIPTION: &str = "To free context without losing it use stash_context where offered. Forgets memories by \
+pub const DESCRIPTION: &str = "To correct a fact store the right one with store_memory. Forgets memories by \
     ids, session_id, source or query (exactly one); `undo` brings them back. Says exactly what it removed; with a \
     query, look first with `dry_run: true`.";
 

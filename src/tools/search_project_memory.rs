@@ -59,6 +59,9 @@ pub struct Args {
     /// Only this branch.
     #[schemars(description = "")]
     pub branch: Option<String>,
+    /// Only this tag.
+    #[schemars(description = "")]
+    pub topic: Option<String>,
     /// File or directory.
     pub path: Option<String>,
     /// Like 2026-03-01.
@@ -212,7 +215,7 @@ fn filter(args: &Args) -> Result<Filter> {
         kinds: kinds.transpose()?,
         branch: short("branch", &args.branch)?,
         path: short("path", &args.path)?,
-        topic: None,
+        topic: short("topic", &args.topic)?,
         source_id: None,
         since,
         until,

@@ -27,7 +27,7 @@ pub const DESCRIPTION: &str = "For messages of a conversation use save_messages.
 pub struct Args {
     /// One idea, understandable without this conversation.
     pub text: String,
-    /// fact (default), decision, research, task_state, code_block, error_log, …
+    /// fact (default), decision, finding, preference, task_state, code_block, error_log.
     #[serde(rename = "type")]
     pub kind: Option<String>,
     /// 0 to 1.
@@ -39,7 +39,7 @@ pub struct Args {
     pub session_id: Option<String>,
     /// Ids, or SESSION#NUMBER.
     pub references: Option<Vec<String>>,
-    /// Tag to filter by.
+    /// Tag, for `topic` of a search.
     pub topic: Option<String>,
     /// File it speaks of.
     pub source: Option<String>,

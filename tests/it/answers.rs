@@ -281,7 +281,7 @@ fn an_error_says_what_happened_and_what_to_try() {
     let misspelled = json!({"query": "x", "kind": ["commit"]});
     assert_snapshot!(said(mask, &mut server, "search_project_memory", misspelled), @"
     there is no argument `kind`
-    did you mean `kinds`? There are `query`, `k`, `kinds`, `sessions`, `branch`, `path`, `since`, `until`, `max_tokens`, `cursor`
+    did you mean `kinds`? There are `query`, `k`, `kinds`, `sessions`, `branch`, `topic`, `path`, `since`, `until`, `max_tokens`, `cursor`
     ");
     assert_snapshot!(said(mask, &mut server, "expand_detail", json!({"id": "m0123456789abc"})), @"
     no memory is called `<id 1>`

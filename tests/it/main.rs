@@ -5,6 +5,7 @@
     reason = "tests run `git` and the program itself, and read the environment"
 )]
 
+mod agrees;
 mod answers;
 mod bad_input;
 mod behind;

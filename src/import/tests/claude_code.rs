@@ -180,6 +180,19 @@ fn the_gist_of_a_call_is_what_it_is_about() {
         gist("MultiEdit", json!({"file_path": "a", "edits": edits})),
         "MultiEdit: a: `a` → `b` and 1 more"
     );
+    // An edit was shown as its first line twice where only later ones differ.
+    let edit = |old: &str, new: &str| json!({"file_path": "a", "old_string": old, "new_string": new});
+    for (old, new, said) in [
+        ("fn a() {\n    one();\n}", "fn a() {\n    two();\n}", "`one();` → `two();`"),
+        ("fn a() {\n}", "fn a() {\n    two();\n}", "with `two();`"),
+        ("fn a() {\n    one();\n}", "fn a() {\n}", "without `one();`"),
+        ("a  b\n", " a  b", "only spaces differ"),
+    ] {
+        assert_eq!(gist("Edit", edit(old, new)), format!("Edit: a: {said}"));
+    }
+    let long = "word ".repeat(20);
+    let said = gist("Edit", edit(&format!("{long}is one"), &format!("{long}is two")));
+    assert_eq!(said, "Edit: a: `…one` → `…two`");
     assert_eq!(gist("Write", json!({"file_path": "a", "content": "# T\nx"})), "Write: a: 2 lines, `# T`");
     assert_eq!(gist("Grep", json!({"path": "src", "pattern": "fn main"})), "Grep: fn main · src");
     assert_eq!(
