@@ -101,6 +101,9 @@ fn hear(client: &str, named: Option<&Path>) -> Result<Option<String>> {
     };
     let Some((place, repository)) = found else { return Ok(None) };
     let spool = Spool::of(&config.data_dir, &place);
+    if !spool.is_captured() {
+        return Ok(None);
+    }
     let is_paused = spool.is_paused() || Spool::everywhere(&config.data_dir).is_paused();
     let event = payload.hook_event_name.clone();
     let begins = match client {

@@ -7,9 +7,10 @@ use super::{Out, import, print};
 use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Error, Result};
+use crate::spool::capture::Scope;
 use crate::tools::common::counted;
 use crate::tools::import_git;
-use crate::tools::init::{self, Prepared};
+use crate::tools::init::{self, Others, Prepared};
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -22,27 +23,67 @@ pub struct Args {
     /// Don't import what there is already
     #[arg(long)]
     no_backfill: bool,
-    /// Take back everything that was written
-    #[arg(long, conflicts_with_all = ["no_backfill", "dry_run"])]
+    /// What is captured: every project on this machine, or this one and others where that was chosen; if left out, what was
+    /// chosen before, else every project
+    #[arg(long, value_enum)]
+    scope: Option<ScopeName>,
+    /// Take back everything that was written; the hooks of other repositories only after asking
+    #[arg(long, conflicts_with_all = ["no_backfill", "dry_run", "scope"])]
     remove: bool,
+    /// With --remove: also what other repositories need, without asking
+    #[arg(long, requires = "remove")]
+    all: bool,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum ScopeName {
+    Machine,
+    Project,
+}
+
+impl ScopeName {
+    fn scope(self) -> Scope {
+        match self {
+            ScopeName::Machine => Scope::Machine,
+            ScopeName::Project => Scope::Project,
+        }
+    }
 }
 
 /// Shows, asks, writes, and imports the past.
 pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     if args.remove {
-        return remove(engine, out).await;
+        return remove(engine, args.all, out).await;
     }
-    let prepared = init::prepare(engine).await?;
+    let mut prepared = init::prepare(engine, args.scope.map(ScopeName::scope)).await?;
     prepared.something()?;
     print::aside(&prepared.text());
     if args.dry_run {
         return Ok(ExitCode::SUCCESS);
     }
-    let is_new = !prepared.plan.changes.is_empty();
-    if is_new && !args.yes && !asked("Write this?", false)? {
-        return out.line("Nothing was changed.").map(|()| ExitCode::SUCCESS);
+    if prepared.is_new() && !args.yes {
+        // Who said it, now or before, is not asked again.
+        let is_open = args.scope.is_none() && prepared.scope_before.is_none() && prepared.project.is_some();
+        let agreed = match is_open {
+            false => asked("Write this?", false)?,
+            true => {
+                match answer("Write this? [y] for every project, [p] for this project only, [N] not at all")?
+                    .as_str()
+                {
+                    "p" | "project" => {
+                        prepared.scope = Scope::Project;
+                        true
+                    }
+                    answer => matches!(answer, "y" | "yes"),
+                }
+            }
+        };
+        if !agreed {
+            return out.line("Nothing was changed.").map(|()| ExitCode::SUCCESS);
+        }
     }
     let output = init::apply(engine, &prepared)?;
+    init::choose_project(engine, &prepared).await?;
     let code = out.answer(&output, &output.text())?;
     let is_left = !prepared.backfill.is_empty();
     if is_left && !args.no_backfill && (args.yes || asked("Import this now?", true)?) {
@@ -54,8 +95,17 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     Ok(code)
 }
 
-async fn remove(engine: &Engine, out: Out) -> Result<ExitCode> {
-    let removed = init::remove(engine).await?;
+async fn remove(engine: &Engine, mut all: bool, out: Out) -> Result<ExitCode> {
+    let mut others = init::others(engine).await?;
+    let is_empty = others.hooks.is_empty() && others.projects.is_empty();
+    if !all && !is_empty {
+        print::aside(&others.text());
+        all = std::io::stdin().is_terminal() && asked("Take Tiro out of these, too?", false)?;
+    }
+    if all {
+        others = Others::default();
+    }
+    let removed = init::remove(engine, &others).await?;
     let mut text = format!(
         "Restored {}, took our entries out of {}. What is remembered stays.",
         counted(removed.restored.len(), "file", "files"),
@@ -64,6 +114,10 @@ async fn remove(engine: &Engine, out: Out) -> Result<ExitCode> {
     if !removed.swept.is_empty() {
         let files = counted(removed.swept.len(), "file", "files");
         text += &format!("\nTook what is ours beyond doubt out of {files} that nothing was recorded of.");
+    }
+    if !removed.kept.is_empty() {
+        let hooks = counted(removed.kept.len(), "hook", "hooks");
+        text += &format!("\n{hooks} of other repositories stay: `tiro init --remove --all` takes them, too.");
     }
     for note in &removed.notes {
         text += &format!("\n{note}");
@@ -91,15 +145,21 @@ async fn backfill(engine: &Engine, prepared: &Prepared, out: Out) -> Result<()> 
 
 /// Asks on the terminal, where Enter alone says what `default` does; errors where there is no terminal.
 fn asked(question: &str, default: bool) -> Result<bool> {
+    let answer = answer(&format!("{question} {}", if default { "[Y/n]" } else { "[y/N]" }))?;
+    Ok(if answer.is_empty() { default } else { matches!(answer.as_str(), "y" | "yes") })
+}
+
+/// Asks on the terminal and returns the answer in small letters, that of an input that ended being no.
+fn answer(question: &str) -> Result<String> {
     if !std::io::stdin().is_terminal() {
-        return Err(Error::bad_input("there is nobody to ask").hint("say --yes, or --dry-run to look only"));
+        return Err(
+            Error::bad_input("there is no terminal to ask on").hint("say --yes, or --dry-run to look only")
+        );
     }
-    print::aside(&format!("{question} {} ", if default { "[Y/n]" } else { "[y/N]" }));
+    print::aside(&format!("{question} "));
     let mut answer = String::new();
-    let read = std::io::stdin().lock().read_line(&mut answer).unwrap_or_default();
-    Ok(match answer.trim().to_lowercase().as_str() {
-        // Nothing at all is not Enter: the input ended.
-        "" => default && read > 0,
-        answer => matches!(answer, "y" | "yes"),
-    })
+    match std::io::stdin().lock().read_line(&mut answer).unwrap_or_default() {
+        0 => Ok("no".into()),
+        _ => Ok(answer.trim().to_lowercase()),
+    }
 }

@@ -11,12 +11,14 @@ use toml_edit::{DocumentMut, Item};
 
 use super::file::{self, Bytes, State};
 use super::record::Removed;
-use super::{Client, Finding, GitPlace, Places, SERVE, claude_code, codex, edit, gemini, git_hook, without};
+use super::{
+    Client, Finding, GitPlace, Keep, Places, SERVE, claude_code, codex, edit, gemini, git_hook, without,
+};
 use crate::error::{Error, Result};
 
 /// Takes ours out of the files of all clients and of `repositories`, but not of those that were recorded, and adds to
 /// `removed` what came of it.
-pub fn remove(places: Option<&Places>, repositories: &[GitPlace], removed: &mut Removed) {
+pub fn remove(places: Option<&Places>, repositories: &[GitPlace], keep: &Keep, removed: &mut Removed) {
     let mut files: Vec<(Client, PathBuf, &Path)> = Vec::new();
     if let Some(places) = places {
         let plugin = places.claude_code.join("skills/tiro");
@@ -32,7 +34,13 @@ pub fn remove(places: Option<&Places>, repositories: &[GitPlace], removed: &mut 
     for repository in repositories {
         files.extend(git_hook::own(repository).map(|path| (Client::Git, path, repository.common.as_path())));
     }
-    files.retain(|(_, path, _)| !removed.recorded.contains(path));
+    files.retain(|(client, path, _)| {
+        let is_kept = keep.keeps(*client, path);
+        if is_kept && *client == Client::Git && !removed.kept.contains(path) {
+            removed.kept.push(path.clone());
+        }
+        !is_kept && !removed.recorded.contains(path)
+    });
     for (client, path, home) in files {
         if client == Client::ClaudeCode && path.exists() && claude_code::is_needed(&path) {
             removed.notes.push(claude_code::needed(&path));
@@ -44,7 +52,7 @@ pub fn remove(places: Option<&Places>, repositories: &[GitPlace], removed: &mut 
             Err(error) => removed.findings.push(Finding::new(client, &path, &error)),
         }
     }
-    if let Some(places) = places {
+    if let Some(places) = places.filter(|_| !keep.clients) {
         for name in [".claude-plugin", "hooks", ""] {
             // One that somebody put something into stays.
             let _ = fs::remove_dir(places.claude_code.join("skills/tiro").join(name));

@@ -30,7 +30,7 @@ use crate::envelope;
 use crate::error::{Error, Result};
 use file::State;
 
-pub use record::{Applied, Removed, apply, lost};
+pub use record::{Applied, Removed, apply, lost, was_applied};
 
 /// Something that is told to use Tiro.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -116,6 +116,24 @@ pub struct Finding {
 /// The arguments that the program is started with as a server: it offers every tool.
 const SERVE: [&str; 1] = ["serve"];
 
+/// What stays where the rest is taken back.
+#[derive(Clone, Debug, Default)]
+pub struct Keep {
+    /// Whether the clients stay set up.
+    pub clients: bool,
+    /// Hooks of repositories.
+    pub hooks: Vec<PathBuf>,
+}
+
+impl Keep {
+    fn keeps(&self, client: Client, path: &Path) -> bool {
+        match client {
+            Client::Git => self.hooks.iter().any(|hook| hook == path),
+            _ => self.clients,
+        }
+    }
+}
+
 /// What is to be set up.
 struct Setup<'a> {
     places: &'a Places,
@@ -162,10 +180,33 @@ pub fn plan(places: &Places, binary: &Path, project: Option<&GitPlace>) -> Resul
 ///
 /// [`crate::error::Kind::Io`] if the record cannot be read or kept, [`crate::error::Kind::Busy`] if somebody else is
 /// at it.
-pub fn remove(dir: &Path, places: Option<&Places>, repositories: &[GitPlace]) -> Result<Removed> {
-    let mut removed = record::remove(dir, repositories)?;
-    leftover::remove(places, repositories, &mut removed);
+pub fn remove(
+    dir: &Path,
+    places: Option<&Places>,
+    repositories: &[GitPlace],
+    keep: &Keep,
+) -> Result<Removed> {
+    let mut removed = record::remove(dir, repositories, keep)?;
+    leftover::remove(places, repositories, keep, &mut removed);
     Ok(removed)
+}
+
+/// Returns the hooks in which our lines stand, recorded in `dir` or those of `repositories`, by path.
+///
+/// # Errors
+///
+/// [`crate::error::Kind::Io`] if the record cannot be read.
+pub fn hooks(dir: &Path, repositories: &[GitPlace]) -> Result<Vec<PathBuf>> {
+    let mut hooks = record::hooks(dir, repositories)?;
+    hooks.extend(repositories.iter().filter_map(git_hook::own));
+    hooks.sort();
+    hooks.dedup();
+    Ok(hooks)
+}
+
+/// Returns the hook of a repository in which our lines stand, where there is one.
+pub fn hook_of(repository: &GitPlace) -> Option<PathBuf> {
+    git_hook::own(repository)
 }
 
 impl Plan {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::file::{self, Bytes, State};
-use super::{Change, Client, Finding, GitPlace, claude_code, git_hook, without};
+use super::{Change, Client, Finding, GitPlace, Keep, claude_code, git_hook, without};
 use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::private;
 
@@ -45,6 +45,8 @@ pub struct Removed {
     pub swept: Vec<PathBuf>,
     /// Files that were left as they are; what they need is still recorded.
     pub findings: Vec<Finding>,
+    /// Hooks of other repositories, which stay.
+    pub kept: Vec<PathBuf>,
     /// What stays on purpose, and what could not be known, in words.
     pub notes: Vec<String>,
     /// Every file that was recorded, where it is now.
@@ -105,7 +107,7 @@ pub fn apply(changes: &[Change], dir: &Path) -> Result<Applied> {
 /// # Errors
 ///
 /// [`Kind::Io`] if the record cannot be read or kept. [`Kind::Busy`] if somebody else is at it.
-pub(super) fn remove(dir: &Path, repositories: &[GitPlace]) -> Result<Removed> {
+pub(super) fn remove(dir: &Path, repositories: &[GitPlace], spared: &Keep) -> Result<Removed> {
     let mut removed = Removed::default();
     if !dir.join(FILE).exists() {
         removed.notes.push(format!(
@@ -119,7 +121,16 @@ pub(super) fn remove(dir: &Path, repositories: &[GitPlace]) -> Result<Removed> {
     let mut record = load(dir)?;
     let mut left = Vec::new();
     while let Some(mut file) = record.files.pop() {
-        let taken_back = find(&mut file, dir, repositories).and_then(|()| take_back(&file));
+        let found = find(&mut file, dir, repositories);
+        if spared.keeps(file.client, &file.path) && found.is_ok() {
+            removed.recorded.push(file.path.clone());
+            if file.client == Client::Git {
+                removed.kept.push(file.path.clone());
+            }
+            left.push(file);
+            continue;
+        }
+        let taken_back = found.and_then(|()| take_back(&file));
         removed.recorded.push(file.path.clone());
         match taken_back {
             Ok(TakenBack::Whole) => removed.restored.push(file.path),
@@ -147,6 +158,26 @@ pub(super) fn remove(dir: &Path, repositories: &[GitPlace]) -> Result<Removed> {
         }
     }
     Ok(removed)
+}
+
+/// Returns the hooks that are recorded in `dir`, where they are now.
+///
+/// # Errors
+///
+/// [`Kind::Io`] if the record cannot be read.
+pub(super) fn hooks(dir: &Path, repositories: &[GitPlace]) -> Result<Vec<PathBuf>> {
+    let found = |mut file: Recorded| {
+        let is_hook = file.client == Client::Git && find(&mut file, dir, repositories).is_ok();
+        is_hook.then_some(file.path).filter(|path| path.exists())
+    };
+    Ok(load(dir)?.files.into_iter().filter_map(found).collect())
+}
+
+/// Whether something of a client, and not only hooks of repositories, is recorded in `dir`.
+pub fn was_applied(dir: &Path) -> bool {
+    let recorded = load(dir).map(|record| record.files);
+    // A record that can't be read may hold anything.
+    recorded.map_or(true, |files| files.iter().any(|file| file.client != Client::Git))
 }
 
 /// Returns what is recorded in `dir` and is nowhere to be found: hooks of repositories that are not where they were and

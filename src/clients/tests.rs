@@ -66,7 +66,7 @@ impl Home {
     }
 
     fn remove(&self) -> Removed {
-        remove(&self.record(), Some(&self.places), &[]).unwrap()
+        remove(&self.record(), Some(&self.places), &[], &Keep::default()).unwrap()
     }
 
     /// Returns every file and directory beneath with its bytes and mode.
@@ -468,7 +468,10 @@ fn two_at_once_do_not_mix() {
     let lock = fs::File::create(home.record().join("changes.lock")).unwrap();
     lock.lock().unwrap();
     assert_eq!(apply(&plan.changes, &home.record()).unwrap_err().kind(), crate::error::Kind::Busy);
-    assert_eq!(record::remove(&home.record(), &[]).unwrap_err().kind(), crate::error::Kind::Busy);
+    assert_eq!(
+        record::remove(&home.record(), &[], &Keep::default()).unwrap_err().kind(),
+        crate::error::Kind::Busy
+    );
     drop(lock);
     assert!(!home.remove().restored.is_empty());
 }

@@ -62,8 +62,7 @@ impl Repository {
                 break;
             }
             if stop.is_set() || walk.visits.len() > LIMIT {
-                return Err(Error::new(Kind::Git, "it takes longer than there is time to find what is new")
-                    .hint("`tiro import git` takes the time"));
+                return Err(too_long());
             }
             let visit = walk.visits.get_mut(&sha).expect("what is open was reached");
             visit.is_open = false;
@@ -78,6 +77,41 @@ impl Repository {
         }
         Ok(walk.visits.into_iter().filter(|(_, visit)| !visit.was_seen).map(|(sha, _)| sha).collect())
     }
+}
+
+impl Repository {
+    /// Returns the newest commits before `time`, in seconds since 1970, of each line that leads to where branches point.
+    ///
+    /// # Errors
+    ///
+    /// As [`Repository::since`].
+    pub fn before(&self, time: i64, stop: &Stop) -> Result<Vec<Sha>> {
+        let shallow = self.shallow()?;
+        let mut objects = self.objects.handle();
+        let mut buffer = Vec::new();
+        let mut left: Vec<Sha> = self.tips().found.into_iter().map(|tip| tip.sha).collect();
+        let mut reached: HashSet<Sha> = left.iter().copied().collect();
+        let mut before = Vec::new();
+        while let Some(sha) = left.pop() {
+            if stop.is_set() || reached.len() > LIMIT {
+                return Err(too_long());
+            }
+            let Ok((parents, made)) = commit::parents_and_time(&mut objects, &sha, &mut buffer) else {
+                continue;
+            };
+            if made < time {
+                before.push(sha);
+            } else if !shallow.contains(&sha) {
+                left.extend(parents.into_iter().filter(|parent| reached.insert(*parent)));
+            }
+        }
+        Ok(before)
+    }
+}
+
+fn too_long() -> Error {
+    Error::new(Kind::Git, "it takes longer than there is time to find what is new")
+        .hint("`tiro import git` takes the time")
 }
 
 impl Walk {

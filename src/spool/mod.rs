@@ -12,6 +12,7 @@
 //! A reference is taken by renaming it and removed once what it names is stored; where a process dies in between, the
 //! next one finds the renamed file and follows it again, which stores nothing twice.
 
+pub mod capture;
 mod folder;
 #[cfg(test)]
 mod tests;

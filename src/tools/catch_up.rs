@@ -8,7 +8,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::followed::{Stored, Wanted};
+use super::followed::{Stored, Wanted, follow_from};
 use super::in_time::in_time;
 use super::link::{self, Place, Span};
 use super::{common, history, import_git, import_sessions};
@@ -42,6 +42,9 @@ const GIVEN_UP: Millis = 7 * 24 * 60 * 60 * 1000;
 
 /// Commits that a call imports before it answers; about a quarter of a second.
 const COMMITS_BEFORE_A_CALL: usize = 256;
+
+/// How old commits may be, in seconds, that count as new in a project that is first seen: a day.
+const FIRST_SEEN: i64 = 24 * 60 * 60;
 
 /// Under what name the store keeps what the refs were when all that they lead to was stored.
 const HEADS: &str = "git heads";
@@ -144,7 +147,9 @@ pub async fn follow(
             // The agent had gone to another project's directory when its hook ran, or to one that is a copy of this one,
             // which bears this one's id until a call opens it.
             if other != spool {
-                other.leave(&taken.reference)?;
+                if other.is_captured() {
+                    other.leave(&taken.reference)?;
+                }
             } else if !is_old(engine, &taken) {
                 continue;
             }
@@ -223,8 +228,20 @@ async fn commits_of(
     also: Vec<Sha>,
     followed: &mut Followed,
 ) -> Result<bool> {
-    if project.repository.is_none() || !Stored::of(project).await?.is_followed() {
-        return Ok(true);
+    let Some(repository) = project.repository.clone() else { return Ok(true) };
+    if !Stored::of(project).await?.is_followed() {
+        if !engine.spool(project).is_one_of_all() {
+            return Ok(true);
+        }
+        // The session that the project is first seen in may have made commits already.
+        let since = engine.now() / 1000 - FIRST_SEEN;
+        match in_time(Some(until), move |stop| repository.before(since, stop)).await {
+            Some(seen) => follow_from(engine, &seen?).await?,
+            None => {
+                followed.notices.push(LATE.to_owned());
+                return Ok(false);
+            }
+        }
     }
     let wanted = Wanted::New;
     let args = import_git::Args { threads: 1, limit, also, until: Some(until), wanted, ..Default::default() };

@@ -9,13 +9,14 @@ use super::common::counted;
 use super::followed::{Stored, follow_from};
 use super::import_sessions;
 use super::link::Place;
-use crate::clients::{self, Applied, Client, GitPlace, Places, Plan, Removed};
+use crate::clients::{self, Applied, Client, GitPlace, Keep, Places, Plan, Removed};
 use crate::clients::{by_hand, transcripts};
 use crate::engine::{Engine, SeenProject};
 use crate::envelope;
 use crate::error::{Error, Kind, Result, quoted};
 use crate::git::{Repository, Sha, Stop, identity};
 use crate::project;
+use crate::spool::capture::{self, Scope};
 
 /// What one step of setting up imports.
 const COMMITS_A_SECOND: u64 = 1200;
@@ -26,6 +27,12 @@ const BYTES_A_SECOND: u64 = 4 * 1024 * 1024;
 pub struct Prepared {
     /// The files that would change.
     pub plan: Plan,
+    /// Which projects are captured from then on.
+    pub scope: Scope,
+    /// Which were before, where that was chosen.
+    pub scope_before: Option<Scope>,
+    /// Whether this project was chosen before, where only chosen ones are captured.
+    pub is_chosen: bool,
     /// Servers of Tiro that somebody configured beside ours.
     pub beside: Vec<clients::Finding>,
     /// What there is to import.
@@ -69,10 +76,18 @@ pub struct Output {
     pub written: Vec<PathBuf>,
     /// What was left alone, and what to do about it.
     pub findings: Vec<clients::Finding>,
+    /// Which projects are captured.
+    pub captured: Scope,
 }
 
 /// Looks what would be written and imported; nothing is changed, and the project is not registered.
-pub async fn prepare(engine: &Engine) -> Result<Prepared> {
+///
+/// Captured is what `scope` says, else what was chosen before, else every project.
+///
+/// # Errors
+///
+/// [`Kind::BadInput`] where only this project is to be captured and the working directory is none.
+pub async fn prepare(engine: &Engine, scope: Option<Scope>) -> Result<Prepared> {
     let places = import_sessions::places(engine)?;
     let project = match engine.look().await {
         Ok(project) => Some(project),
@@ -80,6 +95,15 @@ pub async fn prepare(engine: &Engine) -> Result<Prepared> {
         Err(error) if error.kind() == Kind::NoProject => None,
         Err(error) => return Err(error),
     };
+    if project.is_none() && scope == Some(Scope::Project) {
+        return Err(Error::bad_input("the working directory is no project: there is none to capture")
+            .hint("run `tiro init` in a project, or name one with --project"));
+    }
+    let scope_before = Scope::chosen(&engine.config().data_dir);
+    let is_chosen = project
+        .as_ref()
+        .is_some_and(|project| engine.spool_of(&project.root, project.repository.as_deref()).is_chosen());
+    let scope = scope.or(scope_before).unwrap_or(Scope::Machine);
     let repository = project.as_ref().and_then(|project| project.repository.as_deref());
     let git = repository.map(|repository| git_place(engine, repository, Vec::new()));
     let plan = clients::plan(&places, &engine.config().program()?, git.as_ref())?;
@@ -92,7 +116,16 @@ pub async fn prepare(engine: &Engine) -> Result<Prepared> {
         Some(project) if project.open.is_none() => first_call_makes(engine, project),
         _ => Vec::new(),
     };
-    Ok(Prepared { plan, beside, backfill, project: project.map(|project| project.name), makes })
+    Ok(Prepared {
+        plan,
+        scope,
+        scope_before,
+        is_chosen,
+        beside,
+        backfill,
+        project: project.map(|project| project.name),
+        makes,
+    })
 }
 
 /// Returns what the first call makes for a project that nothing is kept of, in words.
@@ -109,7 +142,19 @@ pub fn apply(engine: &Engine, prepared: &Prepared) -> Result<Output> {
     let Applied { written, mut findings } = clients::apply(&prepared.plan.changes, &record(engine))?;
     findings.extend(prepared.plan.findings.iter().chain(&prepared.beside).cloned());
     let found = prepared.plan.found.iter().map(|client| client.name().to_owned()).collect();
-    Ok(Output { found, written, findings })
+    if prepared.scope_before != Some(prepared.scope) {
+        prepared.scope.choose(&engine.config().data_dir)?;
+    }
+    Ok(Output { found, written, findings, captured: prepared.scope })
+}
+
+/// Notes that the project is captured where only chosen ones are.
+pub async fn choose_project(engine: &Engine, prepared: &Prepared) -> Result<()> {
+    if prepared.scope == Scope::Project && prepared.project.is_some() {
+        let project = engine.project().await?;
+        engine.spool(project).choose(&project.root)?;
+    }
+    Ok(())
 }
 
 /// Has commits followed from now on, where they are not yet: what branches lead to now is left to an import.
@@ -123,9 +168,44 @@ pub async fn follow_commits(engine: &Engine) -> Result<()> {
     follow_from(engine, &tips).await
 }
 
-/// Takes back everything that setting up has ever written.
-pub async fn remove(engine: &Engine) -> Result<Removed> {
-    clients::remove(&record(engine), engine.config().clients.as_ref(), &repositories(engine).await)
+/// What of Tiro is set up for other projects than that of the working directory.
+#[derive(Debug, Default, Serialize)]
+pub struct Others {
+    /// Hooks of other repositories.
+    pub hooks: Vec<PathBuf>,
+    /// Other projects that were chosen to be captured.
+    pub projects: Vec<PathBuf>,
+}
+
+/// Returns what is set up for other projects.
+pub async fn others(engine: &Engine) -> Result<Others> {
+    let mut hooks = clients::hooks(&record(engine), &repositories(engine).await)?;
+    let here = engine.look().await.ok();
+    let repository = here.as_ref().and_then(|project| project.repository.as_deref());
+    let own = repository.and_then(|repository| clients::hook_of(&git_place(engine, repository, Vec::new())));
+    hooks.retain(|hook| Some(hook) != own.as_ref());
+    let mut projects = capture::chosen_projects(&engine.config().data_dir);
+    projects.retain(|root| here.as_ref().is_none_or(|project| project.root != *root));
+    Ok(Others { hooks, projects })
+}
+
+/// Takes back what setting up has ever written, but not what `others` need: their hooks stay, and where other projects were
+/// chosen to be captured, the clients stay set up.
+pub async fn remove(engine: &Engine, others: &Others) -> Result<Removed> {
+    let data_dir = &engine.config().data_dir;
+    let keep = Keep { clients: !others.projects.is_empty(), hooks: others.hooks.clone() };
+    let places = engine.config().clients.as_ref();
+    let mut removed = clients::remove(&record(engine), places, &repositories(engine).await, &keep)?;
+    if keep.clients {
+        if let Ok(project) = engine.look().await {
+            engine.spool_of(&project.root, project.repository.as_deref()).leave_out()?;
+        }
+        let count = counted(others.projects.len(), "other project is", "other projects are");
+        removed.notes.push(format!("Clients stay set up, since {count} captured."));
+    } else {
+        Scope::forget(data_dir);
+    }
+    Ok(removed)
 }
 
 /// Returns what was set up and is nowhere to be found now.
@@ -133,9 +213,9 @@ pub async fn lost(engine: &Engine) -> Result<Vec<clients::Finding>> {
     clients::lost(&record(engine), &repositories(engine).await)
 }
 
-/// Whether something was set up and not taken back.
+/// Whether clients were set up and not taken back.
 pub fn was_applied(engine: &Engine) -> bool {
-    record(engine).join("changes.json").exists()
+    clients::was_applied(&record(engine))
 }
 
 /// Returns where what was written is recorded.
@@ -210,6 +290,7 @@ impl Prepared {
         if self.plan.found.is_empty() {
             text += "No client is here (Claude Code, Codex, Gemini CLI), and this is no repository.\n";
         }
+        text += &self.captured();
         for clients::Finding { client, path, found, mend } in &self.beside {
             let path = quoted(path.display());
             text += &format!("Beside it, {} in `{path}`: {found}; {mend}\n", client.name());
@@ -219,6 +300,31 @@ impl Prepared {
             text += &format!("Nothing is kept of it yet: the first call makes {}.\n", self.makes.join(", "));
         }
         text
+    }
+
+    /// Returns which projects are captured, in words.
+    fn captured(&self) -> String {
+        match (self.scope, self.project.as_deref()) {
+            (Scope::Machine, _) => "Captured from then on: sessions and new commits of every project on this machine in \
+                which one of these clients works, not only of this one (`--scope project`: only of this one).\n"
+                .into(),
+            (Scope::Project, Some(project)) => format!(
+                "Captured from then on: sessions and new commits of `{}` and of other projects where that was chosen. \
+                 Elsewhere the agent can search and store; nothing is captured there.\n",
+                quoted(project)
+            ),
+            (Scope::Project, None) => {
+                "Captured are the projects where that was chosen, and no others.\n".into()
+            }
+        }
+    }
+
+    /// Whether there is something to ask about.
+    pub fn is_new(&self) -> bool {
+        let is_chosen = self.scope == Scope::Machine || self.project.is_none() || self.is_chosen;
+        !self.plan.changes.is_empty()
+            || self.scope_before.is_some_and(|before| before != self.scope)
+            || !is_chosen
     }
 
     /// Returns an error where there is nothing to set up.
@@ -271,6 +377,22 @@ impl Backfill {
                 self.seconds
             ),
         }
+    }
+}
+
+impl Others {
+    /// Returns what they are, in words.
+    pub fn text(&self) -> String {
+        let list = |title: &str, paths: &[PathBuf]| match paths.is_empty() {
+            true => String::new(),
+            false => {
+                let lines: Vec<String> =
+                    paths.iter().map(|path| format!("  {}\n", quoted(path.display()))).collect();
+                format!("{title}\n{}", lines.concat())
+            }
+        };
+        list("Hooks of other repositories:", &self.hooks)
+            + &list("Other projects that were chosen to be captured:", &self.projects)
     }
 }
 

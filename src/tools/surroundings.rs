@@ -8,6 +8,7 @@ use super::{init, times};
 use crate::clients::{self, Client};
 use crate::engine::{Engine, SeenProject};
 use crate::spool::Spool;
+use crate::spool::capture::Scope;
 
 /// Folders by whose names programs are known that copy files to other machines while they are written.
 const SYNCED: &[&str] = &[
@@ -94,7 +95,7 @@ fn file_system(_folder: &Path) -> Option<System> {
 /// Says how clients and hooks are set up, a finding for each that differs from what `tiro init` would write.
 pub async fn clients(engine: &Engine) -> Vec<Finding> {
     let what = "clients and hooks";
-    let prepared = match init::prepare(engine).await {
+    let prepared = match init::prepare(engine, None).await {
         Ok(prepared) => prepared,
         Err(error) => return vec![super::doctor::failed(what, &error)],
     };
@@ -145,6 +146,18 @@ fn beside(what: &'static str, finding: &clients::Finding) -> Finding {
     Finding { what, ok: true, found, mend: Some(mend.clone()) }
 }
 
+/// Says which projects are captured, where that was chosen.
+fn scope(engine: &Engine, spool: &Spool) -> Option<Finding> {
+    let (found, mend) = match Scope::chosen(&engine.config().data_dir)? {
+        Scope::Machine => ("sessions and commits of every project on this machine", None),
+        Scope::Project if spool.is_captured() => {
+            ("sessions and commits of this project, which was chosen", None)
+        }
+        Scope::Project => ("not of this project: others were chosen", Some("tiro init".to_owned())),
+    };
+    Some(Finding { what: "captured", ok: true, found: found.into(), mend })
+}
+
 /// Says what hooks left that no call has followed, and whether capture is paused.
 pub fn spool(engine: &Engine, project: &SeenProject) -> Vec<Finding> {
     let spool = engine.spool_of(&project.root, project.repository.as_deref());
@@ -176,6 +189,7 @@ pub fn spool(engine: &Engine, project: &SeenProject) -> Vec<Finding> {
             mend: Some("make it readable; it is tried again for a week".into()),
         });
     }
+    found.extend(scope(engine, &spool));
     for (spool, place, mend) in [
         (spool, "in this project", "tiro resume"),
         (Spool::everywhere(&engine.config().data_dir), "in all projects", "tiro resume --all"),

@@ -6,6 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use crate::harness::{Home, Ran, feed};
+use crate::talk::Talk;
 
 /// A server of Tiro that the user had configured was started beside the one that `init` set up, unnoticed.
 #[test]
@@ -139,5 +140,140 @@ fn enter_imports_what_there_is_and_no_does_not() {
         assert!(ran.is_ok && ran.stdout.contains("Import this now? [Y/n]"), "{ran:?}");
         let left = home.json(&repo.path, &["import", "git", "--dry-run"])["commits"].as_u64().unwrap();
         assert_eq!(3 - left, expected, "{keys:?}: {ran:?}");
+    }
+}
+
+/// Leaves a hook's reference for a session; returns whether it was left.
+fn hook(home: &Home, talk: &Talk, directory: &Path) -> bool {
+    let before = home.waiting();
+    (0..50).any(|_| {
+        feed(home.tiro(directory, &["hook", "claude-code"]), &talk.payload("Stop"));
+        home.waiting() > before
+    })
+}
+
+/// `init` in one repository captured the sessions of every other, unsaid, and no commits there.
+#[test]
+fn init_says_what_is_captured_and_elsewhere_it_is_sessions_and_commits() {
+    let home = Home::new();
+    home.dir("home/.claude");
+    let (repo, other) = (home.repo("repo"), home.repo("other"));
+    let old = "2026-01-02T03:04:05Z";
+    other.write("a.txt", "a\n");
+    other.git(&["add", "-A"]);
+    other.git(&["commit", "-q", "-m", "Lay the keel", "--date", old]);
+    let looked = home.run(&repo.path, &["init", "--dry-run"]);
+    assert!(looked.stderr.contains("every project on this machine"), "{looked:?}");
+    assert!(home.run(&repo.path, &["init", "--yes"]).is_ok);
+
+    let talk = Talk::new(&home, "elsewhere", &other.path, "main");
+    talk.says("user", 0, "why does the yardarm creak?");
+    assert!(hook(&home, &talk, &other.path));
+    let mut server = home.serve(&other.path);
+    assert_eq!(server.search("yardarm").len(), 1);
+    other.write("b.txt", "b\n");
+    other.git(&["add", "-A"]);
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    other.git_at(&["commit", "-q", "-m", "Grease the yardarm"], now);
+    assert_eq!(server.hits(json!({"query": "grease", "kinds": ["commit"]})).len(), 1);
+    assert_eq!(
+        server.hits(json!({"query": "keel", "kinds": ["commit"]})).len(),
+        0,
+        "its history is left alone"
+    );
+}
+
+/// There was no way to have one project captured and no other.
+#[test]
+fn of_one_project_alone_sessions_and_commits_are_captured() {
+    let home = Home::new();
+    home.dir("home/.claude");
+    let (repo, other) = (home.repo("repo"), home.repo("other"));
+    repo.commit("a.txt", "a\n", "Begin");
+    other.commit("a.txt", "a\n", "Begin");
+    let ran = home.run(&repo.path, &["init", "--yes", "--scope", "project"]);
+    assert!(ran.is_ok && ran.stderr.contains("nothing is captured there"), "{ran:?}");
+    let plain = home.dir("home/plain");
+    let refused = home.run(home.path().join("home").as_path(), &["init", "--yes", "--scope", "project"]);
+    assert!(!refused.is_ok && refused.stderr.contains("no project"), "{refused:?}");
+    for (directory, expected) in [(&repo.path, true), (&other.path, false), (&plain, false)] {
+        let talk = Talk::new(
+            &home,
+            &format!("s{expected}{}", directory.display()).replace('/', "-"),
+            directory,
+            "main",
+        );
+        talk.says("user", 0, "why does the yardarm creak?");
+        assert_eq!(hook(&home, &talk, directory), expected, "{directory:?}");
+    }
+    let mut server = home.serve(&other.path);
+    server.data("store_memory", json!({"text": "the keel is of oak", "type": "fact"}));
+    other.commit("b.txt", "b\n", "Grease the yardarm");
+    assert_eq!(server.search("yardarm").len(), 0);
+    assert_eq!(server.search("keel").len(), 1, "what the agent stores is stored");
+    server.end();
+    // Run again, it stays as it was chosen, until something else is.
+    let again = home.run(&repo.path, &["init", "--yes"]);
+    assert!(again.is_ok && again.stdout.contains("nothing was changed"), "{again:?}");
+    let talk = Talk::new(&home, "later", &other.path, "main");
+    talk.says("user", 0, "why does the yardarm creak?");
+    assert!(!hook(&home, &talk, &other.path));
+    // A second project is chosen beside the first; without it the first and the clients stay.
+    assert!(home.run(&other.path, &["init", "--yes", "--no-backfill"]).is_ok);
+    assert!(hook(&home, &talk, &other.path));
+    let removed = home.run(&other.path, &["init", "--remove"]);
+    assert!(removed.is_ok && removed.stdout.contains("Clients stay set up"), "{removed:?}");
+    assert!(home.path().join("home/.claude/skills/tiro/.mcp.json").exists());
+    home.json(&other.path, &["search", "yardarm"]);
+    assert!(!hook(&home, &talk, &other.path));
+    assert!(home.run(&repo.path, &["init", "--yes", "--scope", "machine"]).is_ok);
+    assert!(hook(&home, &talk, &other.path));
+}
+
+/// `init --remove` in one repository took the hooks of all others away, unasked.
+#[test]
+fn other_repositories_keep_their_hooks_until_that_is_asked_for() {
+    let home = Home::new();
+    home.dir("home/.claude");
+    let (repo, other) = (home.repo("repo"), home.repo("other"));
+    let hook = |repo: &crate::harness::Repo| repo.path.join(".git/hooks/post-commit");
+    let set_up = || {
+        for repo in [&repo, &other] {
+            assert!(home.run(&repo.path, &["init", "--yes"]).is_ok);
+            assert!(hook(repo).exists());
+        }
+    };
+    set_up();
+    let removed = home.run(&repo.path, &["init", "--remove"]);
+    assert!(removed.is_ok && removed.stdout.contains("1 hook of other repositories"), "{removed:?}");
+    assert!(removed.stderr.contains(hook(&other).to_str().unwrap()), "{removed:?}");
+    assert!(!hook(&repo).exists() && hook(&other).exists());
+    assert!(!home.path().join("home/.claude/skills").exists());
+    // It is neither lost nor in the way: whoever wants it gone says so.
+    assert!(home.run(&repo.path, &["doctor"]).is_ok);
+    let removed = home.run(&repo.path, &["init", "--remove", "--all"]);
+    assert!(removed.is_ok && !hook(&other).exists() && !home.data().join("init").exists(), "{removed:?}");
+
+    for (keys, expected) in [("\n", true), ("y\n", false)] {
+        set_up();
+        let Some(ran) = on_a_terminal(&home, &repo.path, &["init", "--remove"], keys) else { return };
+        assert!(ran.is_ok && ran.stdout.contains("Take Tiro out of these, too? [y/N]"), "{ran:?}");
+        assert_eq!((hook(&repo).exists(), hook(&other).exists()), (false, expected), "{ran:?}");
+    }
+    assert!(!home.run(&repo.path, &["init", "--all"]).is_ok);
+}
+
+/// Enter, `y` and `p` at the first question.
+#[test]
+fn the_question_offers_this_project_only() {
+    for (keys, expected) in [("\n", None), ("y\nn\n", Some("machine")), ("p\nn\n", Some("project"))] {
+        let home = Home::new();
+        home.dir("home/.claude");
+        let repo = home.repo("repo");
+        repo.commit("a.txt", "a\n", "Begin");
+        let Some(ran) = on_a_terminal(&home, &repo.path, &["init"], keys) else { return };
+        assert!(ran.is_ok && ran.stdout.contains("[p] for this project only"), "{ran:?}");
+        let scope = std::fs::read_to_string(home.data().join("spool/scope")).ok();
+        assert_eq!(scope.as_deref(), expected, "{ran:?}");
     }
 }

@@ -234,7 +234,7 @@ fn the_hook_of_a_repository_that_was_moved_is_found_or_stays_recorded() {
     let (old, new) = (repository.home.path("repo"), repository.home.path("moved"));
     fs::rename(&old, &new).unwrap();
     let ours = fs::read(new.join(".git/hooks/post-commit")).unwrap();
-    let found = remove(&record, None, &[]).unwrap();
+    let found = remove(&record, None, &[], &Keep::default()).unwrap();
     assert_eq!(found.findings.len(), 1, "{found:?}");
     assert!(found.findings[0].found.contains("not there any more"), "{found:?}");
     assert!(found.findings[0].mend.contains("where it is now"), "{found:?}");
@@ -251,7 +251,7 @@ fn the_hook_of_a_repository_that_was_moved_is_found_or_stays_recorded() {
         formerly: vec![old.join(".git")],
     };
     assert!(lost(&record, std::slice::from_ref(&repository.git)).unwrap().is_empty());
-    let found = remove(&record, None, std::slice::from_ref(&repository.git)).unwrap();
+    let found = remove(&record, None, std::slice::from_ref(&repository.git), &Keep::default()).unwrap();
     assert_eq!(found.restored, [repository.hook()], "{found:?}");
     assert_eq!(fs::read_to_string(repository.hook()).unwrap(), hook, "to the byte");
     assert!(!record.exists());
@@ -260,9 +260,9 @@ fn the_hook_of_a_repository_that_was_moved_is_found_or_stays_recorded() {
     repository.set_up();
     let text = fs::read(repository.hook()).unwrap();
     fs::remove_file(repository.hook()).unwrap();
-    assert!(remove(&record, None, &[]).unwrap().findings.is_empty());
+    assert!(remove(&record, None, &[], &Keep::default()).unwrap().findings.is_empty());
     repository.put(text, 0o755);
-    let found = remove(&record, None, std::slice::from_ref(&repository.git)).unwrap();
+    let found = remove(&record, None, std::slice::from_ref(&repository.git), &Keep::default()).unwrap();
     assert_eq!(found.swept, [repository.hook()], "{found:?}");
     assert!(!repository.hook().exists());
 }

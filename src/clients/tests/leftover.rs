@@ -39,7 +39,7 @@ fn a_damaged_record_is_named_with_a_way_out_that_works() {
     let record = home.record().join("changes.json");
     fs::write(&record, "{\"files\": [").unwrap();
     let errors = [
-        remove(&home.record(), Some(&home.places), &[]).unwrap_err(),
+        remove(&home.record(), Some(&home.places), &[], &Keep::default()).unwrap_err(),
         lost(&home.record(), &[]).unwrap_err(),
         apply(&plan(&home.places, Path::new("/new/tiro"), None).unwrap().changes, &home.record())
             .unwrap_err(),

@@ -1,0 +1,141 @@
+//! Which projects are captured: those that hooks may leave references for.
+//!
+//! Hooks of clients run in every project of the machine. The choice lies where they look without opening a database: the
+//! scope beside all spools, and in the spool of each chosen project its root. A scope that can't be read counts as the
+//! smaller one.
+
+use std::path::{Path, PathBuf};
+
+use super::Spool;
+use super::folder::Folder;
+use crate::error::{Context, Kind, Result, quoted};
+
+const SCOPE: &str = "scope";
+const CAPTURED: &str = "captured";
+
+/// Which projects are captured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Scope {
+    /// Every project in which a client works.
+    Machine,
+    /// The projects in which that was chosen, and no others.
+    Project,
+}
+
+impl Scope {
+    /// Returns what was chosen, or `None` where nothing was.
+    pub fn chosen(data_dir: &Path) -> Option<Scope> {
+        let everywhere = Spool::everywhere(data_dir);
+        let folder = Folder::open(&everywhere.root, &everywhere.root).ok()?;
+        match folder.read(SCOPE) {
+            Some(word) if word.trim() == "machine" => Some(Scope::Machine),
+            Some(_) => Some(Scope::Project),
+            None => folder.has(SCOPE).then_some(Scope::Project),
+        }
+    }
+
+    /// Notes that this was chosen.
+    pub fn choose(self, data_dir: &Path) -> Result<()> {
+        let word = match self {
+            Scope::Machine => "machine",
+            Scope::Project => "project",
+        };
+        Spool::everywhere(data_dir).put(SCOPE, word.as_bytes())
+    }
+
+    /// Takes the choice back, and that of every project.
+    pub fn forget(data_dir: &Path) {
+        let everywhere = Spool::everywhere(data_dir);
+        for (folder, _) in chosen_folders(&everywhere.root) {
+            let _ = folder.remove(CAPTURED);
+        }
+        if let Ok(folder) = Folder::open(&everywhere.root, &everywhere.root) {
+            let _ = folder.remove(SCOPE);
+        }
+    }
+}
+
+/// Returns the roots of the projects that were chosen, by path.
+pub fn chosen_projects(data_dir: &Path) -> Vec<PathBuf> {
+    let mut roots: Vec<PathBuf> =
+        chosen_folders(&Spool::everywhere(data_dir).root).into_iter().map(|(_, root)| root).collect();
+    roots.sort();
+    roots.dedup();
+    roots
+}
+
+fn chosen_folders(root: &Path) -> Vec<(Folder, PathBuf)> {
+    let entries = std::fs::read_dir(root).into_iter().flatten().flatten();
+    let chosen = entries.filter_map(|entry| {
+        let folder = Folder::open(root, &entry.path()).ok()?;
+        let root = folder.read(CAPTURED)?;
+        Some((folder, PathBuf::from(root)))
+    });
+    chosen.collect()
+}
+
+impl Spool {
+    /// Whether what is done in the project is captured, where capture is not paused.
+    pub fn is_captured(&self) -> bool {
+        self.scope() != Some(Scope::Project) || self.is_chosen()
+    }
+
+    /// Whether the project was chosen.
+    pub fn is_chosen(&self) -> bool {
+        self.folders().any(|folder| Folder::open(&self.root, folder).is_ok_and(|folder| folder.has(CAPTURED)))
+    }
+
+    /// Whether commits are followed although nobody asked for it in this project: it is one of all.
+    pub fn is_one_of_all(&self) -> bool {
+        self.scope() == Some(Scope::Machine)
+    }
+
+    /// Chooses the project, whose root is `root`.
+    pub fn choose(&self, root: &Path) -> Result<()> {
+        self.put(CAPTURED, root.display().to_string().as_bytes())
+    }
+
+    /// Takes the choice of the project back.
+    pub fn leave_out(&self) -> Result<()> {
+        for folder in self.folders() {
+            let Ok(opened) = Folder::open(&self.root, folder) else { continue };
+            if opened.has(CAPTURED) {
+                opened
+                    .remove(CAPTURED)
+                    .context(Kind::Io, || format!("cannot write to `{}`", quoted(folder.display())))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn scope(&self) -> Option<Scope> {
+        Scope::chosen(self.root.parent()?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_projects_those_are_captured_that_were_chosen() {
+        let data = tempfile::tempdir().unwrap();
+        let data = data.path();
+        let (one, two) = (Spool::of(data, Path::new("/one")), Spool::of(data, Path::new("/two")));
+        assert!(one.is_captured() && two.is_captured() && !one.is_one_of_all());
+        Scope::Machine.choose(data).unwrap();
+        assert!(one.is_captured() && one.is_one_of_all());
+        Scope::Project.choose(data).unwrap();
+        one.choose(Path::new("/one")).unwrap();
+        assert!(one.is_captured() && !two.is_captured() && !one.is_one_of_all());
+        assert_eq!(chosen_projects(data), [Path::new("/one")]);
+        std::fs::write(data.join("spool/scope"), [0xff, 0xfe]).unwrap();
+        assert!(!two.is_captured(), "what can't be read counts as the smaller one");
+        one.leave_out().unwrap();
+        assert!(!one.is_captured() && chosen_projects(data).is_empty());
+        one.choose(Path::new("/one")).unwrap();
+        Scope::forget(data);
+        assert_eq!((Scope::chosen(data), chosen_projects(data)), (None, vec![]));
+    }
+}
