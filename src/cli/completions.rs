@@ -37,9 +37,20 @@ mod tests {
             let script = script(*shell);
             let words: Vec<&str> =
                 script.split(|c: char| !c.is_alphanumeric() && c != '-' && c != '_').collect();
-            for name in
-                ["search", "init", "pause", "resume", "import", "claude-code", "codex", "gemini", "man"]
-            {
+            for name in [
+                "search",
+                "show",
+                "add",
+                "mark",
+                "init",
+                "pause",
+                "resume",
+                "import",
+                "claude-code",
+                "codex",
+                "gemini",
+                "man",
+            ] {
                 assert!(words.contains(&name), "{shell}: no `{name}`");
             }
             for name in ["hook", "bench"] {
