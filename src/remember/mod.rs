@@ -12,6 +12,7 @@ use crate::redact::Redactor;
 use crate::scope::Scope;
 use crate::store::{PreparedMemory, Receipt, Store};
 
+use prepare::embedded_text;
 pub use prepare::{pending_text, pieces, prepare};
 
 /// Chunks embedded while a write waits, at most: some 20 ms. Arbitrary.
@@ -66,10 +67,13 @@ fn embed_few(embedder: &dyn Embedder, memories: &mut [PreparedMemory]) {
     if chunks > EMBEDDED_AT_ONCE {
         return;
     }
-    let mut chunks: Vec<_> = memories.iter_mut().flat_map(|memory| &mut memory.chunks).collect();
-    let texts: Vec<&str> = chunks.iter().map(|chunk| chunk.embedded.as_str()).collect();
+    let texts =
+        memories.iter().flat_map(|memory| memory.chunks.iter().map(|chunk| embedded_text(memory, chunk)));
+    let texts: Vec<String> = texts.collect();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let Ok(embeddings) = embed_whole(embedder, &texts, 1) else { return };
-    for (chunk, embedding) in chunks.iter_mut().zip(embeddings) {
+    let chunks = memories.iter_mut().flat_map(|memory| &mut memory.chunks);
+    for (chunk, embedding) in chunks.zip(embeddings) {
         chunk.embedding = Some((embedder.space().to_string(), embedding));
     }
 }

@@ -71,7 +71,6 @@ pub fn prepare(
 
 /// Returns the pieces by which the memory that `draft` becomes under `id` is found; none has an embedding yet.
 pub fn pieces(draft: &Draft, id: &MemoryId) -> Vec<PreparedChunk> {
-    let about = About::from(draft);
     let line = Shown::of_draft(draft, id).line();
     let line_tokens = Tokenizer::O200k.count(&line).high;
     // Where redaction joined the beginning with what follows, all of it is embedded.
@@ -80,7 +79,7 @@ pub fn pieces(draft: &Draft, id: &MemoryId) -> Vec<PreparedChunk> {
     let piece = |Chunk { start, end }| {
         let piece = &draft.text[start..end];
         let tokens = excerpt_tokens(&line, line_tokens, piece) as i64;
-        PreparedChunk { start, end, tokens, embedded: about.embedded(piece), embedding: None }
+        PreparedChunk { start, end, tokens, embedding: None }
     };
     pieces.into_iter().map(piece).collect()
 }
@@ -93,6 +92,11 @@ fn excerpt_tokens(line: &str, line_tokens: usize, piece: &str) -> usize {
         true => line_tokens + Tokenizer::O200k.count(&body).high,
         false => Tokenizer::O200k.count(&format!("{line}{body}")).high,
     }
+}
+
+/// Returns the text whose embedding stands for a chunk of `memory`.
+pub fn embedded_text(memory: &PreparedMemory, chunk: &PreparedChunk) -> String {
+    About::from(&memory.draft).embedded(&memory.draft.text[chunk.start..chunk.end])
 }
 
 /// Returns the text whose embedding stands for a chunk that waits.

@@ -77,8 +77,8 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 /// The longest that a WAL stays after a write, in bytes: a little more than SQLite lets it grow by small writes.
 const LONGEST_LOG: u64 = 4_350_000;
 
-/// Pages cached by each connection, in KiB. Arbitrary: enough for the upper levels of every index at 100k memories.
-const CACHE_KIB: i64 = 6 * 1024;
+/// Pages cached by the connection that writes, in KiB. Arbitrary: what a transaction of an import changes.
+const CACHE_KIB: i64 = 4 * 1024;
 
 /// The first SQLite without the checkpoint race that can corrupt a WAL file.
 const OLDEST_SOUND_SQLITE: i32 = 3_051_003;

@@ -31,6 +31,10 @@ const IDLE: Duration = Duration::from_secs(10);
 /// slowest disk.
 pub(super) const OLDEST: Duration = Duration::from_secs(60);
 
+/// Pages cached by each connection, in KiB. Arbitrary: enough for the upper levels of every index at 100k memories; what is
+/// beneath them the operating system has.
+const CACHE_KIB: i64 = 2 * 1024;
+
 /// Steps of SQLite's machine between two looks at the clock: about a millisecond.
 const STEPS: i32 = 20_000;
 
@@ -111,6 +115,7 @@ impl Readers {
 
     fn open(&self) -> Result<Idle> {
         let mut connection = connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
         connection.pragma_update(None, "query_only", true)?;
         let deadline = Arc::new(AtomicU64::new(u64::MAX));
         let (began, ends) = (self.began, Arc::clone(&deadline));

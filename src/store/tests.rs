@@ -114,7 +114,7 @@ fn name(session: &str) -> SessionId {
 
 fn prepared(draft: Draft, key: &str) -> PreparedMemory {
     let end = draft.text.len();
-    let chunk = PreparedChunk { start: 0, end, tokens: 1, embedded: draft.text.clone(), embedding: None };
+    let chunk = PreparedChunk { start: 0, end, tokens: 1, embedding: None };
     let id = MemoryId::derive(draft.kind, draft.session.as_ref(), key);
     PreparedMemory { id, draft, tokens: 1, chunks: vec![chunk] }
 }

@@ -37,8 +37,6 @@ pub struct PreparedChunk {
     pub end: usize,
     /// Tokens of the piece (o200k).
     pub tokens: i64,
-    /// The text whose embedding stands for the piece.
-    pub embedded: String,
     /// The vector space and the embedding; `None` leaves it pending.
     pub embedding: Option<(String, Vec<f32>)>,
 }

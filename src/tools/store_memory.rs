@@ -72,7 +72,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
 }
 
 /// Stores the memory, said by whom `provenance` names; durable when it returns.
-pub async fn store(engine: &Engine, args: Args, provenance: Provenance) -> Result<Output> {
+pub async fn store(engine: &Engine, mut args: Args, provenance: Provenance) -> Result<Output> {
     let now = engine.now();
     let installation = engine.installation().await?;
     let is_owners = is_owners(args.scope.as_deref())?;
@@ -80,7 +80,8 @@ pub async fn store(engine: &Engine, args: Args, provenance: Provenance) -> Resul
         true => installation.redactor_of(&installation.registry.scope().project),
         false => engine.project().await?.redactor.clone(),
     };
-    let mut draft = Draft { provenance, ..draft(&args, now, &redactor)? };
+    let text = std::mem::take(&mut args.text);
+    let mut draft = Draft { provenance, ..draft(&args, text, now, &redactor)? };
     let given = args.references.as_deref().unwrap_or_default();
     let (references, nowhere) = levels::ids(engine, "references", given).await?;
     draft.references = references;
@@ -139,11 +140,11 @@ fn is_owners(scope: Option<&str>) -> Result<bool> {
     }
 }
 
-fn draft(args: &Args, now: i64, redactor: &Redactor) -> Result<Draft> {
-    if args.text.trim().is_empty() {
+fn draft(args: &Args, text: String, now: i64, redactor: &Redactor) -> Result<Draft> {
+    if text.trim().is_empty() {
         return Err(Error::bad_input("`text` is empty").hint("say what to remember in a sentence"));
     }
-    common::whole("text", &args.text)?;
+    common::whole("text", &text)?;
     let kind = args.kind.as_deref().map_or(Ok(Kind::Fact), |word| common::kind("type", word))?;
     if matches!(kind, Kind::Message | Kind::Commit | Kind::Conversation) {
         return Err(Error::bad_input(format!("`type` can't be {kind}"))
@@ -154,7 +155,7 @@ fn draft(args: &Args, now: i64, redactor: &Redactor) -> Result<Draft> {
     }
     let session: Option<SessionId> =
         args.session_id.as_deref().map(|name| common::session(redactor, "session_id", name)).transpose()?;
-    let mut draft = Draft::new(kind, Provenance::ModelSaid, args.text.clone(), now);
+    let mut draft = Draft::new(kind, Provenance::ModelSaid, text, now);
     draft.topic = args.topic.as_deref().map(|topic| common::short("topic", topic)).transpose()?;
     draft.path = args.source.as_deref().map(|path| common::short("source", path)).transpose()?;
     draft.importance = args.importance;
