@@ -236,6 +236,8 @@ pub enum Identity {
     Text,
     /// Nothing: every write is a new memory.
     Fresh,
+    /// The id that it had before: it is restored.
+    Known(MemoryId),
 }
 
 /// A memory on its way in: everything but what the write path adds.

@@ -27,7 +27,7 @@ pub fn prepare(
     let redactor = redactor.within(&match (&draft.session, &draft.identity) {
         (Some(session), _) => format!("session {session}"),
         (None, Identity::Named(key)) => format!("{} {key}", draft.kind),
-        (None, Identity::Text | Identity::Fresh) => draft.kind.to_string(),
+        (None, Identity::Text | Identity::Fresh | Identity::Known(_)) => draft.kind.to_string(),
     });
     let mut found: Vec<(String, usize)> = Vec::new();
     let mut clean = |text: &mut String| {
@@ -58,12 +58,13 @@ pub fn prepare(
         commit.files.iter_mut().for_each(&mut clean);
     }
 
-    let key = match &draft.identity {
-        Identity::Named(key) => key.clone(),
-        Identity::Text => format!("text:{}", blake3::hash(draft.text.trim().as_bytes()).to_hex()),
-        Identity::Fresh => format!("fresh:{}", blake3::hash(&fresh()).to_hex()),
+    let derived = |key: &str| MemoryId::derive(draft.kind, draft.session.as_ref(), key);
+    let id = match &draft.identity {
+        Identity::Named(key) => derived(key),
+        Identity::Text => derived(&format!("text:{}", blake3::hash(draft.text.trim().as_bytes()).to_hex())),
+        Identity::Fresh => derived(&format!("fresh:{}", blake3::hash(&fresh()).to_hex())),
+        Identity::Known(id) => id.clone(),
     };
-    let id = MemoryId::derive(draft.kind, draft.session.as_ref(), &key);
     let chunks = pieces(&draft, &id);
     let tokens = Tokenizer::O200k.count(&draft.text).high as i64;
     (PreparedMemory { id, tokens, chunks, draft }, found)

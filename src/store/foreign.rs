@@ -7,21 +7,27 @@
 //!
 //! What is believed: ids, times, and that a text is of the kind it says; but none is trusted more than who spoke it.
 
+mod open;
+mod rest;
+mod restore;
+
+use std::collections::HashSet;
 use std::path::Path;
-use std::time::{Duration, Instant};
 
-use rusqlite::ErrorCode::{CannotOpen, NotADatabase, OperationInterrupted};
-use rusqlite::config::DbConfig;
-use rusqlite::limits::Limit;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
+use rusqlite::ErrorCode::{NotADatabase, OperationInterrupted};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
+pub(super) use self::open::uri;
+use self::open::{connect, plain_table, watch};
+pub use self::rest::{Depth, ForeignConversation, ForeignForgotten, ForeignSession};
+pub use self::restore::RestoredMemory;
 use super::migrate::{self, Whose};
 use super::{Flavour, blocking};
 use crate::error::{Context, Error, Kind, Result};
 use crate::memory::{
     CommitRecord, Kind as MemoryKind, LONGEST_TEXT, Memory, MemoryId, Millis, Provenance, Role,
 };
-use crate::scope::Scope;
+use crate::scope::{Scope, SessionId};
 
 /// Memories of a page at most, and bytes of text from which on a page ends. Arbitrary.
 const PAGE: (usize, usize) = (500, 8 << 20);
@@ -33,29 +39,35 @@ const LONGEST_NAME: usize = 4096;
 /// References, files and parents of a memory that are read. Arbitrary: those of a commit over a whole tree.
 const MOST_BESIDE: usize = 10_000;
 
-/// How long one statement may take. Arbitrary: a check reads the whole table.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// Instructions of SQLite's machine between two looks at the clock.
-const LOOK: i32 = 100_000;
-
 /// The latest time a memory can have: the end of the year 9999.
 const LATEST: Millis = 253_402_300_799_999;
 
-/// The tables that are read.
-const TABLES: [&str; 8] = [
-    "memories",
-    "sessions",
-    "chunks",
-    "memory_references",
-    "memory_paths",
-    "commit_ids",
-    "commit_parents",
-    CONVERSATIONS,
+/// The tables that are read, and whether older files lack them.
+const TABLES: [(&str, bool); 16] = [
+    ("memories", false),
+    ("sessions", false),
+    ("chunks", false),
+    ("memory_references", false),
+    ("memory_paths", false),
+    ("commit_ids", false),
+    ("commit_parents", false),
+    ("operations", false),
+    ("operation_memories", false),
+    ("purged", false),
+    ("session_aliases", true),
+    ("commit_sessions", true),
+    ("repeats", true),
+    ("segments", true),
+    ("summaries", true),
+    ("conversations", true),
 ];
 
-/// The table that older files lack.
-const CONVERSATIONS: &str = "conversations";
+/// The condition that a memory `m` in its session `s` is no longer than one may be.
+const FITS: &str = "octet_length(m.text) <= ?3 AND coalesce(octet_length(m.indexed), 0) <= ?3
+    AND max(coalesce(octet_length(s.name), 0), coalesce(octet_length(m.speaker), 0),
+            coalesce(octet_length(m.title), 0), coalesce(octet_length(m.topic), 0),
+            coalesce(octet_length(m.source_id), 0), coalesce(octet_length(m.path), 0),
+            coalesce(octet_length(m.branch), 0), coalesce(octet_length(m.head_sha), 0)) <= ?4";
 
 /// A memory read from another store, with what stands beside it.
 #[derive(Clone, Debug)]
@@ -70,6 +82,16 @@ pub struct ForeignMemory {
     pub files: Vec<String>,
     /// What a commit is beside its text.
     pub commit: Option<CommitRecord>,
+    /// All full ids of the commit.
+    pub shas: Vec<String>,
+    /// Under which keys it came again.
+    pub repeats: Vec<String>,
+    /// The sessions that led to the commit, the likeliest first.
+    pub links: Vec<SessionId>,
+    /// Whether it is found by its own words: what was derived of a message is found by that.
+    pub is_indexed: bool,
+    /// When it was forgotten, and by which operation, where that is known.
+    pub forgotten: Option<(Option<String>, Millis)>,
 }
 
 /// Some of the memories of a file, in the order they were stored.
@@ -87,21 +109,31 @@ pub struct ForeignPage {
 pub struct Foreign {
     /// Gone where reading it failed.
     reader: Option<Reader>,
-    /// Living memories in the file, what was made of others not counted.
+    /// Memories in the file.
     pub all: usize,
+}
+
+/// Which memories are read: what was derived from others comes after them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// What was said, stored and committed.
+    Told,
+    /// What was derived from it, but for what stands for a session: that comes with the session.
+    Derived,
 }
 
 struct Reader {
     connection: Connection,
     /// Whose memories are read, as the file spells it.
     owner: String,
-    has_conversations: bool,
+    tables: HashSet<&'static str>,
+    part: Part,
     last: i64,
+    session: (Option<Depth>, i64),
 }
 
 impl Foreign {
-    /// Opens the store in the file `source` for reading its living memories; what was made of them is left out, to be
-    /// made anew.
+    /// Opens the store in the file `source` for reading what it holds.
     ///
     /// It may be a backup of another machine, whose owner has another name; of a file with the memories of several
     /// owners, those of the scope's owner are read. Errors with [`Kind::BadInput`] where it is no store of Tiro's.
@@ -115,10 +147,13 @@ impl Foreign {
         .await
     }
 
-    /// Returns the next memories, in the order they were stored; `None` at the end.
-    pub async fn next(&mut self) -> Result<Option<ForeignPage>> {
+    /// Returns the next memories of the part, in the order they were stored; `None` at its end.
+    pub async fn next(&mut self, part: Part) -> Result<Option<ForeignPage>> {
         let Some(mut reader) = self.reader.take() else { return Ok(None) };
         let (reader, page) = blocking(move || {
+            if reader.part != part {
+                (reader.part, reader.last) = (part, i64::MIN);
+            }
             let page = reader.page()?;
             Ok((reader, page))
         })
@@ -164,11 +199,11 @@ fn open(scope: &Scope, source: &Path) -> Result<Reader> {
     migrate::check(&mut connection, source, Flavour::Project)
         .map_err(|error| Error::new(error.kind(), "the backup can't be used").source(error))?;
     watch(&mut connection)?;
-    let mut has_conversations = false;
-    for table in TABLES {
+    let mut tables = HashSet::new();
+    for (table, is_younger) in TABLES {
         match plain_table(&connection, table)? {
-            Some(true) => has_conversations |= table == CONVERSATIONS,
-            None if table == CONVERSATIONS => continue,
+            Some(true) => drop(tables.insert(table)),
+            None if is_younger => continue,
             _ => return Err(unusable("a database whose tables aren't those of Tiro")),
         }
         let state: String = connection
@@ -187,140 +222,41 @@ fn open(scope: &Scope, source: &Path) -> Result<Reader> {
         [only] => only.clone(),
         _ => scope.owner.as_str().to_owned(),
     };
-    Ok(Reader { connection, owner, has_conversations, last: i64::MIN })
-}
-
-/// Opens the file for reading alone, with everything off that a file can define and have run.
-fn connect(source: &Path) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let open = |immutable: bool| -> rusqlite::Result<Connection> {
-        let connection = match immutable {
-            true => Connection::open_with_flags(uri(source), flags | OpenFlags::SQLITE_OPEN_URI)?,
-            false => Connection::open_with_flags(source, flags)?,
-        };
-        for (setting, is_on) in [
-            (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
-            (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
-            (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
-            (DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false),
-        ] {
-            connection.set_db_config(setting, is_on)?;
-        }
-        // A row with its longest text and what stands beside it.
-        let longest = 2 * LONGEST_TEXT + (1 << 20);
-        for (limit, most) in [
-            (Limit::SQLITE_LIMIT_LENGTH, longest as i32),
-            (Limit::SQLITE_LIMIT_SQL_LENGTH, 100_000),
-            (Limit::SQLITE_LIMIT_COLUMN, 200),
-            (Limit::SQLITE_LIMIT_ATTACHED, 0),
-            (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100),
-        ] {
-            connection.set_limit(limit, most)?;
-        }
-        connection.pragma_update(None, "query_only", true)?;
-        connection.pragma_update(None, "cell_size_check", true)?;
-        connection.pragma_update(None, "mmap_size", 0)?;
-        connection.pragma_update(None, "temp_store", "MEMORY")?;
-        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
-        Ok(connection)
-    };
-    // What has a log beside it may be in use. What has none may lie where none can be made.
-    let mut log = source.as_os_str().to_owned();
-    log.push("-wal");
-    match Path::new(&log).exists() {
-        true => match open(false) {
-            Err(error) if error.sqlite_error_code() == Some(CannotOpen) => open(true),
-            opened => opened,
-        },
-        false => open(true),
-    }
-}
-
-/// Returns the address of a file that doesn't change while it is read.
-pub(super) fn uri(path: &Path) -> String {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    let mut uri = String::from("file:");
-    #[cfg(windows)]
-    uri.push('/');
-    for byte in path.as_os_str().as_encoded_bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b':' => {
-                uri.push(char::from(*byte))
-            }
-            #[cfg(windows)]
-            b'\\' => uri.push('/'),
-            _ => uri += &format!("%{byte:02X}"),
-        }
-    }
-    uri + "?immutable=1"
-}
-
-/// Ends statements that take too long.
-fn watch(connection: &mut Connection) -> Result<()> {
-    let (mut began, mut last) = (Instant::now(), Instant::now());
-    connection.progress_handler(
-        LOOK,
-        Some(move || {
-            // Between two statements nobody looks: what comes after a while is another.
-            if last.elapsed() > Duration::from_secs(1) {
-                began = Instant::now();
-            }
-            last = Instant::now();
-            began.elapsed() > PATIENCE
-        }),
-    )?;
-    Ok(())
-}
-
-/// Whether `name` is a table that holds its rows itself, none of them computed; `None` where there is none.
-fn plain_table(connection: &Connection, name: &str) -> Result<Option<bool>> {
-    let found: Option<(String, i64)> = connection
-        .query_row("SELECT type, rootpage FROM sqlite_schema WHERE name = ?1", [name], |row| {
-            Ok((row.get(0)?, row.get(1)?))
-        })
-        .optional()?;
-    let Some((kind, root)) = found else { return Ok(None) };
-    if kind != "table" || root <= 0 {
-        return Ok(Some(false));
-    }
-    let computed: bool = connection.query_row(
-        "SELECT EXISTS (SELECT 1 FROM pragma_table_xinfo(?1) WHERE hidden <> 0)",
-        [name],
-        |row| row.get(0),
-    )?;
-    Ok(Some(!computed))
+    Ok(Reader { connection, owner, tables, part: Part::Told, last: i64::MIN, session: (None, i64::MIN) })
 }
 
 impl Reader {
+    fn has(&self, table: &str) -> bool {
+        self.tables.contains(table)
+    }
+
     /// The conditions under which a memory is read.
     fn admitted(&self) -> String {
-        let conversations = match self.has_conversations {
+        let conversations = match self.has("conversations") {
             true => "AND m.seq NOT IN (SELECT memory FROM conversations)",
             false => "",
         };
+        let part = match self.part {
+            Part::Told => "m.provenance <> 'derived'",
+            Part::Derived => "m.provenance = 'derived'",
+        };
+        // What is being purged isn't brought back.
         format!(
-            "m.owner = ?1 AND m.tombstoned_at IS NULL {conversations}
-             AND NOT (m.provenance = 'derived' AND NOT EXISTS (SELECT 1 FROM chunks c WHERE c.memory = m.seq))"
+            "m.owner = ?1 AND {part} {conversations} AND m.seq NOT IN (
+                 SELECT b.memory FROM operation_memories b JOIN operations o ON o.id = b.operation
+                 WHERE o.kind = 'purging')"
         )
     }
 
     fn count(&self) -> Result<usize> {
-        let sql = format!("SELECT count(*) FROM memories m WHERE {}", self.admitted());
-        let count: i64 = self.connection.query_row(&sql, [&self.owner], |row| row.get(0)).map_err(read)?;
+        let sql = "SELECT count(*) FROM memories m WHERE m.owner = ?1";
+        let count: i64 = self.connection.query_row(sql, [&self.owner], |row| row.get(0)).map_err(read)?;
         Ok(count as usize)
     }
 
     fn page(&mut self) -> Result<Option<ForeignPage>> {
-        let sql =
-            "SELECT m.id, m.seq, m.kind, m.provenance, m.text, s.name, m.ordinal, m.role, m.speaker, m.title, m.topic,
-                 m.source_id, m.path, m.branch, m.head_sha, m.time, m.importance, m.marked, m.tokens, m.indexed
-             FROM memories m LEFT JOIN sessions s ON s.seq = m.session WHERE m.seq = ?1";
         let next = format!(
-            "SELECT m.seq, octet_length(m.text) <= ?3 AND coalesce(octet_length(m.indexed), 0) <= ?3
-                 AND max(coalesce(octet_length(s.name), 0), coalesce(octet_length(m.speaker), 0),
-                         coalesce(octet_length(m.title), 0), coalesce(octet_length(m.topic), 0),
-                         coalesce(octet_length(m.source_id), 0), coalesce(octet_length(m.path), 0),
-                         coalesce(octet_length(m.branch), 0), coalesce(octet_length(m.head_sha), 0)) <= ?4
+            "SELECT m.seq, {FITS}
              FROM memories m LEFT JOIN sessions s ON s.seq = m.session
              WHERE m.seq > ?2 AND {} ORDER BY m.seq LIMIT ?5",
             self.admitted()
@@ -347,15 +283,12 @@ impl Reader {
                 page.too_long += 1;
                 continue;
             }
-            let memory = self.connection.prepare_cached(sql).map_err(read)?.query_row([seq], believable);
-            match memory.map_err(read).and_then(|memory| memory.map(|memory| self.beside(memory)).transpose())
-            {
-                Ok(Some(found)) => {
+            match self.one(seq)? {
+                Some(found) => {
                     bytes += found.memory.text.len() + found.memory.indexed.as_ref().map_or(0, String::len);
                     page.memories.push(found);
                 }
-                Ok(None) => page.malformed += 1,
-                Err(error) => return Err(error),
+                None => page.malformed += 1,
             }
             if bytes >= PAGE.1 {
                 break;
@@ -364,29 +297,78 @@ impl Reader {
         Ok(Some(page))
     }
 
+    /// Returns the memory in the row `seq`; `None` where it is none.
+    fn one(&self, seq: i64) -> Result<Option<ForeignMemory>> {
+        let sql = "SELECT m.id, m.seq, m.kind, m.provenance, m.text, s.name, m.ordinal, m.role, m.speaker, m.title,
+                 m.topic, m.source_id, m.path, m.branch, m.head_sha, m.time, m.importance, m.marked, m.tokens, m.indexed
+             FROM memories m LEFT JOIN sessions s ON s.seq = m.session WHERE m.seq = ?1";
+        let memory = self.connection.prepare_cached(sql).map_err(read)?.query_row([seq], believable);
+        memory.map_err(read)?.map(|memory| self.beside(memory)).transpose()
+    }
+
+    /// Returns the memory in the row `seq` where it is the owner's and no longer than one may be.
+    fn at(&self, seq: i64) -> Result<Option<ForeignMemory>> {
+        let sql = format!(
+            "SELECT 1 FROM memories m LEFT JOIN sessions s ON s.seq = m.session
+             WHERE m.owner = ?1 AND m.seq = ?2 AND {FITS}"
+        );
+        let limits = (LONGEST_TEXT as i64, LONGEST_NAME as i64);
+        let fits = self.connection.prepare_cached(&sql).map_err(read)?;
+        match { fits }.exists(params![self.owner, seq, limits.0, limits.1]).map_err(read)? {
+            true => self.one(seq),
+            false => Ok(None),
+        }
+    }
+
+    /// Returns up to as many texts as may stand beside a row as `sql` selects for it; what is too long is left out.
+    fn strings(&self, sql: &str, seq: i64) -> Result<Vec<String>> {
+        let sql = format!("SELECT {sql} LIMIT {MOST_BESIDE}");
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let rows = statement.query_map([seq], |row| {
+            Ok(row.get_ref(0)?.as_str().ok().filter(|text| text.len() <= LONGEST_NAME).map(str::to_owned))
+        })?;
+        Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+
     /// Adds what stands beside the memory in other tables.
     fn beside(&self, memory: Memory) -> Result<ForeignMemory> {
-        let strings = |sql: &str| -> Result<Vec<String>> {
-            let sql = format!("SELECT {sql} LIMIT {MOST_BESIDE}");
-            let mut statement = self.connection.prepare_cached(&sql)?;
-            let rows = statement.query_map([memory.seq], |row| {
-                Ok(row.get_ref(0)?.as_str().ok().filter(|text| text.len() <= LONGEST_NAME).map(str::to_owned))
-            })?;
-            Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?.into_iter().flatten().collect())
-        };
+        let strings = |sql: &str| self.strings(sql, memory.seq);
+        let strings_of = |table: &str, sql: &str| if self.has(table) { strings(sql) } else { Ok(Vec::new()) };
         let references = strings("target FROM memory_references WHERE memory = ?1 ORDER BY target")?;
         let references = references.iter().filter_map(|id| MemoryId::parse(id)).collect();
         let files = strings("path FROM memory_paths WHERE memory = ?1 ORDER BY path")?;
-        let sha = strings("sha FROM commit_ids WHERE memory = ?1 ORDER BY sha")?
-            .into_iter()
-            .find(|sha| is_sha(sha));
+        let mut shas = strings("sha FROM commit_ids WHERE memory = ?1 ORDER BY sha")?;
+        shas.retain(|sha| is_sha(sha));
+        let repeats = strings_of("repeats", "key FROM repeats WHERE memory = ?1 ORDER BY key")?;
+        let links = strings_of(
+            "commit_sessions",
+            "s.name FROM commit_sessions c JOIN sessions s ON s.seq = c.session WHERE c.memory = ?1 ORDER BY c.place",
+        )?;
+        let links = links.iter().filter_map(|name| SessionId::parse(name)).collect();
+        let is_indexed =
+            self.connection.prepare_cached("SELECT 1 FROM chunks WHERE memory = ?1")?.exists([memory.seq])?;
+        let forgotten = self
+            .connection
+            .prepare_cached(
+                "SELECT m.tombstoned_at, (SELECT o.id FROM operation_memories b JOIN operations o ON o.id = b.operation
+                     WHERE b.memory = m.seq AND o.kind = 'forget' AND o.undone_at IS NULL AND octet_length(o.id) <= 64
+                     ORDER BY o.at DESC LIMIT 1)
+                 FROM memories m WHERE m.seq = ?1 AND m.tombstoned_at IS NOT NULL",
+            )?
+            .query_row([memory.seq], |row| {
+                let operation: Option<String> = row.get(1)?;
+                let at: Millis = row.get(0)?;
+                Ok((operation.filter(|id| rest::is_operation(id)), at.clamp(0, LATEST)))
+            })
+            .optional()
+            .map_err(read)?;
         let lead: Option<i64> = self
             .connection
             .prepare_cached("SELECT max(end_byte) FROM chunks WHERE memory = ?1")?
             .query_row([memory.seq], |row| row.get(0))
             .unwrap_or_default();
         let lead = lead.filter(|_| memory.indexed.is_some()).and_then(|lead| usize::try_from(lead).ok());
-        let commit = match sha {
+        let commit = match shas.first().cloned() {
             None => None,
             Some(sha) => {
                 let parents = strings("sha FROM commit_parents WHERE memory = ?1 ORDER BY place")?;
@@ -398,7 +380,18 @@ impl Reader {
                 })
             }
         };
-        Ok(ForeignMemory { memory, references, lead, files, commit })
+        Ok(ForeignMemory {
+            memory,
+            references,
+            lead,
+            files,
+            commit,
+            shas,
+            repeats,
+            links,
+            is_indexed,
+            forgotten,
+        })
     }
 }
 

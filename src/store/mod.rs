@@ -48,7 +48,10 @@ pub use behind::{BehindRow, CameOfRow};
 pub use cache::CacheStats;
 pub use dense::DenseCandidate;
 pub use expired::{Expired, LeftSession, LevelCount};
-pub use foreign::{Foreign, ForeignMemory, ForeignPage};
+pub use foreign::{
+    Depth as ForeignDepth, Foreign, ForeignConversation, ForeignForgotten, ForeignMemory, ForeignPage,
+    ForeignSession, Part as ForeignPart, RestoredMemory,
+};
 pub use forget::{Forgotten, Operation, Reach, Selection};
 pub use ledger::{Money, Planned, Reservation, SpendLimits, SpendingRow, Spent};
 pub use lexical::LexicalCandidate;

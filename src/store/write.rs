@@ -1,12 +1,14 @@
 //! Storing memories: rows, text index and vectors in one transaction.
 
+pub(super) mod record;
+
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
-use rusqlite::{Connection, OptionalExtension, Row, params};
+use rusqlite::{Connection, Row, params};
 
 use super::vectors::encode_f16;
-use super::{Store, chunks, memories};
+use super::{Store, chunks};
 use crate::chunk::index_text::{self, About, IndexText};
 use crate::error::Result;
 use crate::memory::{Draft, Group, Kind, MemoryId, Millis, Provenance, Role};
@@ -160,8 +162,15 @@ impl OpenSession {
         Ok(OpenSession { seq, next_ordinal, first_new: next_ordinal, branch: None, head: None })
     }
 
+    /// Leaves the places before `ordinal` free, where that is ahead and no more than `widest` of them.
+    pub(super) fn skip_to(&mut self, ordinal: i64, widest: i64) {
+        if ordinal.checked_sub(self.next_ordinal).is_some_and(|gap| (1..=widest).contains(&gap)) {
+            self.next_ordinal = ordinal;
+        }
+    }
+
     /// Records where the session stands in git and indexes its new messages, and anew those they are context of.
-    fn close(&self, connection: &Connection) -> Result<()> {
+    pub(super) fn close(&self, connection: &Connection) -> Result<()> {
         if self.branch.is_some() || self.head.is_some() {
             connection
                 .prepare_cached(
@@ -190,22 +199,52 @@ pub(super) fn save_one(
     now: Millis,
 ) -> Result<Outcome> {
     let owner = scope.owner.as_str();
-    let PreparedMemory { id, draft, tokens, chunks: pieces } = memory;
+    let PreparedMemory { id, draft, .. } = memory;
     let hash = blake3::hash(draft.text.as_bytes());
-    if let Some(outcome) = met_before(connection, owner, id, hash.as_bytes(), &draft.text)? {
+    if let Some(outcome) = record::met_before(connection, owner, id, hash.as_bytes(), &draft.text)? {
         if let Some(commit) = &draft.commit {
-            record_commit_id(connection, owner, &commit.sha, id)?;
+            record::commit_id(connection, owner, &commit.sha, id)?;
         }
         return match &draft.occurrence {
             Some(occurrence) if outcome != Outcome::Forgotten => {
-                record_repeat(connection, owner, id, occurrence)
+                record::repeat(connection, owner, id, occurrence)
             }
             _ => Ok(outcome),
         };
     }
-    if draft.provenance == Provenance::Derived && !are_living(connection, owner, &draft.references)? {
+    if draft.provenance == Provenance::Derived && !record::are_living(connection, owner, &draft.references)? {
         return Ok(Outcome::Forgotten);
     }
+    insert(connection, scope, memory, session, now)
+}
+
+/// Stores a memory that is new, as [`save_one`] does, whatever became of what it was derived from: it is forgotten in the
+/// same transaction.
+pub(super) fn insert_one(
+    connection: &Connection,
+    scope: &Scope,
+    memory: &PreparedMemory,
+    session: Option<&mut OpenSession>,
+    now: Millis,
+) -> Result<Outcome> {
+    let (owner, text) = (scope.owner.as_str(), &memory.draft.text);
+    let hash = blake3::hash(text.as_bytes());
+    match record::met_before(connection, owner, &memory.id, hash.as_bytes(), text)? {
+        Some(outcome) => Ok(outcome),
+        None => insert(connection, scope, memory, session, now),
+    }
+}
+
+fn insert(
+    connection: &Connection,
+    scope: &Scope,
+    memory: &PreparedMemory,
+    session: Option<&mut OpenSession>,
+    now: Millis,
+) -> Result<Outcome> {
+    let owner = scope.owner.as_str();
+    let PreparedMemory { id, draft, tokens, chunks: pieces } = memory;
+    let hash = blake3::hash(draft.text.as_bytes());
     let is_message = draft.kind.group() == Group::Message;
     let ordinal = session.as_ref().filter(|_| is_message).map(|session| session.next_ordinal);
     connection
@@ -247,7 +286,7 @@ pub(super) fn save_one(
             .execute((seq, target.as_str()))?;
     }
     if let Some(occurrence) = &draft.occurrence {
-        record_repeat(connection, owner, id, occurrence)?;
+        record::repeat(connection, owner, id, occurrence)?;
     }
     let files = draft.commit.iter().flat_map(|commit| &commit.files);
     for path in draft.path.iter().chain(&draft.files).chain(files.clone()) {
@@ -256,7 +295,7 @@ pub(super) fn save_one(
             .execute((seq, path))?;
     }
     if let Some(commit) = &draft.commit {
-        record_commit_id(connection, owner, &commit.sha, id)?;
+        record::commit_id(connection, owner, &commit.sha, id)?;
         for (place, parent) in commit.parents.iter().enumerate() {
             connection
                 .prepare_cached("INSERT INTO commit_parents (memory, place, sha) VALUES (?1, ?2, ?3)")?
@@ -266,69 +305,6 @@ pub(super) fn save_one(
     // Messages of a session are indexed with their neighbours, once all of the batch are there.
     chunks::save_chunks(connection, seq, draft, pieces, ordinal.is_none())?;
     Ok(Outcome::Stored)
-}
-
-/// Returns the fate of a memory whose id the store has seen before.
-///
-/// Texts that differ in the digits of their marks are the same: those depend on project and version.
-fn met_before(
-    connection: &Connection,
-    owner: &str,
-    id: &MemoryId,
-    hash: &[u8; 32],
-    text: &str,
-) -> Result<Option<Outcome>> {
-    let stored: Option<(Vec<u8>, bool)> = connection
-        .prepare_cached(
-            "SELECT text_hash, tombstoned_at IS NOT NULL FROM memories WHERE owner = ?1 AND id = ?2",
-        )?
-        .query_row((owner, id.as_str()), |row| Ok((row.get(0)?, row.get(1)?)))
-        .optional()?;
-    if let Some((stored_hash, tombstoned)) = stored {
-        return Ok(Some(match () {
-            () if tombstoned => Outcome::Forgotten,
-            () if stored_hash == hash || memories::is_alike(connection, owner, id, text)? => {
-                Outcome::AlreadyStored
-            }
-            () => Outcome::Conflict,
-        }));
-    }
-    let purged = connection
-        .prepare_cached("SELECT 1 FROM purged WHERE owner = ?1 AND id = ?2")?
-        .exists((owner, id.as_str()))?;
-    Ok(purged.then_some(Outcome::Forgotten))
-}
-
-/// Whether everything of `ids` is stored and not forgotten: what is derived from something doesn't outlive it.
-fn are_living(connection: &Connection, owner: &str, ids: &[MemoryId]) -> Result<bool> {
-    let mut living = connection
-        .prepare_cached("SELECT 1 FROM memories WHERE owner = ?1 AND id = ?2 AND tombstoned_at IS NULL")?;
-    for id in ids {
-        if !living.exists((owner, id.as_str()))? {
-            return Ok(false);
-        }
-    }
-    Ok(true)
-}
-
-fn record_commit_id(connection: &Connection, owner: &str, sha: &str, id: &MemoryId) -> Result<()> {
-    connection
-        .prepare_cached(
-            "INSERT OR IGNORE INTO commit_ids (owner, sha, memory)
-             SELECT owner, ?2, seq FROM memories WHERE owner = ?1 AND id = ?3",
-        )?
-        .execute((owner, sha, id.as_str()))?;
-    Ok(())
-}
-
-/// Counts an occurrence of the memory, the first time it is seen.
-fn record_repeat(connection: &Connection, owner: &str, id: &MemoryId, occurrence: &str) -> Result<Outcome> {
-    let is_new = connection
-        .prepare_cached(
-            "INSERT OR IGNORE INTO repeats (memory, key) SELECT seq, ?2 FROM memories WHERE owner = ?1 AND id = ?3",
-        )?
-        .execute((owner, occurrence, id.as_str()))?;
-    Ok(if is_new == 1 { Outcome::Repeated } else { Outcome::AlreadyStored })
 }
 
 pub(super) fn save_chunk(

@@ -147,3 +147,141 @@ fn what_was_purged_stays_away() {
     );
     assert_eq!(home.files_with("quince"), Vec::<PathBuf>::new());
 }
+
+/// Tables that restoring leaves out, each with the reason; `tiro restore` says those that hold something of the user's.
+const LEFT_OUT: &[(&str, &str)] = &[
+    ("meta", "of the file"),
+    ("vectors", "made anew"),
+    ("pending", "made anew"),
+    ("changes", "of the file"),
+    ("leases", "of running processes"),
+    ("imports", "of the place: an import looks at everything again"),
+    ("measurements", "of the place"),
+    ("counters", "of the place"),
+    ("versions", "of the file"),
+    ("context_cache", "made anew"),
+    ("summary_queue", "of the place: requests to its providers"),
+    ("summary_attempts", "of the place: what was spent there"),
+];
+
+/// Columns that differ, each with the reason.
+const OTHER: &[(&str, &str, &str)] = &[
+    ("memories", "seq", "of the file"),
+    ("memories", "stored_at", "when it was stored here"),
+    ("sessions", "seq", "of the file"),
+    ("sessions", "version", "of the file"),
+    ("sessions", "grown", "of the file"),
+    ("chunks", "seq", "of the file"),
+    ("summaries", "seq", "of the file"),
+    ("conversations", "due", "of the place"),
+];
+
+/// Returns the rows of every table that is compared, without what differs, rows of others by their names.
+fn rows(store: &Path) -> Vec<(String, Vec<String>)> {
+    let store = Connection::open(store).unwrap();
+    let names = |sql: &str| -> Vec<String> {
+        let mut statement = store.prepare(sql).unwrap();
+        let names = statement.query_map([], |row| row.get(0)).unwrap();
+        names.collect::<Result<_, _>>().unwrap()
+    };
+    let mut tables = names(
+        "SELECT name FROM pragma_table_list WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name",
+    );
+    tables.retain(|table| LEFT_OUT.iter().all(|(left, _)| left != table));
+    let of_table = |table: String| {
+        let mut columns = names(&format!("SELECT name FROM pragma_table_info('{table}')"));
+        columns.retain(|column| {
+            OTHER.iter().all(|(of, other, _)| (of, other) != (&table.as_str(), &column.as_str()))
+        });
+        let shown = columns.iter().map(|column| match column.as_str() {
+            "session" => "quote((SELECT name FROM sessions WHERE seq = t.session))".to_owned(),
+            "memory" => "quote((SELECT id FROM memories WHERE seq = t.memory))".to_owned(),
+            column => format!("quote(t.{column})"),
+        });
+        let shown = shown.collect::<Vec<_>>().join(" || ' ' || ");
+        // A purge that is over can't be undone; the ids that it removed are in a table of their own.
+        let condition = if table == "operations" { "WHERE kind = 'forget'" } else { "" };
+        let rows = names(&format!("SELECT {shown} FROM {table} t {condition} ORDER BY 1"));
+        (table, rows)
+    };
+    tables.into_iter().map(of_table).collect()
+}
+
+/// Links of commits and sessions, summaries and all that isn't a memory were lost without a word.
+#[test]
+fn what_is_restored_is_what_was_backed_up_table_by_table() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    repo.commit("a.txt", "a\n", "Begin with an apple");
+    repo.commit("b.txt", "b\n", "Go on with a banana");
+    let mut server = home.serve(&repo.path);
+    for session in ["one", "two"] {
+        let message = |n: usize| {
+            let role = if n % 2 == 0 { "user" } else { "assistant" };
+            let text = format!("In {session} we decided to put quince {n} into cellar {n}, for it is cold.");
+            json!({"id": format!("{session}{n}"), "role": role, "text": text})
+        };
+        let messages: Vec<Value> = (0..70).map(message).collect();
+        server.data("save_messages", json!({"session_id": session, "messages": messages}));
+    }
+    server.data("store_memory", json!({"text": "We use tabs.", "type": "decision", "importance": 0.9}));
+    let found = server.search("quince 3 cellar 3");
+    server.data("mark_important", json!({"ids": [found[0]["id"]]}));
+    server.data("forget_context", json!({"ids": [found[1]["id"], found[2]["id"]]}));
+    server.data("forget_context", json!({"ids": [found[3]["id"]], "purge": true}));
+    drop(server);
+    home.json(&repo.path, &["import", "git"]);
+    let mut server = home.serve(&repo.path);
+    for session in ["one", "two"] {
+        server.data("retrieve_context", json!({"query": "quince", "session_id": session}));
+        server.data("summarize_conversation", json!({"session_id": session, "level": "brief"}));
+        server.data("summarize_conversation", json!({"session_id": session, "from": 3, "to": 9}));
+    }
+    let decision = server.search("We use tabs")[0]["id"].take();
+    server.data("forget_context", json!({"ids": [decision]}));
+    drop(server);
+    // What stands for the sessions; without a model nothing is embedded.
+    home.run(&repo.path, &["index"]);
+    let store = home.store();
+    changed(
+        &store,
+        "UPDATE sessions SET client = 'codex', worktree = '/w', title = 'About quinces', branch = 'main';
+         INSERT INTO session_aliases SELECT owner, 'earlier', seq FROM sessions WHERE name = 'one';
+         INSERT INTO commit_sessions
+             SELECT m.seq, s.seq - (SELECT min(seq) FROM sessions), s.seq FROM memories m, sessions s
+             WHERE m.kind = 'commit' AND s.name IN ('one', 'two');
+         INSERT INTO commit_ids
+             SELECT owner, '0123456789012345678901234567890123456789', seq FROM memories WHERE kind = 'commit' LIMIT 1;
+         INSERT INTO repeats SELECT seq, 'again-' || seq FROM memories WHERE kind = 'message' LIMIT 3;",
+    );
+    let before = rows(&store);
+    let file = home.path().join("backup.db");
+    home.json(&repo.path, &["backup", file.to_str().unwrap()]);
+
+    let other = Home::new();
+    let project = other.dir("project");
+    let data = other.json(&project, &["restore", file.to_str().unwrap()]);
+    let after = rows(&other.store());
+    for ((table, before), (_, after)) in before.iter().zip(&after) {
+        assert!(!before.is_empty(), "nothing is in {table}: the test holds nothing");
+        let missing: Vec<_> = before.iter().filter(|row| !after.contains(row)).take(3).collect();
+        let strange: Vec<_> = after.iter().filter(|row| !before.contains(row)).take(3).collect();
+        assert!(
+            missing.is_empty() && strange.is_empty(),
+            "{table}: {} rows, then {}; missing {missing:?}; strange {strange:?}; {data}",
+            before.len(),
+            after.len()
+        );
+    }
+    assert!(data["summaries"].as_u64() > Some(4) && data["still_forgotten"].as_u64() >= Some(2), "{data}");
+    assert_eq!((&data["purged"], &data["outdated"]), (&json!(1), &json!(0)), "{data}");
+    assert!(data["left_out"].as_array().unwrap().len() > 2, "{data}");
+    // It is the same also where it is restored again, and what was forgotten can be brought back.
+    let again = other.json(&project, &["restore", file.to_str().unwrap()]);
+    assert_eq!((&again["added"], &again["summaries"]), (&json!(0), &json!(0)), "{again}");
+    assert_eq!(rows(&other.store()), after);
+    other.json(&project, &["undo"]);
+    assert_eq!(other.serve(&project).search("We use tabs")[0]["text"], "We use tabs.");
+    let found = other.json(&project, &["doctor"]);
+    assert!(found["findings"].as_array().unwrap().iter().any(|it| it["what"] == "store" && it["ok"] == true));
+}

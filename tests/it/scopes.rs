@@ -313,7 +313,7 @@ fn a_message_that_is_huge_or_not_utf8_is_a_memory_all_the_same() {
 fn a_backup_holds_what_is_its_owners_and_no_more() {
     use tiro::memory::{Draft, Kind, Provenance};
     use tiro::scope::{OwnerId, ProjectId, Scope};
-    use tiro::store::{Flavour, Foreign, Store};
+    use tiro::store::{Flavour, Foreign, ForeignPart, Store};
 
     let home = Home::new();
     let project = ProjectId::parse("0123456789abcdef").unwrap();
@@ -330,7 +330,7 @@ fn a_backup_holds_what_is_its_owners_and_no_more() {
         }
         store.back_up(&scopes[0], &copy).await.unwrap();
         let mut foreign = Foreign::open(&scopes[1], &copy).await.unwrap();
-        foreign.next().await.unwrap().unwrap().memories
+        foreign.next(ForeignPart::Told).await.unwrap().unwrap().memories
     });
     let texts: Vec<&str> = restored.iter().map(|each| each.memory.text.as_str()).collect();
     assert_eq!(texts, ["the quince is mine"]);

@@ -20,7 +20,8 @@ use crate::scope::{Scope, SessionId};
 pub(super) use purge::erase;
 pub use select::{Reach, Selection};
 
-use select::{SelectedRow, select, selected_row, with_derived};
+pub(super) use select::SelectedRow;
+use select::{select, selected_row, with_derived};
 
 /// Memories that one transaction forgets or brings back: a quarter of a second. What is more takes several; where one fails, or
 /// its process dies, those before it stay, under the operation's name, and the rest can be forgotten or brought back by
@@ -252,7 +253,12 @@ async fn give_way(began: Instant) -> Result<()> {
 }
 
 /// Tombstones the rows in the name of `operation`.
-fn tombstone(connection: &Connection, operation: &str, rows: &[SelectedRow], now: Millis) -> Result<()> {
+pub(super) fn tombstone(
+    connection: &Connection,
+    operation: &str,
+    rows: &[SelectedRow],
+    now: Millis,
+) -> Result<()> {
     for row in rows {
         connection
             .prepare_cached("UPDATE memories SET tombstoned_at = ?2 WHERE seq = ?1")?

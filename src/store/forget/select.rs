@@ -119,7 +119,7 @@ impl Store {
 }
 
 /// A memory that was selected.
-pub(super) struct SelectedRow {
+pub(in crate::store) struct SelectedRow {
     pub seq: i64,
     pub id: MemoryId,
     pub tokens: i64,
