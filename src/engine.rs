@@ -20,6 +20,7 @@ use crate::embed::{Embedder, MiniLm, install};
 use crate::error::{Error, Kind, Result, quoted};
 use crate::git::Repository;
 use crate::memory::Millis;
+use crate::private;
 use crate::project;
 use crate::redact::Redactor;
 use crate::scope::{ProjectId, Scope};
@@ -35,7 +36,7 @@ pub struct Engine {
     embedder: OnceCell<Arc<dyn Embedder>>,
     written: Notify,
     refs: Mutex<Option<String>>,
-    news: Mutex<Option<String>>,
+    news: Mutex<Vec<String>>,
     measured: Mutex<Vec<Measurement>>,
     saved: Mutex<Savings>,
     said_pending: AtomicBool,
@@ -172,6 +173,9 @@ impl Engine {
             holds
         };
         let open = async || {
+            if let Some(closed) = private::data_dir(&self.config.data_dir)? {
+                self.tell(closed);
+            }
             let registry = Registry::open(&self.config.data_dir, &self.config.owner)?;
             let secret = registry.secret(self.random()).await?;
             Ok(Installation { registry, secret, redactor: Redactor::blank() })
@@ -237,8 +241,7 @@ impl Engine {
                     "The store or the repository that this server had open was replaced; it uses `{}` now.",
                     quoted(path.display())
                 );
-                tracing::warn!("{news}");
-                *self.news.lock().unwrap_or_else(PoisonError::into_inner) = Some(news);
+                self.tell(news);
             }
             *self.refs.lock().unwrap_or_else(PoisonError::into_inner) = None;
             let keeps_id = found.repository.as_ref().map(Repository::common_dir);
@@ -274,9 +277,17 @@ impl Engine {
         }
     }
 
-    /// Returns, once, that another store is used than before.
+    /// Returns, once, what happened to the files that are used: another store is open than before, or what others could
+    /// read was closed.
     pub fn take_news(&self) -> Option<String> {
-        self.news.lock().unwrap_or_else(PoisonError::into_inner).take()
+        let news = std::mem::take(&mut *self.news.lock().unwrap_or_else(PoisonError::into_inner));
+        (!news.is_empty()).then(|| news.join(" "))
+    }
+
+    /// Keeps what the next answer that can says, and logs it.
+    fn tell(&self, news: String) {
+        tracing::warn!("{news}");
+        self.news.lock().unwrap_or_else(PoisonError::into_inner).push(news);
     }
 
     /// Returns what hooks left for the project.

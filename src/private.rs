@@ -37,11 +37,12 @@ pub fn create_dir(path: &Path) -> Result<()> {
     close(path, DIR_MODE)
 }
 
-/// Makes the data directory where it is missing; where it is open to others, closes it and all of Tiro's in it.
+/// Makes the data directory where it is missing; where it is open to others, closes it and all of Tiro's in it, and returns
+/// what to say of that.
 ///
 /// Errors with [`Kind::Store`] where it can't be made or closed, is another user's, or is open and holds what isn't
 /// Tiro's: then nothing is changed.
-pub fn data_dir(path: &Path) -> Result<()> {
+pub fn data_dir(path: &Path) -> Result<Option<String>> {
     make_dir(path).map_err(|error| unmade(path, error))?;
     let store = path.join(OWNER_STORE);
     let is_open =
@@ -57,9 +58,20 @@ pub fn data_dir(path: &Path) -> Result<()> {
             quoted(path.display())
         )));
     }
-    let was_open = is_open(path) || is_open(&store);
+    if !is_open(path) && !is_open(&store) {
+        return close(path, DIR_MODE).map(|()| None);
+    }
+    let found = open_to_others(path);
     close(path, DIR_MODE)?;
-    if was_open { close_all(path) } else { Ok(()) }
+    close_all(path)?;
+    Ok(found.first().map(|(first, how)| {
+        let others = match found.len() - 1 {
+            0 => String::new(),
+            1 => ", and so can one more file or folder in the data directory".into(),
+            more => format!(", and so can {more} more files and folders in the data directory"),
+        };
+        format!("`{}` {how}{others}. Now they are for this user alone.", quoted(first.display()))
+    }))
 }
 
 /// Makes the file `path`, empty and for this user alone, and returns it.
@@ -298,7 +310,12 @@ mod tests {
         set(&data.join("notes.txt"), 0o644);
         set(&data, 0o755);
         assert!(open_to_others(&data).len() >= 5);
-        data_dir(&data).unwrap();
+        let said = data_dir(&data).unwrap().unwrap();
+        assert!(
+            said.contains("can be read by other users (mode 0755)") && said.contains("more files"),
+            "{said}"
+        );
+        assert_eq!(data_dir(&data).unwrap(), None, "it is said once");
         assert_eq!(open_to_others(&data), []);
         assert_eq!((mode(&data), mode(&data.join("projects/a-1"))), (0o700, 0o700));
         assert!(files.iter().all(|file| mode(&data.join(file)) == 0o600));

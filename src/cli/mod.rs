@@ -255,6 +255,9 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
             | Command::Hook(_) => unreachable!("handled above"),
         }
     });
+    if let Some(news) = engine.take_news() {
+        print::aside(&format!("note: {news}\n"));
+    }
     engine.close();
     done
 }

@@ -33,7 +33,8 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Opens `owner.db` in the data directory, creating it as needed; errors as [`Store::open`] does.
+    /// Opens `owner.db` in the data directory, creating both as needed; errors as [`Store::open`] and
+    /// [`private::data_dir`] do.
     pub fn open(data_dir: &Path, owner: &OwnerId) -> Result<Registry> {
         private::data_dir(data_dir)?;
         let path = data_dir.join("owner.db");

@@ -126,9 +126,23 @@ fn what_an_older_program_left_open_is_closed_and_doctor_says_so() {
             "{told:?}"
         );
         assert!(told.stdout.contains("chmod -R go="), "{told:?}");
-        home.json(&project, &["sessions"]);
+        set(&home.data(), mode);
+        let told = home.run(&project, &["sessions"]);
+        assert!(
+            told.is_ok && told.stderr.contains(&format!("note: `{}` {does}", home.data().display())),
+            "{told:?}"
+        );
         assert_eq!(open(&home.data()), []);
+        let told = home.run(&project, &["sessions"]);
+        assert!(!told.stderr.contains("note:"), "it is said once: {told:?}");
     }
+    set(&home.data(), 0o755);
+    set(&home.data().join("owner.db"), 0o644);
+    let mut server = home.serve(&project);
+    let told = server.text("store_memory", json!({"text": "a pomelo"}));
+    assert!(told.contains("(mode 0755)") && told.contains("for this user alone"), "{told}");
+    assert_eq!(open(&home.data()), []);
+    drop(server);
     set(&home.path(), 0o777);
     let told = home.run(&project, &["doctor"]);
     assert!(told.stdout.contains("other users can put another folder in its place"), "{told:?}");
