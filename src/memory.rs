@@ -227,6 +227,30 @@ pub struct CommitRecord {
     pub files: Vec<String>,
 }
 
+/// What a tool call did, as far as it tells which session a commit came of.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Work {
+    /// The root of the work tree that it was in.
+    pub worktree: Option<String>,
+    /// When it was answered.
+    pub ended: Option<Millis>,
+    /// The files it changed.
+    pub writes: Vec<FileWrite>,
+    /// The beginnings of the ids of commits it made, as git printed them; `None` where it made none.
+    pub commits: Option<Vec<String>>,
+}
+
+/// A file that was changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FileWrite {
+    /// Relative to the root of the work tree.
+    pub path: String,
+    /// The work tree it lies in.
+    pub worktree: Option<String>,
+    /// Hashes of lines that were put in and taken out; none where that isn't known.
+    pub lines: Vec<u32>,
+}
+
 /// What makes a second write of a memory the same write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Identity {
@@ -285,6 +309,8 @@ pub struct Draft {
     pub identity: Identity,
     /// What a commit is beside its text.
     pub commit: Option<CommitRecord>,
+    /// What a tool call did.
+    pub work: Work,
 }
 
 impl Draft {
@@ -312,6 +338,7 @@ impl Draft {
             references: Vec::new(),
             identity: Identity::Fresh,
             commit: None,
+            work: Work::default(),
         }
     }
 }

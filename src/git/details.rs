@@ -1,6 +1,6 @@
 //! Reads many commits, one after the other or on several threads, in the order asked for.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -9,8 +9,8 @@ use gix::bstr::ByteSlice;
 
 use super::changes::{self, Depth, IsIgnored};
 use super::commit::{self, CommitDetail};
-use super::diff::changed_lines;
-use super::entries::{Blob, Blobs, COMMIT_BUDGET, Patience, changed_entries, pair_renames};
+use super::diff::{changed_hashes, changed_lines};
+use super::entries::{Blob, Blobs, COMMIT_BUDGET, Entry, Patience, changed_entries, pair_renames};
 use super::names::Format;
 use super::objects::Handle;
 use super::{Repository, Sha, Unreadable};
@@ -137,32 +137,8 @@ impl Reader<'_> {
     ///
     /// The commit object is missing or damaged.
     pub fn diff(&mut self, sha: &Sha, redactor: &Redactor, most: usize) -> Result<String, Unreadable> {
-        let unreadable = |reason| Unreadable { sha: *sha, reason };
-        let raw = commit::read(&mut self.objects, sha, &mut self.buffer).map_err(unreadable)?;
-        let (parents, new) = (raw.detail(*sha).parents, raw.tree);
-        let old = match &parents[..] {
-            [] => None,
-            [parent] if !self.boundary.contains(sha) => {
-                match commit::read(&mut self.objects, parent, &mut self.buffer) {
-                    Ok(raw) => Some(raw.tree),
-                    Err(_) => return Ok(String::new()),
-                }
-            }
-            _ => return Ok(String::new()),
-        };
-        let patience = Patience::begin();
-        let Ok(entries) = changed_entries(&mut self.objects, old, new, patience) else {
-            return Ok(String::new());
-        };
-        let mut found = entries.found;
-        let mut blobs = Blobs { objects: &mut self.objects, left: COMMIT_BUDGET, patience };
-        pair_renames(&mut found, Some(&mut blobs));
-        found.retain(|entry| {
-            entry.new.is_some()
-                && Format::of(&entry.path.to_str_lossy()) != Format::Noise
-                && !entry.paths().any(|path| (self.is_ignored)(&path.to_str_lossy()))
-        });
-        found.sort_by(|a, b| a.path.cmp(&b.path));
+        let Some((found, mut blobs)) = self.changed_files(sha)? else { return Ok(String::new()) };
+        let found: Vec<Entry> = found.into_iter().filter(|entry| entry.new.is_some()).collect();
         let mut diff = String::new();
         for (place, entry) in found.iter().enumerate() {
             let left = most.saturating_sub(diff.len());
@@ -181,6 +157,55 @@ impl Reader<'_> {
             }
         }
         Ok(diff)
+    }
+
+    /// Returns hashes of the lines that a commit changes, by file; nothing of a merge, nor of what isn't in the repository.
+    ///
+    /// # Errors
+    ///
+    /// The commit object is missing or damaged.
+    pub fn changed_lines(&mut self, sha: &Sha) -> Result<HashMap<String, HashSet<u32>>, Unreadable> {
+        let Some((found, mut blobs)) = self.changed_files(sha)? else { return Ok(HashMap::new()) };
+        let mut lines: HashMap<String, HashSet<u32>> = HashMap::new();
+        for entry in found {
+            let (Blob::Text(old), Blob::Text(new)) = (blobs.read(entry.old), blobs.read(entry.new)) else {
+                continue;
+            };
+            let hashes = changed_hashes(&old, &new);
+            for path in entry.paths() {
+                lines.entry(path.to_str_lossy().into_owned()).or_default().extend(&hashes);
+            }
+        }
+        Ok(lines)
+    }
+
+    /// Returns the files that a commit changes and what reads them; `None` of a merge, and where its parent isn't there.
+    fn changed_files(&mut self, sha: &Sha) -> Result<Option<(Vec<Entry>, Blobs<'_>)>, Unreadable> {
+        let unreadable = |reason| Unreadable { sha: *sha, reason };
+        let raw = commit::read(&mut self.objects, sha, &mut self.buffer).map_err(unreadable)?;
+        let (parents, new) = (raw.detail(*sha).parents, raw.tree);
+        let old = match &parents[..] {
+            [] => None,
+            [parent] if !self.boundary.contains(sha) => {
+                match commit::read(&mut self.objects, parent, &mut self.buffer) {
+                    Ok(raw) => Some(raw.tree),
+                    Err(_) => return Ok(None),
+                }
+            }
+            _ => return Ok(None),
+        };
+        let patience = Patience::begin();
+        let Ok(entries) = changed_entries(&mut self.objects, old, new, patience) else { return Ok(None) };
+        let mut found = entries.found;
+        let mut blobs = Blobs { objects: &mut self.objects, left: COMMIT_BUDGET, patience };
+        pair_renames(&mut found, Some(&mut blobs));
+        let is_ignored = self.is_ignored;
+        found.retain(|entry| {
+            Format::of(&entry.path.to_str_lossy()) != Format::Noise
+                && !entry.paths().any(|path| is_ignored(&path.to_str_lossy()))
+        });
+        found.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(Some((found, blobs)))
     }
 }
 

@@ -1,5 +1,6 @@
 //! The lines in which two texts differ.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use gix::bstr::ByteSlice;
@@ -68,6 +69,37 @@ pub(super) fn changed_lines(old: &str, new: &str, most: usize) -> String {
         }
     }
     shown
+}
+
+/// Letters of a line, without white space, from which on it tells one change from another. Arbitrary: a bracket doesn't.
+const TELLING: usize = 6;
+
+/// Returns a hash of a line that was put in or taken out, the same however it is indented and spaced; `None` of a line that
+/// says too little to be known by.
+pub fn line_hash(is_added: bool, line: &str) -> Option<u32> {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(if is_added { b"+" } else { b"-" });
+    let mut letters = 0;
+    for word in line.split_whitespace() {
+        letters += word.len();
+        hasher.update(word.as_bytes());
+    }
+    let hash = hasher.finalize();
+    let bytes = hash.as_bytes().first_chunk().expect("a hash has four bytes");
+    (letters >= TELLING).then(|| u32::from_le_bytes(*bytes))
+}
+
+/// Returns the hashes of the lines in which `new` differs from `old`.
+pub(super) fn changed_hashes(old: &[u8], new: &[u8]) -> HashSet<u32> {
+    let mut hashes = HashSet::new();
+    for Hunk { removed, added } in hunks(old, new) {
+        let of = |is_added: bool, text: &[u8]| -> Vec<u32> {
+            text.lines().filter_map(|line| line_hash(is_added, &line.to_str_lossy())).collect()
+        };
+        hashes.extend(of(false, &old[removed]));
+        hashes.extend(of(true, &new[added]));
+    }
+    hashes
 }
 
 /// Walks a text line by line, keeping the offset.

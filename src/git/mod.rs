@@ -48,6 +48,7 @@ pub use ancestry::{GraphPart, Reach};
 pub use changes::{ChangeKind, Changes, FileChange, IsIgnored, Lines, PatchId};
 pub use commit::{CommitDetail, Message, Moment};
 pub use details::{Outcome, Reader};
+pub use diff::line_hash;
 pub use digest::Digest;
 pub use hooks::Hooks;
 pub use place::Trust;

@@ -62,11 +62,11 @@ pub struct Move {
 /// What moved `HEAD`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// A commit was made, also by a merge or of another's change.
+    /// A commit was made, also by a merge.
     Commit,
     /// The last commit was replaced.
     Amend,
-    /// A commit was made anew elsewhere in the history.
+    /// What was committed before was committed anew elsewhere in the history, by a rebase or a cherry-pick.
     Rebase,
     /// Commits came from another repository.
     Pull,
@@ -82,7 +82,9 @@ impl Action {
         let is_merge = rest.starts_with("Merge made by");
         match verb {
             "commit" if step == "amend" => Action::Amend,
-            "commit" | "cherry-pick" | "revert" | "am" => Action::Commit,
+            "commit" if step == "cherry-pick" => Action::Rebase,
+            "commit" | "revert" => Action::Commit,
+            "cherry-pick" | "am" => Action::Rebase,
             _ if (verb == "rebase" || what.contains("--rebase"))
                 && !matches!(step, "start" | "finish" | "") =>
             {
@@ -359,7 +361,7 @@ mod tests {
             ("rebase (pick): b", Rebase, Some("topic")),
             ("rebase (finish): returning to refs/heads/topic", Other, Some("topic")),
             ("pull --rebase origin main (pick): b", Rebase, Some("topic")),
-            ("cherry-pick: c", Commit, Some("topic")),
+            ("cherry-pick: c", Rebase, Some("topic")),
         ];
         let lines = table.map(|(message, ..)| format!("{A} {B} Ann <a@b> 200 -0100\t{message}\n"));
         let found = Reflog::parse(&lines.concat(), Some("topic")).moves;

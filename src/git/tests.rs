@@ -194,9 +194,9 @@ fn a_history_is_walked_oldest_first_and_resumed() {
     assert_eq!(names, ["main", "alone", "side"]);
 
     let history = walked(&repository);
-    let found: Vec<_> =
-        history.commits.iter().map(|commit| (commit.sha, history.branch(commit).unwrap())).collect();
-    assert_eq!(found, [(first, "main"), (second, "main"), (side, "side"), (merge, "main")]);
+    let found: Vec<_> = history.commits.iter().map(|commit| (commit.sha, history.branch(commit))).collect();
+    // Several branches lead to the others, and which of them they were made on isn't told.
+    assert_eq!(found, [(first, None), (second, None), (side, None), (merge, Some("main"))]);
 
     let walk = |known: Known, have: &[Sha]| {
         let history =

@@ -45,8 +45,8 @@ pub struct History {
 }
 
 impl History {
-    /// Returns the branch the commit belongs to: the first whose first-parent chain it is on, else the first that
-    /// contains it, the branch checked out before the others by name. `None` only on a detached `HEAD`.
+    /// Returns the branch the commit is known to belong to: the only one of several that leads to it, by first parents. `None`
+    /// where several do, where it came by a merge, and in a repository with one branch, which tells nothing.
     pub fn branch(&self, commit: &Listed) -> Option<&str> {
         commit.branch.map(|branch| self.branches[branch as usize].as_str())
     }
@@ -209,13 +209,23 @@ impl Graph {
     }
 }
 
-/// Gives each commit its branch: first-parent chains first, then whatever else the branches contain.
+/// Gives the commits their branches that only one branch leads to.
 fn label(graph: &mut Graph, tips: &[Tip]) -> (Vec<Option<u32>>, Vec<String>) {
-    let mut labels = vec![None; graph.nodes.len()];
+    #[derive(Clone, Copy, PartialEq)]
+    enum Led {
+        No,
+        By(u32),
+        Several,
+    }
     let named: Vec<(&str, u32)> = tips
         .iter()
         .filter_map(|tip| Some((tip.branch.as_deref()?, graph.index.get(&tip.sha).copied()?)))
         .collect();
+    let mut labels = vec![None; graph.nodes.len()];
+    let names = named.iter().map(|(name, _)| (*name).to_owned()).collect();
+    if named.len() < 2 {
+        return (labels, names);
+    }
     for (branch, (_, tip)) in named.iter().enumerate() {
         let mut next = Some(*tip);
         while let Some(node) = next.filter(|&node| labels[node as usize].is_none()) {
@@ -223,15 +233,24 @@ fn label(graph: &mut Graph, tips: &[Tip]) -> (Vec<Option<u32>>, Vec<String>) {
             next = graph.parents(node as usize).first().copied();
         }
     }
-    let mut passed = vec![false; graph.nodes.len()];
+    // Each is visited twice at most: by the first branch that leads to it, and by the second.
+    let mut led = vec![Led::No; graph.nodes.len()];
     for (branch, (_, tip)) in named.iter().enumerate() {
+        let branch = branch as u32;
         let mut left = vec![*tip];
         while let Some(node) = left.pop() {
-            if !std::mem::replace(&mut passed[node as usize], true) {
-                labels[node as usize].get_or_insert(branch as u32);
-                left.extend(graph.parents(node as usize));
-            }
+            let node = node as usize;
+            let next = match led[node] {
+                Led::No => Led::By(branch),
+                Led::By(other) if other != branch => Led::Several,
+                Led::By(_) | Led::Several => continue,
+            };
+            led[node] = next;
+            left.extend(graph.parents(node));
         }
     }
-    (labels, named.iter().map(|(name, _)| (*name).to_owned()).collect())
+    for (label, led) in labels.iter_mut().zip(led) {
+        *label = label.filter(|branch| led == Led::By(*branch));
+    }
+    (labels, names)
 }

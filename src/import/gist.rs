@@ -184,7 +184,7 @@ fn asked(arguments: &Arguments<'_>, fields: &Fields<'_>, private: &mut Private) 
 }
 
 /// Returns the command line that a list of words is: the last of `bash -lc`, else all.
-fn command(raw: &RawValue) -> Option<Cow<'_, str>> {
+pub(super) fn command(raw: &RawValue) -> Option<Cow<'_, str>> {
     let words: Option<Vec<Cow<'_, str>>> = items(raw).into_iter().take(64).map(string).collect();
     let mut words = words.filter(|words| !words.is_empty())?;
     let is_shell = words.len() == 3 && words[1].starts_with('-') && words[1].ends_with('c');
@@ -260,7 +260,7 @@ fn first_line(text: &str) -> &str {
 }
 
 /// Returns the patch among the arguments, if there is one.
-fn patch<'a>(arguments: &Arguments<'a>, fields: &Fields<'a>) -> Option<Cow<'a, str>> {
+pub(super) fn patch<'a>(arguments: &Arguments<'a>, fields: &Fields<'a>) -> Option<Cow<'a, str>> {
     const BEGINS: &str = "*** Begin Patch";
     if let Arguments::Text(text) = arguments
         && fields.iter().next().is_none()

@@ -7,6 +7,7 @@ mod claude_code;
 mod clean;
 mod codex;
 pub mod correlate;
+pub mod evidence;
 mod fields;
 mod fingerprint;
 mod gemini;

@@ -22,6 +22,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
 use super::clean::{self, Private};
+use super::evidence::{self, Written};
 use super::fields::Fields;
 use super::fingerprint::fingerprint;
 use super::gist::{self, Gist, Shape};
@@ -78,8 +79,10 @@ pub struct Said {
     pub worktree: Option<String>,
     /// Files that a tool call read or changed, as the call named them.
     pub files: Vec<String>,
-    /// Whether those files were changed rather than read.
-    pub changes_files: bool,
+    /// The files that it changed; none where it failed.
+    pub written: Vec<Written>,
+    /// The beginnings of the ids of the commits that it made, as git printed them; `None` where it made none.
+    pub commits: Option<Vec<String>>,
     /// Whether it is the client's own summary of what went before.
     pub is_summary: bool,
     /// Whether a sub-agent's conversation has it; the user there is another agent.
@@ -160,6 +163,7 @@ struct Open {
     at: u64,
     prompts: u8,
     shape: Shape,
+    command: Option<String>,
     private: Private,
     said: Said,
 }
@@ -343,12 +347,14 @@ impl Transcript {
                     }
                     let mut private = private.handed_on();
                     let Gist { text, files, shape } = gist::gist(tool, &arguments, &mut private);
+                    let written = evidence::written(&arguments, &files, shape);
+                    let command = evidence::command(&arguments);
                     let said = Said {
                         key: id.as_ref().to_owned(),
                         speaker: Some(tool.to_owned()),
                         text,
                         files,
-                        changes_files: shape == Shape::Edit,
+                        written,
                         ..self.place(line.time, line.is_subagent)
                     };
                     let (id, at) = (id.into_owned(), self.at);
@@ -356,7 +362,7 @@ impl Transcript {
                         let first = self.open.remove(0);
                         self.give_up(first);
                     }
-                    self.open.push(Open { id, at, prompts: 0, shape, private, said });
+                    self.open.push(Open { id, at, prompts: 0, shape, command, private, said });
                 }
                 Part::Result { id, outcome, output, changed } => {
                     let time = line.time.filter(|_| !is_again);
@@ -385,7 +391,8 @@ impl Transcript {
             branch: self.about.branch.clone(),
             worktree: self.about.worktree.clone(),
             files: Vec::new(),
-            changes_files: false,
+            written: Vec::new(),
+            commits: None,
             is_summary: false,
             is_subagent: is_subagent || self.about.is_subagent,
             fingerprint: None,
@@ -411,8 +418,13 @@ impl Transcript {
         // In another line of the same time it is the same message, written again when the answer was there.
         let is_again = self.is_rewritten() && open.at != self.at && time == open.said.time;
         open.said.until = time.filter(|_| !is_again);
-        open.said.changes_files |= !changed.is_empty();
+        open.said.written.retain(|_| outcome != Outcome::Failed);
+        open.said
+            .written
+            .extend(changed.iter().map(|path| Written { path: path.clone(), ..Written::default() }));
         open.said.files.extend(changed);
+        let command = open.command.as_deref().filter(|_| outcome != Outcome::Failed);
+        open.said.commits = command.and_then(|command| evidence::commits(command, &output));
         let ended = match outcome {
             Outcome::Ok => "ok",
             Outcome::Failed => "failed",
@@ -461,6 +473,7 @@ impl Transcript {
             said.key = format!("hash:{}", blake3::hash(said.key.as_bytes()).to_hex());
         }
         said.files.retain(|path| path.len() <= LONGEST_NAME);
+        said.written.retain(|written| written.path.len() <= LONGEST_NAME);
         if self.seen.insert(said.key.clone()) {
             self.said.push((at, said));
         } else {

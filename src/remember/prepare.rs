@@ -54,6 +54,7 @@ pub fn prepare(
         clean(key);
     }
     draft.files.iter_mut().for_each(&mut clean);
+    draft.work.writes.iter_mut().for_each(|write| clean(&mut write.path));
     if let Some(commit) = &mut draft.commit {
         commit.files.iter_mut().for_each(&mut clean);
     }

@@ -8,14 +8,14 @@ pub mod pair;
 pub mod query;
 pub mod rank;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::embed::Embedder;
 use crate::error::{Error, Kind, Result};
 use crate::filter::Filter;
-use crate::memory::Group;
+use crate::memory::{Group, Kind as MemoryKind};
 use crate::scope::Scope;
 use crate::store::{DenseCandidate, LexicalCandidate, Store, Vocabulary};
 use rank::{Candidate, Ranked, Weights};
@@ -137,12 +137,60 @@ pub async fn search(
         named.iter().any(|(store, memory, _)| (*store, *memory) == (ranked.store, ranked.place.seq))
     };
     found.ranked.sort_by_key(|ranked| !is_named(ranked));
+    let narrows = filter.narrows(Group::Commit);
+    found.ranked = newest(stores, std::mem::take(&mut found.ranked), narrows, is_named).await?;
     found.is_named = !named.is_empty();
     found.terms = terms;
     found.rarity.resize(found.terms.len(), 0.0);
     found.timings.rank = micros(rank_began);
     tracing::debug!(micros = micros(began), candidates = found.ranked.len(), "searched");
     Ok(found)
+}
+
+/// Puts in the place of commits that were amended or squashed the one that stands for them, once, unless the question names
+/// them. Where the filter `narrows` commits, only one that it admits is put there.
+async fn newest(
+    stores: &[(&Store, &Scope)],
+    ranked: Vec<Ranked>,
+    narrows: bool,
+    is_named: impl Fn(&Ranked) -> bool,
+) -> Result<Vec<Ranked>> {
+    let mut stands: HashMap<(usize, i64), Ranked> = HashMap::new();
+    for (number, (store, scope)) in stores.iter().enumerate() {
+        let commits = ranked
+            .iter()
+            .filter(|each| each.store == number && each.place.kind == MemoryKind::Commit && !is_named(each));
+        let commits: Vec<i64> = commits.map(|each| each.place.seq).collect();
+        if commits.is_empty() {
+            continue;
+        }
+        let found = store.stand_ins(scope, commits).await?;
+        let places = store.places(scope, found.iter().map(|(_, (by, _))| *by).collect()).await?;
+        for (old, (by, chunk)) in found {
+            let known = ranked.iter().find(|each| (each.store, each.place.seq) == (number, by));
+            let old_hit = ranked.iter().find(|each| (each.store, each.place.seq) == (number, old));
+            let place = places.iter().find(|place| place.seq == by);
+            let by = match (known, old_hit, place) {
+                (Some(known), ..) => known.clone(),
+                (None, Some(old), Some(place)) if !narrows => {
+                    Ranked { place: place.clone(), chunk, ..old.clone() }
+                }
+                _ => continue,
+            };
+            stands.insert((number, old), by);
+        }
+    }
+    if stands.is_empty() {
+        return Ok(ranked);
+    }
+    let mut placed: HashSet<(usize, i64)> = HashSet::new();
+    let in_place = ranked.into_iter().map(|each| match stands.remove(&(each.store, each.place.seq)) {
+        // The score is that of the better of the two, since the order is.
+        Some(by) if by.score < each.score => Ranked { score: each.score, parts: each.parts, ..by },
+        Some(by) => by,
+        None => each,
+    });
+    Ok(in_place.filter(|each| placed.insert((each.store, each.place.seq))).collect())
 }
 
 /// A question's embedding and the vector space it is in.

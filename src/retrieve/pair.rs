@@ -1,7 +1,7 @@
 //! Brings a commit and the conversation behind it together (document 001 §6). Pure.
 //!
-//! Commits and conversations are separate memories; what connects them is that a session was at work on the commit's
-//! parent. Where both are among the hits, the conversation comes first: it says why, the commit says what.
+//! Commits and conversations are separate memories; what connects them is that the commit holds what the session wrote, or was
+//! made by it. Where both are among the hits, the conversation comes first: it says why, the commit says what.
 
 /// Returns the order of `count` hits in which each commit follows the conversations behind it.
 ///

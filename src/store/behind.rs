@@ -27,7 +27,7 @@ pub struct BehindRow {
 }
 
 /// A commit that came of a conversation.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct CameOfRow {
     /// The memory's id.
     pub id: MemoryId,
@@ -37,11 +37,13 @@ pub struct CameOfRow {
     pub subject: String,
     /// When it was made.
     pub time: Millis,
+    /// How sure it is that it came of the conversation, 0 to 1.
+    pub confidence: f64,
 }
 
 impl Store {
-    /// Returns the sessions behind the commit in row `commit`, the likeliest first.
-    pub async fn sessions_behind(&self, scope: &Scope, commit: i64) -> Result<Vec<SessionId>> {
+    /// Returns the sessions behind the commit in row `commit`, the likeliest first, with how sure that is, 0 to 1.
+    pub async fn sessions_behind(&self, scope: &Scope, commit: i64) -> Result<Vec<(SessionId, f64)>> {
         self.read(scope, move |_, connection, scope| {
             conversations(connection, &Conditions::of_scope(connection, scope)?, commit)
         })
@@ -95,13 +97,10 @@ impl Store {
 
     /// Returns up to `limit` living commits that came of the conversation called `session`, those made after `time` first,
     /// the nearest of them first, and how many there are in all.
-    ///
-    /// `head` is a commit that was checked out in it: those made on top of that one count too.
     pub async fn came_of(
         &self,
         scope: &Scope,
         session: &SessionId,
-        head: Option<String>,
         time: Millis,
         limit: usize,
     ) -> Result<(Vec<CameOfRow>, usize)> {
@@ -113,17 +112,16 @@ impl Store {
             // Commits belong to no session, so a scope of some sessions says which conversation may be asked, above.
             let owner = Value::from(scope.owner.as_str().to_owned());
             let mut statement = connection.prepare_cached(
-                "SELECT m.id, m.source_id, m.text, m.time FROM memories m
-                 WHERE m.owner = ?1 AND m.kind = 'commit' AND m.tombstoned_at IS NULL AND m.seq IN (
-                     SELECT memory FROM commit_sessions WHERE session = ?2
-                     UNION SELECT memory FROM commit_parents WHERE sha = ?3)
-                 ORDER BY m.time < ?4, abs(m.time - ?4), m.seq",
+                "SELECT m.id, m.source_id, m.text, m.time, l.confidence FROM memories m
+                 JOIN commit_sessions l ON l.memory = m.seq
+                 WHERE m.owner = ?1 AND m.kind = 'commit' AND m.tombstoned_at IS NULL AND l.session = ?2
+                 ORDER BY m.time < ?3, abs(m.time - ?3), m.seq",
             )?;
-            let values = [owner, session.into(), head.into(), time.into()];
+            let values = [owner, session.into(), time.into()];
             let rows = statement.query_map(params_from_iter(values), |row| {
                 let text: String = row.get(2)?;
                 let subject = text.lines().next().unwrap_or_default().to_owned();
-                Ok(CameOfRow { id: id(row, 0)?, sha: row.get(1)?, subject, time: row.get(3)? })
+                Ok(CameOfRow { id: id(row, 0)?, sha: row.get(1)?, subject, time: row.get(3)?, confidence: row.get(4)? })
             })?;
             let mut found: Vec<CameOfRow> = rows.collect::<Result<_, _>>()?;
             let all = found.len();

@@ -7,6 +7,7 @@
 //!
 //! What is believed: ids, times, and that a text is of the kind it says; but none is trusted more than who spoke it.
 
+mod evidence;
 mod open;
 mod rest;
 mod restore;
@@ -19,6 +20,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 pub(super) use self::open::uri;
 use self::open::{connect, plain_table, watch};
+pub use self::evidence::ForeignEvidence;
 pub use self::rest::{Depth, ForeignConversation, ForeignForgotten, ForeignSession};
 pub use self::restore::RestoredMemory;
 use super::migrate::{self, Whose};
@@ -43,7 +45,7 @@ const MOST_BESIDE: usize = 10_000;
 const LATEST: Millis = 253_402_300_799_999;
 
 /// The tables that are read, and whether older files lack them.
-const TABLES: [(&str, bool); 16] = [
+const TABLES: [(&str, bool); 18] = [
     ("memories", false),
     ("sessions", false),
     ("chunks", false),
@@ -60,6 +62,8 @@ const TABLES: [(&str, bool); 16] = [
     ("segments", true),
     ("summaries", true),
     ("conversations", true),
+    ("file_writes", true),
+    ("commit_calls", true),
 ];
 
 /// The condition that a memory `m` in its session `s` is no longer than one may be.
@@ -86,8 +90,10 @@ pub struct ForeignMemory {
     pub shas: Vec<String>,
     /// Under which keys it came again.
     pub repeats: Vec<String>,
-    /// The sessions that led to the commit, the likeliest first.
-    pub links: Vec<SessionId>,
+    /// The sessions that the commit came of, the likeliest first, with how sure that is, 0 to 1.
+    pub links: Vec<(SessionId, f64)>,
+    /// What a tool call did, as far as it tells which session a commit came of.
+    pub evidence: ForeignEvidence,
     /// Whether it is found by its own words: what was derived of a message is found by that.
     pub is_indexed: bool,
     /// When it was forgotten, and by which operation, where that is known.
@@ -340,11 +346,7 @@ impl Reader {
         let mut shas = strings("sha FROM commit_ids WHERE memory = ?1 ORDER BY sha")?;
         shas.retain(|sha| is_sha(sha));
         let repeats = strings_of("repeats", "key FROM repeats WHERE memory = ?1 ORDER BY key")?;
-        let links = strings_of(
-            "commit_sessions",
-            "s.name FROM commit_sessions c JOIN sessions s ON s.seq = c.session WHERE c.memory = ?1 ORDER BY c.place",
-        )?;
-        let links = links.iter().filter_map(|name| SessionId::parse(name)).collect();
+        let (links, evidence) = (self.links(memory.seq)?, self.evidence(memory.seq)?);
         let is_indexed =
             self.connection.prepare_cached("SELECT 1 FROM chunks WHERE memory = ?1")?.exists([memory.seq])?;
         let forgotten = self
@@ -389,6 +391,7 @@ impl Reader {
             shas,
             repeats,
             links,
+            evidence,
             is_indexed,
             forgotten,
         })

@@ -56,8 +56,10 @@ pub struct ShownMemory {
     pub chunk: ChunkRange,
     /// The ids under which git may know it, for a commit.
     pub commit_ids: Vec<String>,
-    /// The sessions at work on the commit's parents, latest first.
+    /// The sessions that a commit came of, the likeliest first.
     pub conversations: Vec<SessionId>,
+    /// How sure that is of each of them, 0 to 1.
+    pub confidences: Vec<f64>,
 }
 
 /// A piece of a memory's text.
@@ -263,15 +265,16 @@ impl Store {
                     .optional()?;
                 let Some(chunk) = chunk else { continue };
                 let is_commit = memory.kind == Kind::Commit;
+                let (conversations, confidences) = match is_commit {
+                    true => conversations(connection, &conditions, seq)?.into_iter().unzip(),
+                    false => Default::default(),
+                };
                 shown.push(ShownMemory {
                     place,
                     chunk,
                     commit_ids: if is_commit { commit_ids(connection, scope, seq)? } else { Vec::new() },
-                    conversations: if is_commit {
-                        conversations(connection, &conditions, seq)?
-                    } else {
-                        Vec::new()
-                    },
+                    conversations,
+                    confidences,
                     memory,
                 });
             }
@@ -371,31 +374,24 @@ fn commit_ids(connection: &Connection, scope: &Scope, commit: i64) -> Result<Vec
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Returns the sessions behind the commit, the likeliest first: those that were at work before it was made, then those
-/// that had a parent of it checked out (document 001's `prev_commit_sha`).
+/// Returns the sessions behind the commit that have anything in scope, the likeliest first, with how sure that is.
 pub(super) fn conversations(
     connection: &Connection,
     conditions: &Conditions,
     commit: i64,
-) -> Result<Vec<SessionId>> {
+) -> Result<Vec<(SessionId, f64)>> {
     let sql = format!(
-        "WITH linked AS (
-             SELECT l.session, l.place, 0 AS latest FROM commit_sessions l WHERE l.memory = ?
-             UNION ALL
-             SELECT m.session, 1000000, -max(m.time) FROM commit_parents p
-             CROSS JOIN memories m INDEXED BY memories_by_head ON m.head_sha = p.sha
-             WHERE p.memory = ? AND m.session IS NOT NULL GROUP BY m.session)
-         SELECT s.name FROM linked l JOIN sessions s ON s.seq = l.session
-         WHERE EXISTS (SELECT 1 FROM memories m WHERE m.session = l.session AND {})
-         GROUP BY s.name ORDER BY min(l.place), min(l.latest), s.name LIMIT 5",
+        "SELECT s.name, l.confidence FROM commit_sessions l JOIN sessions s ON s.seq = l.session
+         WHERE l.memory = ? AND EXISTS (SELECT 1 FROM memories m WHERE m.session = l.session AND {})
+         ORDER BY l.place LIMIT 5",
         conditions.sql
     );
-    let commit = [Value::from(commit), Value::from(commit)];
-    let values = commit.into_iter().chain(conditions.values.iter().cloned());
+    let values = std::iter::once(Value::from(commit)).chain(conditions.values.iter().cloned());
     let mut statement = connection.prepare_cached(&sql)?;
-    let rows = statement.query_map(params_from_iter(values), |row| row.get::<_, String>(0))?;
-    let names: Vec<String> = rows.collect::<Result<_, _>>()?;
-    Ok(names.iter().filter_map(|name| SessionId::parse(name)).collect())
+    let rows =
+        statement.query_map(params_from_iter(values), |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
+    let found: Vec<(String, f64)> = rows.collect::<Result<_, _>>()?;
+    Ok(found.into_iter().filter_map(|(name, sure)| Some((SessionId::parse(&name)?, sure))).collect())
 }
 
 fn one(

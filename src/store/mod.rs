@@ -49,13 +49,13 @@ pub use cache::CacheStats;
 pub use dense::DenseCandidate;
 pub use expired::{Expired, LeftSession, LevelCount};
 pub use foreign::{
-    Depth as ForeignDepth, Foreign, ForeignConversation, ForeignForgotten, ForeignMemory, ForeignPage,
+    Depth as ForeignDepth, Foreign, ForeignConversation, ForeignEvidence, ForeignForgotten, ForeignMemory, ForeignPage,
     ForeignSession, Part as ForeignPart, RestoredMemory,
 };
 pub use forget::{Forgotten, Operation, Reach, Selection};
 pub use ledger::{Money, Planned, Reservation, SpendLimits, SpendingRow, Spent};
 pub use lexical::LexicalCandidate;
-pub use links::{GraphRow, MadeRow, MomentRow, Origin};
+pub use links::{CallRow, GraphRow, MadeRow, Origin, WriteRow};
 pub use memories::{ChunkRange, Neighbour, ShownMemory};
 pub use pending::PendingChunk;
 pub use queue::{AskedBy, Attempt, QueueCounts, Queued, Wanted};

@@ -39,6 +39,10 @@ pub struct Stats {
     pub commits_since: i64,
     /// Those of them that have a session behind them.
     pub commits_linked: i64,
+    /// Sessions that changed a file which was committed within a month.
+    pub sessions_committed: i64,
+    /// Those of them that a commit is linked to.
+    pub sessions_linked: i64,
     /// Outputs that came again and are only counted.
     pub repeats: i64,
     /// Living memories stored in the last seven days.
@@ -106,6 +110,14 @@ pub struct SummarisedSegment {
 /// Counts an owner's sessions in which anything is left.
 const LIVING_SESSIONS: &str = "SELECT count(*) FROM sessions s WHERE s.owner = ?1
     AND EXISTS (SELECT 1 FROM memories m WHERE m.session = s.seq AND m.tombstoned_at IS NULL)";
+
+/// An owner's sessions that changed a file which was committed within a month.
+const COMMITTED: &str =
+    "SELECT DISTINCT m.session FROM file_writes w CROSS JOIN memories m ON m.seq = w.memory
+    WHERE m.owner = ?1 AND m.tombstoned_at IS NULL AND m.session IS NOT NULL AND EXISTS (
+        SELECT 1 FROM memory_paths p CROSS JOIN memories c ON c.seq = p.memory
+        WHERE p.path = w.path AND c.owner = m.owner AND c.kind = 'commit' AND c.tombstoned_at IS NULL
+            AND c.time BETWEEN w.time - 999 AND w.time + 2592000000)";
 
 /// Milliseconds of a week.
 const WEEK: Millis = 7 * 24 * 60 * 60 * 1000;
@@ -303,6 +315,10 @@ impl Store {
                 file_bytes: size(&inner.path) + size(&wal),
                 commits_since: count(&commits(""))?,
                 commits_linked: count(&commits("AND seq IN (SELECT memory FROM commit_sessions)"))?,
+                sessions_committed: count(&format!("SELECT count(*) FROM ({COMMITTED})"))?,
+                sessions_linked: count(&format!(
+                    "SELECT count(*) FROM ({COMMITTED}) WHERE session IN (SELECT session FROM commit_sessions)"
+                ))?,
                 repeats: count(
                     "SELECT count(*) - count(DISTINCT r.memory) FROM repeats r JOIN memories m ON m.seq = r.memory
                      WHERE m.owner = ?1",

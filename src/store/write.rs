@@ -8,7 +8,7 @@ use std::ops::Range;
 use rusqlite::{Connection, Row, params};
 
 use super::vectors::encode_f16;
-use super::{Store, chunks};
+use super::{Store, chunks, links};
 use crate::chunk::index_text::{self, About, IndexText};
 use crate::error::Result;
 use crate::memory::{Draft, Group, Kind, MemoryId, Millis, Provenance, Role};
@@ -202,9 +202,7 @@ pub(super) fn save_one(
     let PreparedMemory { id, draft, .. } = memory;
     let hash = blake3::hash(draft.text.as_bytes());
     if let Some(outcome) = record::met_before(connection, owner, id, hash.as_bytes(), &draft.text)? {
-        if let Some(commit) = &draft.commit {
-            record::commit_id(connection, owner, &commit.sha, id)?;
-        }
+        links::record(connection, owner, id, draft)?;
         return match &draft.occurrence {
             Some(occurrence) if outcome != Outcome::Forgotten => {
                 record::repeat(connection, owner, id, occurrence)
@@ -288,6 +286,7 @@ fn insert(
     if let Some(occurrence) = &draft.occurrence {
         record::repeat(connection, owner, id, occurrence)?;
     }
+    links::record(connection, owner, id, draft)?;
     let files = draft.commit.iter().flat_map(|commit| &commit.files);
     for path in draft.path.iter().chain(&draft.files).chain(files.clone()) {
         connection
@@ -295,7 +294,6 @@ fn insert(
             .execute((seq, path))?;
     }
     if let Some(commit) = &draft.commit {
-        record::commit_id(connection, owner, &commit.sha, id)?;
         for (place, parent) in commit.parents.iter().enumerate() {
             connection
                 .prepare_cached("INSERT INTO commit_parents (memory, place, sha) VALUES (?1, ?2, ?3)")?

@@ -9,12 +9,12 @@ use super::common::{self, counted};
 use super::messages;
 use crate::engine::{Engine, OpenProject};
 use crate::error::Result;
-use crate::memory::{Draft, Identity, LONGEST_TEXT, MemoryId, Millis, Provenance};
+use crate::memory::{Draft, Identity, LONGEST_TEXT, MemoryId, Millis, Provenance, Work};
 use crate::redact::Redactor;
 use crate::remember::prepare;
 use crate::scope::SessionId;
 use crate::store::{
-    Foreign, ForeignDepth, ForeignMemory, ForeignPage, ForeignPart, ForeignSession, Origin, Outcome,
+    Foreign, ForeignDepth, ForeignEvidence, ForeignMemory, ForeignPage, ForeignPart, ForeignSession, Origin, Outcome,
     PreparedMemory, Receipt, RestoredMemory, Saved, Summary,
 };
 
@@ -159,7 +159,9 @@ impl Into<'_> {
         let is_indexed = each.is_indexed || each.memory.provenance != Provenance::Derived;
         let shas = each.shas.clone();
         let named = |name: &SessionId| common::session(redactor, "session", name.as_str()).ok();
-        let links = each.links.iter().filter_map(named).collect();
+        let link = |(name, sure): &(SessionId, f64)| Some((named(name)?, *sure));
+        let links = each.links.iter().filter_map(link).collect();
+        let evidence = clean_evidence(redactor, each.evidence.clone());
         // A key that holds a secret names nothing any more.
         let is_clean = |key: &&String| redactor.redact(key).text == key.as_str();
         let repeats = each.repeats.iter().filter(is_clean).cloned().collect();
@@ -173,7 +175,7 @@ impl Into<'_> {
         found.iter().for_each(|(rule, count)| common::add(&mut self.restored.redactions, rule, *count));
         let chunks = if is_indexed { memory.chunks } else { Vec::new() };
         let memory = PreparedMemory { chunks, ..memory };
-        Some(RestoredMemory { memory, ordinal, forgotten, is_marked, shas, repeats, links })
+        Some(RestoredMemory { memory, ordinal, forgotten, is_marked, shas, repeats, links, evidence })
     }
 
     /// Returns the session with its names and titles redacted; `None` where its name is none then.
@@ -244,6 +246,17 @@ impl Into<'_> {
     }
 }
 
+/// Returns the evidence with its names redacted.
+fn clean_evidence(redactor: &Redactor, mut evidence: ForeignEvidence) -> ForeignEvidence {
+    let clean = |text: &mut String| *text = redactor.redact(text).text.into_owned();
+    for write in &mut evidence.writes {
+        clean(&mut write.path);
+        write.worktree.iter_mut().chain(&mut write.branch).for_each(clean);
+    }
+    evidence.calls.iter_mut().for_each(|call| call.worktree.iter_mut().for_each(clean));
+    evidence
+}
+
 /// Returns bytes as hexadecimal digits.
 fn hex(bytes: [u8; 6]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -278,6 +291,7 @@ fn draft(redactor: &Redactor, foreign: ForeignMemory) -> Option<Draft> {
         references,
         // It was made from a key that the backup doesn't hold, and names the same memory here.
         identity: Identity::Known(memory.id),
+        work: Work::default(),
         commit,
     })
 }

@@ -36,12 +36,17 @@ pub(super) async fn conversations(
 ) -> Result<Vec<Option<Behind>>> {
     let (store, scope) = (&project.store, &project.scope);
     let mut rows: Vec<Option<BehindRow>> = Vec::with_capacity(shown.len());
+    let mut confidences = Vec::with_capacity(shown.len());
     for (_, found, _) in shown {
         let named = found.conversations.clone();
-        rows.push(match named.is_empty() {
+        let row = match named.is_empty() {
             true => None,
             false => store.behind(scope, named, found.memory.time).await?.into_iter().next(),
-        });
+        };
+        let is_it = |session: &&SessionId| row.as_ref().is_some_and(|row| row.session == **session);
+        let place = found.conversations.iter().position(|session| is_it(&session));
+        confidences.push(place.and_then(|place| found.confidences.get(place)).copied().unwrap_or_default());
+        rows.push(row);
     }
     let missing = |row: &&BehindRow| best(ranked, row).is_none();
     let mut missing: Vec<SessionId> =
@@ -59,11 +64,13 @@ pub(super) async fn conversations(
         }
     };
     let mut behind = Vec::with_capacity(rows.len());
-    for row in rows {
-        behind.push(match row {
-            None => None,
-            Some(row) => Some(one(project, shown, best(ranked, &row).or(best(&more, &row)), row).await?),
-        });
+    for (row, confidence) in rows.into_iter().zip(confidences) {
+        let Some(row) = row else {
+            behind.push(None);
+            continue;
+        };
+        let best = best(ranked, &row).or(best(&more, &row));
+        behind.push(Some(Behind { confidence, ..one(project, shown, best, row).await? }));
     }
     Ok(behind)
 }
@@ -99,6 +106,7 @@ async fn one(
             .map(|title| escaped(&beginning_in_bytes(title.trim(), LONGEST_TITLE)))
             .filter(|title| !title.is_empty()),
         date: day(time),
+        confidence: 0.0,
         open: format!("{}#{ordinal}", escaped(session.as_str())),
         session_id: escaped(session.as_str()),
         said,

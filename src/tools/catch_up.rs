@@ -30,6 +30,9 @@ const TURN: Duration = Duration::from_millis(250);
 /// slow machine.
 const GIT_BEFORE_A_CALL: Duration = Duration::from_secs(2);
 
+/// How long a call reads how commits follow one another; what is left is read when it asks what became of some.
+const GRAPH_BEFORE_A_CALL: Duration = Duration::from_millis(200);
+
 /// How long git may take while no call waits for it. Arbitrary: ten times what a million commits take.
 const WHILE_IDLE: Duration = Duration::from_secs(120);
 
@@ -105,7 +108,9 @@ pub async fn follow(
         _ => false,
     };
     let mut followed = Followed::default();
-    if !moved && spool.is_empty() {
+    let is_idle = commits.is_none();
+    let is_due = is_idle && link::is_due(project).await?;
+    if !moved && spool.is_empty() && !is_due {
         return Ok(followed);
     }
 
@@ -119,10 +124,6 @@ pub async fn follow(
         let is_whole = commits_of(engine, project, commits, until, also, &mut followed).await?;
         let is_left_out = |nudge: &Taken| !is_whole && nudge.reference.commit.is_some();
         nudges.into_iter().filter(|nudge| !is_left_out(nudge)).for_each(Taken::done);
-        let read_until = if commits.is_some() { began + BEFORE_A_CALL } else { until };
-        if let Err(error) = history::learn(project, Some(read_until)).await {
-            tracing::warn!(%error, "the graph of commits is not kept");
-        }
         if let Some(stamp) = stamp.filter(|_| is_whole) {
             project.store.set_import_cursor(&project.scope, HEADS, &stamp, engine.now()).await?;
             engine.saw_refs(stamp);
@@ -186,7 +187,15 @@ pub async fn follow(
             }
         }
     }
-    link::link_span(project, &place, &span).await?;
+    link::link_span(project, &place, &span, (!is_idle).then_some(GIT_BEFORE_A_CALL)).await?;
+    if moved {
+        // Last: what was said and committed is in the answer without it.
+        let patience = if is_idle { WHILE_IDLE } else { GRAPH_BEFORE_A_CALL };
+        if let Err(error) = history::learn(project, Some(Instant::now() + patience)).await {
+            tracing::warn!(%error, "the graph of commits is not kept");
+        }
+        link::take_back(project).await?;
+    }
     followed.imported += output.imported;
     if output.bytes_left > 0 {
         followed.notices.push(format!("{} bytes of transcripts are not read yet", output.bytes_left));

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::search_project_memory::Output;
-use super::{Answer, common, messages};
+use super::{Answer, common, linked, messages};
 use crate::envelope;
 use crate::retrieve::pair;
 use crate::tokens::Tokenizer;
@@ -70,6 +70,9 @@ pub struct Hit {
     /// Conversations behind a commit, the likeliest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conversations: Vec<String>,
+    /// How sure that is of each, 0.5 to 1.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub confidences: Vec<f64>,
     /// The likeliest of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind: Option<Behind>,
@@ -104,6 +107,9 @@ pub struct Behind {
     pub title: Option<String>,
     /// The day of what was said.
     pub date: String,
+    /// How sure it is that the commit came of it, 0.5 to 1.
+    #[serde(skip)]
+    pub confidence: f64,
     /// What expand_detail opens: the message that answers best, else the last one before the commit.
     pub open: String,
     /// That message, where there is room and it answers.
@@ -168,6 +174,7 @@ impl Hit {
         }
         if !self.conversations.is_empty() {
             self.conversations.clear();
+            self.confidences.clear();
             return true;
         }
         let names = [&mut self.source_id, &mut self.session_id, &mut self.speaker, &mut self.branch];
@@ -188,9 +195,9 @@ impl Behind {
             count => format!(", and {} more", count - 1),
         };
         let (name, open) = (envelope::name(&self.session_id), envelope::name(&self.open));
-        let title = title.unwrap_or_default();
+        let (title, sure) = (title.unwrap_or_default(), linked::sure(self.confidence));
         let mut lines =
-            format!("[said in session {name}{title}, {}{more}; expand_detail opens {open}]\n", self.date);
+            format!("[said in session {name}{title}, {}{sure}{more}; expand_detail opens {open}]\n", self.date);
         if let Some(Said { speaker, text }) = &self.said {
             let speaker = speaker.as_deref().map(envelope::name).unwrap_or_default();
             lines += &format!("[{open} {speaker}]\n{}\n", envelope::quoted(text.trim()));

@@ -103,8 +103,12 @@ pub async fn run(
     let may_be_whole = |output: &Output| {
         skipped == 0 && !output.is_unfinished && output.unreadable.is_empty() && !repository.is_shallow()
     };
+    // A call that waits reads it after what was said.
+    let learns = until.is_none();
     if history.commits.is_empty() {
-        history::learn(project, until).await?;
+        if learns {
+            history::learn(project, None).await?;
+        }
         if may_be_whole(&output) {
             stored.end(engine, wanted, &tips).await?;
         }
@@ -118,6 +122,7 @@ pub async fn run(
     let mut reading = read(Arc::clone(repository), history, threads, ignored);
     let mut done = 0;
     let mut span = Span::default();
+    let place = Place::of(project);
     loop {
         let batch = match until {
             None => reading.recv().await,
@@ -134,7 +139,8 @@ pub async fn run(
                 Ok(None) => output.ignored += 1,
                 Ok(Some(commit)) => {
                     note(&mut output.flags, &commit);
-                    let draft = draft(commit);
+                    let branch = place.branch(&commit.sha).map(str::to_owned);
+                    let draft = draft(CommitDraft { branch: branch.or(commit.branch.clone()), ..commit });
                     span.widen(draft.time);
                     drafts.push(draft);
                 }
@@ -168,8 +174,16 @@ pub async fn run(
         false if !stored.is_followed() => follow_from(engine, &tips).await?,
         false => {}
     }
-    history::learn(project, until).await?;
-    output.linked = link::link_span(project, &Place::of(project), &span).await?;
+    if learns {
+        history::learn(project, None).await?;
+    }
+    output.linked = link::link_span(
+        project,
+        &place,
+        &span,
+        until.map(|until| until.saturating_duration_since(Instant::now())),
+    )
+    .await?;
     engine.wrote();
     catch_up::point(engine, project).await?;
     summarise(engine, summarize, &mut output, &mut progress).await?;

@@ -15,7 +15,7 @@ use crate::clients::{Client, Places};
 use crate::engine::{Engine, OpenProject};
 use crate::error::{Error, Result};
 use crate::import::transcript::{About, Counts, Format, Said, Transcript};
-use crate::memory::{Draft, Identity, Kind, LONGEST_TEXT, Millis, Provenance, Role};
+use crate::memory::{Draft, FileWrite, Identity, Kind, LONGEST_TEXT, Millis, Provenance, Role, Work};
 use crate::remember::remember;
 use crate::scope::SessionId;
 use crate::store::{Origin, Outcome};
@@ -129,7 +129,7 @@ pub async fn run(engine: &Engine, args: Args, mut progress: impl FnMut(u64, u64)
         done += transcript.bytes;
         progress(done, all);
     }
-    output.commits_linked = link_span(project, &place, &span).await?;
+    output.commits_linked = link_span(project, &place, &span, args.patience).await?;
     if output.imported > 0 {
         engine.wrote();
         let left = args.patience.map_or(SUMMARISING, |patience| patience.saturating_sub(began.elapsed()));
@@ -302,8 +302,8 @@ async fn store(
         let is_tool = said.role == Role::Tool;
         let is_beyond =
             cursor.all_kept + size > ALL_KEPT || (is_tool && cursor.tools_kept + size > TOOLS_KEPT);
-        let files: Vec<String> =
-            said.files.iter().filter_map(|file| place.relative(file, said.worktree.as_deref())).collect();
+        let files = said.files.iter().filter_map(|file| place.relative(file, said.worktree.as_deref()));
+        let files: Vec<String> = files.map(|(file, _)| file).collect();
         if is_beyond
             || size > LONGEST_TEXT
             || pauses.said(&said, cursor.first)
@@ -316,7 +316,9 @@ async fn store(
         cursor.all_kept += size;
         cursor.tools_kept += if is_tool { size } else { 0 };
         span.widen(time);
-        drafts.push(draft(said, &session, time, files, place));
+        let mut draft = draft(said, &session, time, files, place);
+        draft.work.writes.retain(|write| !ignored.path(&write.path));
+        drafts.push(draft);
     }
     // Reflogs expire; then the branch's last commit before is the likeliest.
     let unknown = drafts.iter_mut().filter(|draft| draft.head_sha.is_none() && draft.branch.is_some());
@@ -383,6 +385,19 @@ fn draft(said: Said, session: &SessionId, time: Millis, files: Vec<String>, plac
     draft.head_sha = reflog.and_then(|reflog| reflog.at(time)).map(|sha| sha.to_string());
     draft.branch = said.branch.filter(|branch| branch != "HEAD" && !branch.is_empty());
     draft.files = files;
+    let directory = said.worktree.as_deref();
+    let writes = said.written.into_iter().filter_map(|written| {
+        let (path, root) = place.relative(&written.path, directory)?;
+        Some(FileWrite { path, worktree: Some(root.to_string_lossy().into_owned()), lines: written.lines })
+    });
+    draft.work = Work {
+        writes: writes.collect(),
+        worktree: directory
+            .and_then(|it| place.work_tree(it))
+            .map(|root| root.to_string_lossy().into_owned()),
+        ended: said.until,
+        commits: said.commits,
+    };
     draft
 }
 

@@ -267,7 +267,7 @@ fn hit(
     standing: Standing,
     behind: Option<Behind>,
 ) -> Hit {
-    let ShownMemory { mut memory, chunk, conversations, .. } = found;
+    let ShownMemory { mut memory, chunk, conversations, confidences, .. } = found;
     // Of a commit's ids, the one that can still be looked up is cited.
     if let (Kind::Commit, Some(sha)) = (memory.kind, standing.reached.map(|sha| sha.to_string())) {
         memory.source_id = Some(sha);
@@ -306,6 +306,7 @@ fn hit(
         },
         tokens: 0,
         conversations: conversations.iter().map(|session| shown(session.as_str())).collect(),
+        confidences: confidences.into_iter().map(|sure| (sure * 100.0).round() / 100.0).collect(),
         behind,
         duplicates: ranked.duplicates,
         frame,

@@ -262,7 +262,8 @@ async fn opened(engine: &Engine, project: &OpenProject, id: &str, args: &Args) -
     opened.refers_to = briefs(store, scope, refers_to).await?;
     opened.referred_to_by = briefs(store, scope, referred_to_by).await?;
     if memory.kind == Kind::Commit {
-        let sessions = store.sessions_behind(scope, memory.seq).await?;
+        let sessions: Vec<_> =
+            store.sessions_behind(scope, memory.seq).await?.into_iter().map(|(session, _)| session).collect();
         let about = store.about_sessions(scope, sessions.clone()).await?;
         opened.made_in = sessions
             .iter()

@@ -39,7 +39,11 @@ pub struct Output {
     pub commits_since_sessions: i64,
     /// Those of them that have a session behind them.
     pub commits_linked: i64,
-    /// The share of the two; absent where there is nothing to join.
+    /// Sessions that changed a file which was committed within a month.
+    pub sessions_committed: i64,
+    /// Those of them that a commit is linked to.
+    pub sessions_linked: i64,
+    /// The share of the last two; absent where there is nothing to join.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub join_rate: Option<f64>,
     /// Outputs so like an earlier one that only their number is kept.
@@ -199,8 +203,10 @@ pub async fn run(engine: &Engine) -> Result<Output> {
         embedder,
         commits_since_sessions: stats.commits_since,
         commits_linked: stats.commits_linked,
-        join_rate: (stats.commits_since > 0)
-            .then(|| stats.commits_linked as f64 / stats.commits_since as f64),
+        sessions_committed: stats.sessions_committed,
+        sessions_linked: stats.sessions_linked,
+        join_rate: (stats.sessions_committed > 0)
+            .then(|| stats.sessions_linked as f64 / stats.sessions_committed as f64),
         repeats: stats.repeats,
         stored_lately: stats.stored_lately,
         contexts: Contexts {
@@ -324,9 +330,9 @@ impl Output {
         );
         if let Some(rate) = self.join_rate {
             text += &format!(
-                "\ncommits since the first session {}, with a session behind them {} ({:.0}%)",
-                self.commits_since_sessions,
-                self.commits_linked,
+                "\nsessions whose changes were committed {}, linked to a commit {} ({:.0}%)",
+                self.sessions_committed,
+                self.sessions_linked,
                 rate * 100.0
             );
         }

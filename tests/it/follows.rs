@@ -271,6 +271,7 @@ fn a_commit_that_is_amended_rebased_or_picked_keeps_its_session_and_is_there_onc
     let (home, repo, mut server) = followed();
     let talk = Talk::new(&home, SESSION, &repo.path, "topic");
     talk.says("user", 0, "pour the crucible");
+    talk.edits(30, "pour.txt");
     talk.hook(&home, "Stop");
     repo.git(&["checkout", "-q", "-b", "topic"]);
     repo.write("pour.txt", "pour\n");

@@ -23,6 +23,7 @@ mod hostile_repositories;
 mod keeps_out;
 mod large;
 mod leaves;
+mod links;
 mod lives_beside;
 mod migrates;
 mod misbehaves;

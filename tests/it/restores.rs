@@ -160,6 +160,7 @@ const LEFT_OUT: &[(&str, &str)] = &[
     ("counters", "of the place"),
     ("versions", "of the file"),
     ("context_cache", "made anew"),
+    ("commit_graph", "read from the repository anew"),
     ("summary_queue", "of the place: requests to its providers"),
     ("summary_attempts", "of the place: what was spent there"),
 ];
@@ -247,9 +248,13 @@ fn what_is_restored_is_what_was_backed_up_table_by_table() {
         &store,
         "UPDATE sessions SET client = 'codex', worktree = '/w', title = 'About quinces', branch = 'main';
          INSERT INTO session_aliases SELECT owner, 'earlier', seq FROM sessions WHERE name = 'one';
-         INSERT INTO commit_sessions
-             SELECT m.seq, s.seq - (SELECT min(seq) FROM sessions), s.seq FROM memories m, sessions s
+         INSERT INTO commit_sessions (memory, place, session, confidence)
+             SELECT m.seq, s.seq - (SELECT min(seq) FROM sessions), s.seq, .75 FROM memories m, sessions s
              WHERE m.kind = 'commit' AND s.name IN ('one', 'two');
+         INSERT INTO file_writes (memory, time, path, worktree, branch, lines)
+             SELECT seq, time + 1, 'src/a.rs', '/w', 'main', x'0102030405060708' FROM memories
+             WHERE kind = 'message' LIMIT 3;
+         INSERT INTO commit_calls SELECT seq, time, time + 5, '0123456', '/w' FROM memories WHERE kind = 'message' LIMIT 2;
          INSERT INTO commit_ids
              SELECT owner, '0123456789012345678901234567890123456789', seq FROM memories WHERE kind = 'commit' LIMIT 1;
          INSERT INTO repeats SELECT seq, 'again-' || seq FROM memories WHERE kind = 'message' LIMIT 3;",

@@ -77,7 +77,8 @@ fn a_session_is_read_as_it_was_held() {
         branch: Some("main".into()),
         worktree: Some("/home/dev/project".into()),
         files: vec![],
-        changes_files: false,
+        written: Vec::new(),
+        commits: None,
         is_summary: false,
         is_subagent: false,
         fingerprint: None,
@@ -166,7 +167,10 @@ fn a_call_and_its_result_are_one_entry() {
         ("t1", Role::Tool, Some("Bash"))
     );
     assert_eq!(said[0].text, "Bash: cargo test -p x\nfailed:\ntest a ... ok\ntest b ... FAILED");
-    assert_eq!((said[0].files.as_slice(), said[0].changes_files), (&["/p/Cargo.lock".to_owned()][..], true));
+    assert_eq!(
+        (said[0].files.as_slice(), !said[0].written.is_empty()),
+        (&["/p/Cargo.lock".to_owned()][..], true)
+    );
 }
 
 #[test]
@@ -218,7 +222,7 @@ fn files_are_named_as_the_call_named_them() {
         call("t3", "Grep", json!({"pattern": "x", "path": "src"})),
         result("t3", json!("No matches")),
     ]);
-    let files: Vec<_> = said.iter().map(|said| (said.files.join(" "), said.changes_files)).collect();
+    let files: Vec<_> = said.iter().map(|said| (said.files.join(" "), !said.written.is_empty())).collect();
     assert_eq!(files, [("/p/a.rs".to_owned(), false), ("/p/b.rs".to_owned(), true), (String::new(), false)]);
     assert!(said[0].text.ends_with("\nok:\n1\tfn a() {}"), "{}", said[0].text);
     assert!(said[1].text.ends_with("`a` → `b`\nok"), "{}", said[1].text);

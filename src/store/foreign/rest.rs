@@ -51,6 +51,8 @@ pub struct ForeignForgotten {
     pub purged: Vec<MemoryId>,
     /// Operations: their ids, when they were, and when they were undone.
     pub operations: Vec<(String, Millis, Option<Millis>)>,
+    /// Sessions that were forgotten by their age, each with the memory that stood for it.
+    pub retired: Vec<(SessionId, MemoryId)>,
 }
 
 /// How much of a session is read.
@@ -226,6 +228,7 @@ impl Reader {
         })?;
         forgotten.operations = rows.collect::<rusqlite::Result<_>>().map_err(read)?;
         forgotten.operations.retain(|(id, ..)| is_operation(id));
+        self.retired(&mut forgotten)?;
         Ok(forgotten)
     }
 }

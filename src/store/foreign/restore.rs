@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{ForeignForgotten, ForeignSession};
+use super::{ForeignEvidence, ForeignForgotten, ForeignSession, evidence};
 use crate::error::Result;
 use crate::memory::{MemoryId, Millis};
 use crate::scope::{Scope, SessionId};
@@ -31,8 +31,10 @@ pub struct RestoredMemory {
     pub shas: Vec<String>,
     /// Under which keys it came again.
     pub repeats: Vec<String>,
-    /// The sessions that led to a commit, the likeliest first.
-    pub links: Vec<SessionId>,
+    /// The sessions that a commit came of, the likeliest first, with how sure that is, 0 to 1.
+    pub links: Vec<(SessionId, f64)>,
+    /// What a tool call did, as far as it tells which session a commit came of.
+    pub evidence: ForeignEvidence,
 }
 
 impl Store {
@@ -95,6 +97,15 @@ impl Store {
                     )?
                     .execute(params![id, owner, at, undone])?;
             }
+            for (session, stood) in &forgotten.retired {
+                connection
+                    .prepare_cached(
+                        "UPDATE sessions SET retired = ?3 WHERE owner = ?1 AND name = ?2 AND retired IS NULL
+                             AND EXISTS (SELECT 1 FROM memories m WHERE m.owner = ?1 AND m.id = ?3
+                                 AND m.tombstoned_at IS NOT NULL)",
+                    )?
+                    .execute((owner, session.as_str(), stood.as_str()))?;
+            }
             let mut added = 0;
             for id in &forgotten.purged {
                 // What is here stays: only who purges it here removes it.
@@ -149,6 +160,7 @@ fn restore(
         for sha in &each.shas {
             record::commit_id(connection, owner, sha, &memory.id)?;
         }
+        evidence::add(connection, owner, &memory.id, &each.evidence)?;
         for key in &each.repeats {
             record::repeat(connection, owner, &memory.id, key)?;
         }
@@ -195,7 +207,7 @@ fn mark_and_link(connection: &Connection, owner: &str, restored: &RestoredMemory
 }
 
 /// Notes which sessions led to a commit, where nobody knows any here.
-fn link(connection: &Connection, owner: &str, id: &MemoryId, links: &[SessionId]) -> Result<()> {
+fn link(connection: &Connection, owner: &str, id: &MemoryId, links: &[(SessionId, f64)]) -> Result<()> {
     let commit: Option<i64> = connection
         .prepare_cached(
             "SELECT seq FROM memories m WHERE owner = ?1 AND id = ?2
@@ -204,13 +216,13 @@ fn link(connection: &Connection, owner: &str, id: &MemoryId, links: &[SessionId]
         .query_row((owner, id.as_str()), |row| row.get(0))
         .optional()?;
     let Some(commit) = commit else { return Ok(()) };
-    for (place, session) in links.iter().enumerate() {
+    for (place, (session, confidence)) in links.iter().enumerate() {
         connection
             .prepare_cached(
-                "INSERT INTO commit_sessions (memory, place, session)
-                 SELECT ?1, ?2, seq FROM sessions WHERE owner = ?3 AND name = ?4",
+                "INSERT INTO commit_sessions (memory, place, session, confidence)
+                 SELECT ?1, ?2, seq, ?5 FROM sessions WHERE owner = ?3 AND name = ?4",
             )?
-            .execute(params![commit, place as i64, owner, session.as_str()])?;
+            .execute(params![commit, place as i64, owner, session.as_str(), confidence])?;
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Where sessions come from, and which of them led to a commit.
 
+mod evidence;
 mod graph;
 
 use std::collections::HashSet;
@@ -11,7 +12,12 @@ use crate::error::Result;
 use crate::memory::{MemoryId, Millis};
 use crate::scope::{Scope, SessionId};
 
+pub(super) use evidence::record;
+pub use evidence::{CallRow, WriteRow};
 pub use graph::GraphRow;
+
+/// How often a commit is followed to the one that stands for it: one that was amended and then squashed is twice.
+const REPLACEMENTS: usize = 8;
 
 /// What is known of a session beside its memories; what is `None` leaves what is known already.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,27 +39,16 @@ pub struct MadeRow {
     pub seq: i64,
     /// When the change was made.
     pub time: Millis,
-    /// The branch it was found on.
-    pub branch: Option<String>,
     /// Its full ids.
     pub shas: Vec<String>,
+    /// The ids of its parents.
+    pub parents: Vec<String>,
     /// The paths it changed.
     pub files: Vec<String>,
-}
-
-/// A moment at which a session was at work.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MomentRow {
-    /// When.
-    pub time: Millis,
-    /// The session's row.
-    pub session: i64,
-    /// The branch it was on.
-    pub branch: Option<String>,
-    /// The work tree it was held in.
-    pub worktree: Option<String>,
-    /// The files it touched.
-    pub files: Vec<String>,
+    /// Its author.
+    pub author: Option<String>,
+    /// The beginning of its text.
+    pub message: String,
 }
 
 impl Store {
@@ -156,7 +151,8 @@ impl Store {
         .await
     }
 
-    /// Returns for each branch and time the full id of the branch's last commit made before, where the store has one.
+    /// Returns for each branch and time the full id of the last commit made before on that branch, or on one that isn't known,
+    /// where the store has one.
     pub async fn commits_before(
         &self,
         scope: &Scope,
@@ -164,7 +160,7 @@ impl Store {
     ) -> Result<Vec<Option<String>>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(
-                "SELECT source_id FROM memories WHERE owner = ?1 AND kind = 'commit' AND branch = ?2 AND time <= ?3
+                "SELECT source_id FROM memories WHERE owner = ?1 AND kind = 'commit' AND (branch = ?2 OR branch IS NULL) AND time <= ?3
                      AND tombstoned_at IS NULL ORDER BY time DESC LIMIT 1",
             )?;
             let mut found = Vec::with_capacity(places.len());
@@ -187,9 +183,10 @@ impl Store {
     ) -> Result<Vec<MadeRow>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(
-                "SELECT m.seq, m.time, m.branch,
+                "SELECT m.seq, m.time, m.speaker, substr(m.text, 1, 2000),
                      (SELECT group_concat(sha, x'0a') FROM commit_ids c WHERE c.memory = m.seq),
-                     (SELECT group_concat(path, x'0a') FROM memory_paths p WHERE p.memory = m.seq)
+                     (SELECT group_concat(path, x'0a') FROM memory_paths p WHERE p.memory = m.seq),
+                     (SELECT group_concat(sha, x'0a') FROM (SELECT sha FROM commit_parents c WHERE c.memory = m.seq ORDER BY place))
                  FROM memories m WHERE m.owner = ?1 AND m.kind = 'commit' AND (m.time, m.seq) > (?2, ?5)
                      AND m.time <= ?3 AND m.tombstoned_at IS NULL ORDER BY m.time, m.seq LIMIT ?4",
             )?;
@@ -199,9 +196,11 @@ impl Store {
                     Ok(MadeRow {
                         seq: row.get(0)?,
                         time: row.get(1)?,
-                        branch: row.get(2)?,
-                        shas: lines(row, 3)?,
-                        files: lines(row, 4)?,
+                        author: row.get(2)?,
+                        message: row.get(3)?,
+                        shas: lines(row, 4)?,
+                        files: lines(row, 5)?,
+                        parents: lines(row, 6)?,
                     })
                 },
             )?;
@@ -210,49 +209,129 @@ impl Store {
         .await
     }
 
-    /// Returns when sessions were at work between `from` and `until`, in order of time.
-    pub async fn moments(&self, scope: &Scope, from: Millis, until: Millis) -> Result<Vec<MomentRow>> {
-        self.read(scope, move |_, connection, scope| {
-            let mut statement = connection.prepare_cached(
-                "SELECT m.time, m.session, coalesce(m.branch, s.branch), s.worktree,
-                     (SELECT group_concat(path, x'0a') FROM memory_paths p WHERE p.memory = m.seq)
-                 FROM memories m INDEXED BY memories_in_sessions_by_time JOIN sessions s ON s.seq = m.session
-                 WHERE m.owner = ?1 AND m.time BETWEEN ?2 AND ?3 AND m.session IS NOT NULL
-                     AND m.tombstoned_at IS NULL ORDER BY m.time, m.seq",
-            )?;
-            let rows = statement.query_map(params![scope.owner.as_str(), from, until], |row| {
-                Ok(MomentRow {
-                    time: row.get(0)?,
-                    session: row.get(1)?,
-                    branch: row.get(2)?,
-                    worktree: row.get(3)?,
-                    files: lines(row, 4)?,
-                })
-            })?;
-            Ok(rows.collect::<Result<_, _>>()?)
-        })
-        .await
-    }
-
-    /// Replaces the sessions behind each commit, both given by their rows, the likeliest first.
-    pub async fn link_commits(&self, scope: &Scope, links: Vec<(i64, Vec<i64>)>) -> Result<()> {
+    /// Replaces the sessions behind each commit, both given by their rows, the likeliest first, with how sure that is.
+    pub async fn link_commits(&self, scope: &Scope, links: Vec<(i64, Vec<(i64, f64)>)>) -> Result<()> {
         self.write(scope, move |connection, scope| {
             for (commit, sessions) in &links {
                 connection
                     .prepare_cached("DELETE FROM commit_sessions WHERE memory = ?1")?
                     .execute([commit])?;
-                for (place, session) in sessions.iter().enumerate() {
+                for (place, (session, confidence)) in sessions.iter().enumerate() {
                     // Either may have been purged since it was read.
                     connection
                         .prepare_cached(
-                            "INSERT INTO commit_sessions (memory, place, session)
-                             SELECT m.seq, ?2, s.seq FROM memories m, sessions s
+                            "INSERT INTO commit_sessions (memory, place, session, confidence)
+                             SELECT m.seq, ?2, s.seq, ?5 FROM memories m, sessions s
                              WHERE m.seq = ?1 AND m.owner = ?4 AND s.seq = ?3 AND s.owner = ?4",
                         )?
-                        .execute(params![commit, place as i64, session, scope.owner.as_str()])?;
+                        .execute(params![commit, place as i64, session, scope.owner.as_str(), confidence])?;
                 }
             }
             Ok(())
+        })
+        .await
+    }
+
+    /// Returns the links of each of the commits, by rows.
+    pub async fn links_of(&self, scope: &Scope, commits: Vec<i64>) -> Result<Vec<(i64, Vec<(i64, f64)>)>> {
+        self.read(scope, move |_, connection, _| {
+            let mut statement = connection.prepare_cached(
+                "SELECT session, confidence FROM commit_sessions WHERE memory = ?1 ORDER BY place",
+            )?;
+            let mut links = Vec::with_capacity(commits.len());
+            for commit in commits {
+                let rows = statement.query_map([commit], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                links.push((commit, rows.collect::<Result<_, _>>()?));
+            }
+            Ok(links)
+        })
+        .await
+    }
+
+    /// Notes which of `commits` others stand for, pairs of the old one's row and the other's: the other refers to it.
+    pub async fn replace_commits(
+        &self,
+        scope: &Scope,
+        commits: Vec<i64>,
+        replaced: Vec<(i64, i64)>,
+    ) -> Result<()> {
+        self.write(scope, move |connection, scope| {
+            // What is checked out again is replaced no more.
+            for commit in &commits {
+                connection
+                    .prepare_cached(
+                        "DELETE FROM memory_references WHERE target = (SELECT id FROM memories WHERE seq = ?1)
+                             AND memory IN (SELECT seq FROM memories WHERE kind = 'commit' AND owner = ?2)",
+                    )?
+                    .execute((commit, scope.owner.as_str()))?;
+            }
+            for (old, by) in &replaced {
+                connection
+                    .prepare_cached(
+                        "INSERT OR IGNORE INTO memory_references (memory, target)
+                         SELECT b.seq, o.id FROM memories o, memories b
+                         WHERE o.seq = ?1 AND b.seq = ?2 AND o.owner = ?3 AND b.owner = ?3",
+                    )?
+                    .execute((old, by, scope.owner.as_str()))?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Returns of those of the rows that are commits which others stand for: its row, and the row and the first chunk of the
+    /// commit that stands for it in the end.
+    pub async fn stand_ins(&self, scope: &Scope, rows: Vec<i64>) -> Result<Vec<(i64, (i64, i64))>> {
+        self.read(scope, move |_, connection, scope| {
+            let mut statement = connection.prepare_cached(
+                "SELECT b.seq, (SELECT min(c.seq) FROM chunks c WHERE c.memory = b.seq)
+                 FROM memories o CROSS JOIN memory_references r ON r.target = o.id
+                 CROSS JOIN memories b ON b.seq = r.memory
+                 WHERE o.seq = ?1 AND o.kind = 'commit' AND b.kind = 'commit' AND b.owner = ?2 AND b.seq <> o.seq
+                     AND b.tombstoned_at IS NULL ORDER BY b.time DESC, b.seq DESC LIMIT 1",
+            )?;
+            let mut found = Vec::new();
+            for row in rows {
+                let (mut at, mut last) = (row, None);
+                for _ in 0..REPLACEMENTS {
+                    let next: Option<(i64, Option<i64>)> = statement
+                        .query_row((at, scope.owner.as_str()), |row| Ok((row.get(0)?, row.get(1)?)))
+                        .optional()?;
+                    let Some((seq, Some(chunk))) = next.filter(|(seq, _)| *seq != row) else { break };
+                    at = seq;
+                    last = Some((seq, chunk));
+                }
+                found.extend(last.map(|last| (row, last)));
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Returns the commits that others stand for: the row of each, with each of its ids.
+    pub async fn replaced_commits(&self, scope: &Scope) -> Result<Vec<(i64, String)>> {
+        self.read(scope, |_, connection, scope| {
+            let mut statement = connection.prepare_cached(
+                "SELECT o.seq, i.sha FROM memories b CROSS JOIN memory_references r ON r.memory = b.seq
+                 CROSS JOIN memories o ON o.id = r.target AND o.owner = b.owner
+                 CROSS JOIN commit_ids i ON i.memory = o.seq
+                 WHERE b.owner = ?1 AND b.kind = 'commit' AND o.kind = 'commit'",
+            )?;
+            let rows = statement.query_map([scope.owner.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Returns when the first file was changed by a session, or the first commit was made by one.
+    pub async fn first_evidence(&self, scope: &Scope) -> Result<Option<Millis>> {
+        self.read(scope, |_, connection, _| {
+            Ok(connection.query_row(
+                "SELECT min(time) FROM (SELECT min(time) AS time FROM file_writes
+                     UNION ALL SELECT min(began) FROM commit_calls)",
+                [],
+                |row| row.get(0),
+            )?)
         })
         .await
     }

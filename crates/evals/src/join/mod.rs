@@ -1,0 +1,208 @@
+//! `evals join`: whether a commit names the session that led to it.
+//!
+//! Weeks of work are scripted: sessions that talk, read and edit, alone or two at once, in one work tree or in two, and
+//! the commits that come of them: by the agent within the session or by the user minutes to hours later, one or several,
+//! amended, rebased, squashed. Others look on without changing anything, what a session changed is taken back before the user
+//! commits something else, and a colleague's commits are pulled. Which sessions a commit came of, if any, is known, since the
+//! script decides it. Each commit is searched for by a word of its own, and the conversations of its hit are compared: of those
+//! named, the share that is right is the precision; of those that are right, the share that is named is the recall.
+//!
+//! It is done twice: followed by hooks and calls while it happens, and imported at once afterwards, when branches that
+//! were squashed are gone and reflogs are all that tells where something was committed.
+
+mod script;
+
+use std::collections::BTreeMap;
+
+use anyhow::{Context, Result};
+use serde_json::json;
+
+use crate::calls::LONG;
+use crate::client::{Era, Place, Server, Tiro};
+use crate::stats::{Goal, Report};
+use script::Script;
+
+/// What to measure.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Pieces of work, of one or two sessions each
+    #[arg(long, default_value_t = 90)]
+    works: usize,
+    /// Where the random choices start
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+}
+
+/// How a piece of work goes, and what becomes of its commits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Work {
+    /// One session, one commit, right away.
+    Plain,
+    /// One session, three commits.
+    Several,
+    /// The user commits one to nearly two hours after the session, and has asked something else since.
+    Late,
+    /// Two sessions at once in two work trees, on the same files.
+    TwoTrees,
+    /// Two sessions at once in one work tree, on different files.
+    OneTree,
+    /// Committed on a branch that is rebased hours later.
+    Rebased,
+    /// Two sessions on a branch that is squashed into one commit.
+    Squashed,
+    /// Committed, then amended by the same session.
+    Amended,
+    /// One session changes files three to nine hours before the user commits.
+    HoursBefore,
+    /// One session changes files, one on another branch reads them only.
+    OtherBranch,
+    /// What a session changed is taken back; the user changes the same files by hand and commits.
+    TakenBack,
+    /// What a session changed is taken back; another changes the same files.
+    TakenBackThenAnother,
+    /// The user changes files by hand that a session only read.
+    ByHand,
+    /// A colleague's commit of the same files is pulled after a session's.
+    Pulled,
+    /// A colleague's commit of the same files is pulled while what a session changed is not committed.
+    PulledMeanwhile,
+    /// Changed by commands that name no file, and committed by the session itself.
+    OwnCall,
+    /// Two sessions in a work tree of their own, whose branch is squashed.
+    SquashedTree,
+}
+
+const WORKS: [Work; 17] = [
+    Work::Plain,
+    Work::Several,
+    Work::Late,
+    Work::TwoTrees,
+    Work::OneTree,
+    Work::Rebased,
+    Work::Squashed,
+    Work::Amended,
+    Work::HoursBefore,
+    Work::OtherBranch,
+    Work::TakenBack,
+    Work::TakenBackThenAnother,
+    Work::ByHand,
+    Work::Pulled,
+    Work::PulledMeanwhile,
+    Work::OwnCall,
+    Work::SquashedTree,
+];
+
+/// A commit as it stands at the end, and the sessions that it came of.
+struct Truth {
+    work: Work,
+    subject: String,
+    sessions: Vec<String>,
+}
+
+/// What is measured on one memory, or on the commits of one kind of work.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    commits: usize,
+    /// Commits that came of a session, and those of them that name a right one first.
+    with_session: usize,
+    first: usize,
+    /// Links that are right, that are named, and those that are both.
+    right: usize,
+    named: usize,
+    both: usize,
+}
+
+impl Counts {
+    fn add(&mut self, other: Counts) {
+        self.commits += other.commits;
+        self.with_session += other.with_session;
+        self.first += other.first;
+        self.right += other.right;
+        self.named += other.named;
+        self.both += other.both;
+    }
+}
+
+#[derive(Default)]
+struct Seen {
+    all: Counts,
+    by_work: BTreeMap<Work, Counts>,
+    wrong: Vec<String>,
+}
+
+fn percent(part: usize, whole: usize) -> f64 {
+    if whole == 0 { 100.0 } else { 100.0 * part as f64 / whole as f64 }
+}
+
+/// Scripts the work, asks for every commit and returns the report.
+pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
+    let root = tempfile::tempdir().context("making a temporary directory")?;
+    let root = root.path().canonicalize()?;
+    let no_model = root.join("no-model");
+    std::fs::create_dir_all(&no_model)?;
+    let tiro = &Tiro { model_dir: Some(no_model), ..tiro.clone() };
+    let place = Place::create(&root)?;
+    let mut script = Script::begin(args, tiro, place)?;
+    for number in 0..args.works.max(1) {
+        script.work(WORKS[number % WORKS.len()])?;
+    }
+    let live = ask(&mut script.servers[0], &script.truths)?;
+
+    let later = Place { data_dir: root.join("later"), project: script.place.project.clone() };
+    tiro.run(&later, &["import", "git"], LONG)?;
+    tiro.run(&later, &["import", "claude-code"], LONG)?;
+    let later = ask(&mut tiro.serve(&later, Era::Session)?, &script.truths)?;
+
+    let mut report = Report::default();
+    report.add("sessions", script.sessions as f64, "");
+    report.add("commits", script.truths.len() as f64, "");
+    report.add("links that are right", live.all.right as f64, "");
+    for (name, seen) in [("followed live", &live), ("imported later", &later)] {
+        let Counts { with_session, first, right, named, both, .. } = seen.all;
+        report.aim(format!("{name}: precision"), percent(both, named), "%", Goal::AtLeast(95.0));
+        report.aim(format!("{name}: recall"), percent(both, right), "%", Goal::AtLeast(95.0));
+        report.aim(
+            format!("{name}: a right one is first"),
+            percent(first, with_session),
+            "%",
+            Goal::AtLeast(95.0),
+        );
+        for (work, each) in &seen.by_work {
+            let what = format!("  {work:?}, {} commits: precision", each.commits);
+            report.add(what, percent(each.both, each.named), "%");
+            report.add(format!("  {work:?}: recall"), percent(each.both, each.right), "%");
+        }
+    }
+    report.detail = json!({"seed": args.seed, "wrong_live": live.wrong, "wrong_later": later.wrong});
+    Ok(report)
+}
+
+/// Asks for each commit and compares.
+fn ask(server: &mut Server, truths: &[Truth]) -> Result<Seen> {
+    let mut seen = Seen::default();
+    for Truth { work, subject, sessions } in truths {
+        let word = subject.split(' ').next_back().expect("a subject has words");
+        let question = json!({"query": word, "kinds": ["commit"], "k": 5, "max_tokens": 5000});
+        let answer = server.tool("search_project_memory", question)?;
+        let holds = |hit: &&serde_json::Value| hit["text"].as_str().is_some_and(|text| text.contains(word));
+        let hit = answer.hits().iter().find(holds).with_context(|| format!("`{subject}` is not found"))?;
+        let named: Vec<&str> =
+            hit["conversations"].as_array().into_iter().flatten().filter_map(|name| name.as_str()).collect();
+        let is_right = |name: &&str| sessions.iter().any(|session| session == name);
+        let counts = Counts {
+            commits: 1,
+            with_session: usize::from(!sessions.is_empty()),
+            first: usize::from(named.first().is_some_and(is_right)),
+            right: sessions.len(),
+            named: named.len(),
+            both: named.iter().filter(|name| is_right(name)).count(),
+        };
+        seen.all.add(counts);
+        seen.by_work.entry(*work).or_default().add(counts);
+        if counts.both < counts.named.max(counts.right) {
+            let sure = &hit["confidences"];
+            seen.wrong.push(format!("{work:?}: {subject}: {sessions:?}, named {named:?} {sure}"));
+        }
+    }
+    Ok(seen)
+}

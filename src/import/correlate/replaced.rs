@@ -1,0 +1,147 @@
+//! Which commits others stand for: those that were amended, rebased with changes, or squashed.
+//!
+//! A commit that is made anew keeps its author and the author's time; a squash has the files of all of its parts, in the
+//! state in which the last of them left them. Nothing is concluded from one of these alone where the old commit is still
+//! part of what is checked out.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use super::{Commit, Evidence, HORIZON};
+use crate::memory::Millis;
+
+/// Commits that a squash may have been made of, at most. Arbitrary.
+const MOST_PARTS: usize = 100;
+
+/// A commit and the one that stands for it, by their places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Replaced {
+    /// The old one.
+    pub old: usize,
+    /// The one in its place.
+    pub by: usize,
+}
+
+/// What git tells of the commits.
+pub struct Seen<'a> {
+    /// Those that lead to what is checked out.
+    pub current: &'a HashSet<usize>,
+    /// Those that lead to some branch.
+    pub on_branch: &'a HashSet<usize>,
+    /// Pairs of ids of which a reflog says that the second was made from the first by amending it.
+    pub amended: &'a HashSet<(String, String)>,
+    /// Whether the two commits left all of the files in the same state.
+    pub are_alike: &'a dyn Fn(&Commit, &Commit, &[String]) -> bool,
+}
+
+/// Returns which of the commits others stand for, each once, in order.
+pub fn replaced(evidence: &Evidence, seen: &Seen<'_>) -> Vec<Replaced> {
+    let commits = &evidence.commits;
+    let mut found: BTreeSet<Replaced> = BTreeSet::new();
+    let old: Vec<usize> = (0..commits.len()).filter(|place| !seen.current.contains(place)).collect();
+    if old.is_empty() {
+        return Vec::new();
+    }
+    for &old in old.iter().filter(|place| !seen.on_branch.contains(place)) {
+        let again = |by: &usize| {
+            let is_amended = || {
+                let of = |one: &String| {
+                    commits[*by].shas.iter().any(|other| seen.amended.contains(&(one.clone(), other.clone())))
+                };
+                commits[old].shas.iter().any(of)
+            };
+            *by != old && (is_made_anew(evidence, old, *by) || is_amended())
+        };
+        // The last of them, best on a branch.
+        let by = (0..commits.len()).filter(again).max_by_key(|&by| {
+            (seen.current.contains(&by), seen.on_branch.contains(&by), commits[by].until, commits[by].seq)
+        });
+        let is_later = |by: &usize| {
+            seen.on_branch.contains(by)
+                || (commits[*by].until, commits[*by].seq) > (commits[old].until, commits[old].seq)
+        };
+        found.extend(by.filter(is_later).map(|by| Replaced { old, by }));
+    }
+    for &by in seen.current {
+        if let [_] = commits[by].parents[..] {
+            squashed(evidence, seen, by, &old, &mut found);
+        }
+    }
+    let mut once = HashSet::new();
+    found.into_iter().filter(|each| once.insert(each.old)).collect()
+}
+
+/// Returns the pairs of commits that are one change, made twice: what is known of the first is true of the second.
+pub fn same_change(evidence: &Evidence) -> Vec<Replaced> {
+    let mut by_time: HashMap<(Millis, Option<&String>), Vec<usize>> = HashMap::new();
+    for (place, commit) in evidence.commits.iter().enumerate() {
+        by_time.entry((commit.time, commit.author.as_ref())).or_default().push(place);
+    }
+    let mut found = Vec::new();
+    for places in by_time.values().filter(|places| (2..=MOST_PARTS).contains(&places.len())) {
+        let made = |place: &usize| (evidence.commits[*place].until, evidence.commits[*place].seq);
+        for &old in places {
+            let later = places.iter().copied().filter(|by| made(by) > made(&old));
+            found.extend(later.filter(|&by| is_made_anew(evidence, old, by)).map(|by| Replaced { old, by }));
+        }
+    }
+    found.sort_by_key(|each| (evidence.commits[each.by].until, *each));
+    found
+}
+
+/// Whether the two are one change, committed twice: by the same author at the same second, neither after the other.
+fn is_made_anew(evidence: &Evidence, first: usize, second: usize) -> bool {
+    let (old, by) = (&evidence.commits[first], &evidence.commits[second]);
+    let subject = |commit: &Commit| commit.message.lines().next().unwrap_or_default().to_owned();
+    let shares_a_file = || old.files.iter().any(|path| by.files.contains(path));
+    old.time == by.time
+        && old.author.is_some()
+        && old.author == by.author
+        && (subject(old) == subject(by) || shares_a_file())
+        && !evidence.ancestors(second, old.time).contains(&first)
+        && !evidence.ancestors(first, old.time).contains(&second)
+}
+
+/// Finds the commits that `by` was squashed from: in a row, none of them in its history, with its files between them.
+fn squashed(evidence: &Evidence, seen: &Seen<'_>, by: usize, old: &[usize], found: &mut BTreeSet<Replaced>) {
+    let commits = &evidence.commits;
+    let squash = &commits[by];
+    let files: HashSet<&String> = squash.files.iter().collect();
+    let is_part = |place: usize| {
+        let part = &commits[place];
+        part.until <= squash.until
+            && part.until >= squash.time - HORIZON
+            && part.files.iter().all(|path| files.contains(path))
+    };
+    let mut best: Vec<usize> = Vec::new();
+    for &tip in old.iter().filter(|&&tip| tip != by && !commits[tip].files.is_empty() && is_part(tip)) {
+        let (mut parts, mut next) = (Vec::new(), Some(tip));
+        let mut theirs: HashSet<&String> = HashSet::new();
+        while let Some(place) = next.filter(|place| !seen.current.contains(place) && parts.len() < MOST_PARTS)
+        {
+            let is_merge = commits[place].parents.len() > 1;
+            if !is_merge {
+                if !is_part(place) {
+                    break;
+                }
+                theirs.extend(&commits[place].files);
+                parts.push(place);
+            }
+            next = commits[place].parents.first().and_then(|sha| evidence.by_sha.get(sha)).copied();
+        }
+        let says_so = || parts.len() > 1 && parts.iter().all(|&part| is_told(squash, &commits[part]));
+        let is_squash = theirs == files
+            && parts.len() > best.len()
+            && (says_so() || (seen.are_alike)(&commits[tip], squash, &squash.files));
+        if is_squash {
+            best = parts;
+        }
+    }
+    found.extend(best.into_iter().map(|old| Replaced { old, by }));
+}
+
+/// Whether the message of a squash has the subject or the id of the part.
+fn is_told(squash: &Commit, part: &Commit) -> bool {
+    let subject = part.message.lines().next().unwrap_or_default();
+    part.shas.iter().any(|sha| squash.message.contains(sha))
+        || (subject.len() > 7 && squash.message.contains(subject))
+}

@@ -1,0 +1,169 @@
+//! What evidence is worth, case by case.
+
+use super::*;
+
+const MINUTE: Millis = 60_000;
+const NOON: Millis = 1_700_000_000_000;
+
+fn commit(seq: i64, minute: Millis, parent: &str, files: &[&str]) -> Commit {
+    let time = NOON + minute * MINUTE;
+    Commit {
+        seq,
+        time,
+        until: time,
+        author: Some("Ada".into()),
+        message: format!("Commit {seq}"),
+        files: files.iter().map(|file| (*file).to_owned()).collect(),
+        shas: vec![sha(seq)],
+        parents: vec![parent.to_owned()].into_iter().filter(|parent| !parent.is_empty()).collect(),
+        here: Some(Here { time, worktree: "/repo".into() }),
+        is_pulled: false,
+    }
+}
+
+fn sha(seq: i64) -> String {
+    format!("{seq:040x}")
+}
+
+fn change(session: i64, minute: Millis, path: &str, lines: &[u32]) -> Change {
+    let time = NOON + minute * MINUTE;
+    Change { session, time, path: path.into(), worktree: Some("/repo".into()), lines: lines.to_vec() }
+}
+
+fn lines(of: &[(usize, &str, &[u32])]) -> HashMap<usize, ChangedLines> {
+    let mut all: HashMap<usize, ChangedLines> = HashMap::new();
+    for (at, path, lines) in of {
+        all.entry(*at).or_default().insert((*path).to_owned(), lines.iter().copied().collect());
+    }
+    all
+}
+
+fn evidence(commits: Vec<Commit>, changes: Vec<Change>, calls: Vec<Call>) -> Evidence {
+    Evidence::new(commits, changes, calls, HashSet::from(["Ada".to_owned()]))
+}
+
+fn sessions(found: &[(i64, f64)]) -> Vec<i64> {
+    found.iter().map(|(session, _)| *session).collect()
+}
+
+#[test]
+fn hours_and_days_before_count_and_a_month_does_not() {
+    let behind = |minutes_before: Millis| {
+        let evidence =
+            evidence(vec![commit(1, 0, "", &["a"])], vec![change(7, -minutes_before, "a", &[5])], vec![]);
+        assert_eq!(evidence.wants_lines(0), if minutes_before > 43_200 { vec![] } else { vec![0] });
+        sessions(&evidence.behind(0, &lines(&[(0, "a", &[5])])))
+    };
+    assert_eq!((behind(1), behind(180), behind(5 * 24 * 60)), (vec![7], vec![7], vec![7]));
+    assert_eq!(behind(31 * 24 * 60), [0; 0]);
+}
+
+#[test]
+fn lines_that_were_taken_back_link_nothing_and_other_files_neither() {
+    let changes = vec![
+        change(1, -50, "a", &[5]),
+        change(2, -40, "a", &[6, 7]),
+        change(3, -30, "b", &[5]),
+        change(4, -20, "a", &[]),
+    ];
+    let evidence = evidence(vec![commit(1, 0, "", &["a"])], changes, vec![]);
+    let found = evidence.behind(0, &lines(&[(0, "a", &[6, 9])]));
+    assert_eq!(sessions(&found), [2, 4], "{found:?}");
+    assert!(found[0].1 > found[1].1);
+}
+
+#[test]
+fn a_change_counts_for_the_first_commit_of_its_file() {
+    let commits = vec![commit(1, 0, "", &["a"]), commit(2, 10, &sha(1), &["a"])];
+    for (left, expected) in [(&[6][..], vec![]), (&[5][..], vec![]), (&[8][..], vec![1])] {
+        // The second commit may hold a line that the first left out.
+        let evidence = evidence(commits.clone(), vec![change(1, -10, "a", &[5, 8])], vec![]);
+        let lines = lines(&[(0, "a", &[5]), (1, "a", left)]);
+        assert_eq!(sessions(&evidence.behind(0, &lines)), [1]);
+        assert_eq!(sessions(&evidence.behind(1, &lines)), expected, "{left:?}");
+    }
+    let unknown = evidence(commits, vec![change(1, -10, "a", &[])], vec![]);
+    assert_eq!(sessions(&unknown.behind(0, &HashMap::new())), [1]);
+    assert_eq!(sessions(&unknown.behind(1, &HashMap::new())), [0; 0]);
+}
+
+#[test]
+fn what_somebody_else_committed_came_of_no_session_but_by_its_own_call() {
+    let theirs = Commit { author: Some("Bea".into()), here: None, ..commit(1, 0, "", &["a"]) };
+    let call = Call { session: 2, began: NOON, ended: NOON, sha: sha(1)[..12].into(), worktree: None };
+    let changes = vec![change(1, -10, "a", &[5])];
+    let evidence = evidence(vec![theirs.clone()], changes.clone(), vec![call]);
+    assert_eq!(evidence.behind(0, &lines(&[(0, "a", &[5])])), [(2, NAMED)]);
+    // Of an unknown user everybody's commits may be his.
+    let unknown = Evidence::new(vec![theirs], changes, vec![], HashSet::new());
+    assert_eq!(sessions(&unknown.behind(0, &lines(&[(0, "a", &[5])]))), [1]);
+}
+
+#[test]
+fn the_work_tree_decides_between_equal_changes_and_is_no_border() {
+    let elsewhere = Change { worktree: Some("/other".into()), ..change(2, -5, "a", &[5]) };
+    let alone = evidence(vec![commit(1, 0, "", &["a"])], vec![elsewhere.clone()], vec![]);
+    assert_eq!(
+        sessions(&alone.behind(0, &lines(&[(0, "a", &[5])]))),
+        [2],
+        "squashed from the other work tree"
+    );
+    let both = evidence(vec![commit(1, 0, "", &["a"])], vec![change(1, -10, "a", &[5]), elsewhere], vec![]);
+    assert_eq!(sessions(&both.behind(0, &lines(&[(0, "a", &[5])]))), [1]);
+}
+
+#[test]
+fn a_quiet_call_is_known_by_its_time_and_work_tree() {
+    let call = |worktree: &str, began: Millis| Call {
+        session: 3,
+        began: NOON + began,
+        ended: NOON + began + 4000,
+        sha: String::new(),
+        worktree: Some(worktree.into()),
+    };
+    for (call, expected) in [
+        (call("/repo", -2000), vec![(3, TIMED.0)]),
+        (call("/other", -2000), vec![]),
+        (call("/repo", 5000), vec![]),
+    ] {
+        let evidence = evidence(vec![commit(1, 0, "", &["a"])], vec![], vec![call]);
+        assert_eq!(evidence.behind(0, &HashMap::new()), expected);
+    }
+}
+
+#[test]
+fn amended_and_squashed_commits_are_told_from_branches_that_go_on() {
+    // 1 is the base; 2 was amended to 3; 4 and 5 on a branch were squashed to 6; 7 is another's work on the same file.
+    let amended = Commit { until: NOON + 5 * MINUTE, ..commit(3, 1, &sha(1), &["a"]) };
+    let commits = vec![
+        commit(1, 0, "", &["a", "b"]),
+        commit(2, 1, &sha(1), &["a"]),
+        amended,
+        commit(4, 10, &sha(3), &["a"]),
+        commit(5, 20, &sha(4), &["b"]),
+        commit(7, 25, &sha(3), &["a", "b"]),
+        commit(6, 30, &sha(3), &["a", "b"]),
+    ];
+    let of = |seqs: &[i64]| -> HashSet<usize> {
+        (0..commits.len()).filter(|&at| seqs.contains(&commits[at].seq)).collect()
+    };
+    let evidence = evidence(commits.clone(), vec![], vec![]);
+    let found = |alike: bool, on_branch: &[i64]| {
+        let are_alike = |one: &Commit, _: &Commit, _: &[String]| alike && one.seq == 5;
+        let seen = Seen {
+            current: &of(&[1, 3, 6]),
+            on_branch: &of(on_branch),
+            amended: &HashSet::new(),
+            are_alike: &are_alike,
+        };
+        let found = replaced(&evidence, &seen);
+        found.iter().map(|each| (commits[each.old].seq, commits[each.by].seq)).collect::<Vec<_>>()
+    };
+    assert_eq!(found(true, &[1, 3, 6, 7]), [(2, 3), (4, 6), (5, 6)]);
+    assert_eq!(found(true, &[1, 3, 5, 4, 6, 7]), [(2, 3), (4, 6), (5, 6)], "the branch may stay");
+    assert_eq!(
+        found(false, &[1, 2, 3, 4, 5, 6, 7]),
+        [],
+        "what has a branch and other contents stands for itself"
+    );
+}

@@ -1,0 +1,249 @@
+//! What a tool call tells of the files it changed and of the commits it made: what commits are linked to sessions by. Pure.
+//!
+//! Of a change only hashes of its lines are kept: enough to find them again in a commit, and to see that they were taken
+//! back before.
+
+use super::fields::Fields;
+use super::gist::{self, Arguments, Shape};
+use crate::git::line_hash;
+
+/// Hashes of a change that are kept, the smallest ones: a sample that two texts share as much of as of the whole.
+const MOST_LINES: usize = 64;
+
+/// Bytes of a text whose lines are hashed. Arbitrary.
+const MOST_BYTES: usize = 1 << 20;
+
+/// Files that one call changes, at most.
+const MOST_FILES: usize = 64;
+
+/// A file that a call changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// The file, as the call names it.
+    pub path: String,
+    /// Hashes of lines that it put in and took out, sorted; none where the call doesn't say.
+    pub lines: Vec<u32>,
+}
+
+/// Returns the files that an edit, or a command, of the shape says it changes.
+pub(super) fn written(arguments: &Arguments<'_>, files: &[String], shape: Shape) -> Vec<Written> {
+    let fields = fields(arguments);
+    if shape != Shape::Edit {
+        let command = command(arguments).filter(|line| !line.contains("<private>")).unwrap_or_default();
+        return by_command(&command).into_iter().map(|path| Written { path, lines: Vec::new() }).collect();
+    }
+    if let Some(patch) = gist::patch(arguments, &fields) {
+        return patched(&patch);
+    }
+    let Some(path) = files.first() else { return Vec::new() };
+    // A notebook keeps its lines as strings of JSON.
+    let lines = if path.ends_with(".ipynb") { Vec::new() } else { changed(&fields) };
+    vec![Written { path: path.clone(), lines }]
+}
+
+fn fields<'a>(arguments: &'a Arguments<'_>) -> Fields<'a> {
+    match arguments {
+        Arguments::Json(raw) => Fields::of(raw),
+        Arguments::Text(text) => Fields::parse(text).unwrap_or_default(),
+    }
+}
+
+/// Returns the lines in which the texts of an edit differ.
+fn changed(fields: &Fields<'_>) -> Vec<u32> {
+    let edits = fields.items("edits");
+    let edits: Vec<Fields<'_>> = edits.into_iter().map(Fields::of).collect();
+    let all = if edits.is_empty() { std::slice::from_ref(fields) } else { &edits };
+    let mut hashes = Vec::new();
+    for edit in all {
+        let text = |names: &[&str]| names.iter().find_map(|name| edit.text(name));
+        let old = text(&["old_string", "old_str"]).unwrap_or_default();
+        let new = text(&["new_string", "new_str", "content", "file_text"]).unwrap_or_default();
+        hashes.extend(difference(&old, &new));
+    }
+    sample(hashes)
+}
+
+/// Returns the hashes of the lines that only one of the two texts has.
+fn difference(old: &str, new: &str) -> Vec<u32> {
+    let lines = |text: &str| -> Vec<String> {
+        text[..text.floor_char_boundary(MOST_BYTES)].lines().map(|line| line.trim().to_owned()).collect()
+    };
+    let (old, new) = (lines(old), lines(new));
+    let others = |one: &[String], other: &[String]| -> Vec<String> {
+        let other: std::collections::HashSet<&String> = other.iter().collect();
+        one.iter().filter(|line| !other.contains(line)).cloned().collect()
+    };
+    let removed = others(&old, &new).into_iter().filter_map(|line| line_hash(false, &line));
+    let added = others(&new, &old).into_iter().filter_map(|line| line_hash(true, &line));
+    removed.chain(added).collect()
+}
+
+fn sample(mut hashes: Vec<u32>) -> Vec<u32> {
+    hashes.sort_unstable();
+    hashes.dedup();
+    hashes.truncate(MOST_LINES);
+    hashes
+}
+
+/// Returns the files that a patch changes with its lines.
+fn patched(patch: &str) -> Vec<Written> {
+    let mut all: Vec<Written> = Vec::new();
+    for line in patch[..patch.floor_char_boundary(MOST_BYTES)].lines() {
+        let heads = ["*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: "];
+        if let Some(path) = heads.iter().find_map(|head| line.strip_prefix(head)) {
+            if all.len() == MOST_FILES {
+                break;
+            }
+            all.push(Written { path: path.trim().to_owned(), lines: Vec::new() });
+        } else if let Some(file) = all.last_mut() {
+            let hash = match line.split_at_checked(1) {
+                Some(("+", line)) if !line.starts_with("++ ") => line_hash(true, line),
+                Some(("-", line)) if !line.starts_with("-- ") => line_hash(false, line),
+                _ => None,
+            };
+            file.lines.extend(hash);
+        }
+    }
+    all.into_iter().map(|file| Written { lines: sample(file.lines), ..file }).collect()
+}
+
+/// Returns the command line that a call runs.
+pub(super) fn command(arguments: &Arguments<'_>) -> Option<String> {
+    let fields = fields(arguments);
+    let raw = ["command", "cmd"].iter().find_map(|name| fields.raw(name));
+    if let Some(raw) = raw {
+        return gist::command(raw).or_else(|| super::fields::string(raw)).map(|line| line.into_owned());
+    }
+    let Arguments::Json(raw) = arguments else { return None };
+    gist::command(raw).map(|line| line.into_owned())
+}
+
+/// Returns the files that a command line writes, as far as its words tell: what output is sent to, what is edited in place,
+/// moved, copied, removed.
+fn by_command(line: &str) -> Vec<String> {
+    let mut files = Vec::new();
+    let is_file =
+        |word: &str| !word.is_empty() && !word.starts_with(['-', '$', '&']) && !word.starts_with("/dev/");
+    for command in line.split([';', '|', '\n']).flat_map(|part| part.split("&&")) {
+        let words: Vec<&str> =
+            command.split_whitespace().map(|word| word.trim_matches(['\'', '"', '(', ')'])).collect();
+        for pair in words.windows(2) {
+            if matches!(pair[0], ">" | ">>" | "1>") && is_file(pair[1]) {
+                files.push(pair[1].to_owned());
+            }
+        }
+        let attached = words.iter().filter_map(|word| word.trim_start_matches('1').strip_prefix('>'));
+        files.extend(
+            attached.map(|word| word.trim_start_matches('>')).filter(|word| is_file(word)).map(str::to_owned),
+        );
+        let mut words = words.iter().skip_while(|word| word.contains('=') || **word == "sudo").copied();
+        let verb = words.next().unwrap_or_default();
+        let mut arguments: Vec<&str> = words.take_while(|word| !word.contains('>')).collect();
+        let verb = match (verb, arguments.first()) {
+            ("git", Some(&sub @ ("mv" | "rm"))) => {
+                arguments.remove(0);
+                sub
+            }
+            _ => verb,
+        };
+        let is_in_place =
+            |flags: &[&str]| arguments.iter().any(|word| flags.iter().any(|flag| word.starts_with(flag)));
+        let writes = match verb {
+            "mv" | "cp" | "rm" | "tee" | "touch" | "truncate" => true,
+            "sed" => is_in_place(&["-i", "--in-place"]),
+            "perl" | "ruby" => is_in_place(&["-i", "-pi", "-0pi", "-ni"]),
+            _ => false,
+        };
+        if writes {
+            let named = arguments.iter().filter(|word| is_file(word) && word.contains(['.', '/']));
+            files.extend(named.map(|word| (*word).to_owned()));
+        }
+    }
+    files.dedup();
+    files.truncate(MOST_FILES);
+    files
+}
+
+/// Returns the beginnings of the ids that git printed where the command line commits; none where it was quiet.
+///
+/// What a command only shows is no commit of its own: the line has to ask git for one.
+pub(super) fn commits(line: &str, output: &str) -> Option<Vec<String>> {
+    const MAKE: [&str; 6] = ["commit", "cherry-pick", "revert", "merge", "rebase", "am"];
+    let words: Vec<&str> = line.split(|c: char| c.is_whitespace() || ";&|()'\"".contains(c)).collect();
+    let is_git = |word: &&str| word.rsplit('/').next() == Some("git");
+    let asks =
+        words.iter().position(is_git).is_some_and(|git| words[git..].iter().any(|word| MAKE.contains(word)));
+    if !asks {
+        return None;
+    }
+    // `[main 1a2b3c4] Subject`, `[main (root-commit) 1a2b3c4] Subject`, `[detached HEAD 1a2b3c4] Subject`.
+    let printed = output.lines().filter_map(|line| {
+        let (head, _) = line.trim_start().strip_prefix('[')?.split_once("] ")?;
+        let (_, id) = head.rsplit_once(' ')?;
+        let is_id =
+            (7..=40).contains(&id.len()) && id.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        is_id.then(|| id[..id.len().min(12)].to_owned())
+    });
+    Some(printed.take(16).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_that_commits_tells_the_ids_it_printed() {
+        let printed = |line: &str, output: &str| commits(line, output);
+        let output = "[main 1a2b3c4] Fix it\n 1 file changed, 1 insertion(+)\n";
+        assert_eq!(printed("git add -A && git commit -m 'Fix it'", output), Some(vec!["1a2b3c4".to_owned()]));
+        assert_eq!(printed("cd x; /usr/bin/git -C . commit -q -m x", ""), Some(vec![]));
+        assert_eq!(
+            printed("git commit -m x", "[main (root-commit) 1a2b3c4d5] x"),
+            Some(vec!["1a2b3c4d5".to_owned()])
+        );
+        assert_eq!(printed("git commit -m x", "[detached HEAD 1a2b3c4] x"), Some(vec!["1a2b3c4".to_owned()]));
+        for (line, output) in [("git log", output), ("cat notes", output), ("echo commit", output)] {
+            assert_eq!(printed(line, output), None, "{line}");
+        }
+        assert_eq!(printed("git commit -m x", "nothing to commit\n[x] y\n[main zzzzzzz] z"), Some(vec![]));
+    }
+
+    #[test]
+    fn a_command_names_the_files_that_it_writes() {
+        let table: [(&str, &[&str]); 9] = [
+            ("cargo fmt", &[]),
+            ("cat src/a.rs | grep x", &[]),
+            ("sed -n 1,5p src/a.rs", &[]),
+            ("sed -i s/x/y/ src/a.rs src/b.rs", &["s/x/y/", "src/a.rs", "src/b.rs"]),
+            ("echo hi > notes.txt", &["notes.txt"]),
+            ("echo hi >>notes.txt 2>&1", &["notes.txt"]),
+            ("cd x && git mv a.rs b.rs", &["a.rs", "b.rs"]),
+            ("cargo test > /dev/null", &[]),
+            ("make | tee out.log", &["out.log"]),
+        ];
+        for (line, expected) in table {
+            assert_eq!(by_command(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_edit_is_known_by_the_lines_that_it_changes() {
+        let args = |json: &str| serde_json::value::RawValue::from_string(json.to_owned()).unwrap();
+        let lines = |json: &str| {
+            let raw = args(json);
+            let files = ["a.rs".to_owned()];
+            written(&Arguments::Json(&raw), &files, Shape::Edit).remove(0).lines
+        };
+        let edit = lines(
+            r#"{"file_path": "a.rs", "old_string": "keep this line\nlet old = 1;", "new_string": "keep this line\nlet new = 2;"}"#,
+        );
+        let mut expected =
+            vec![line_hash(false, "let old = 1;").unwrap(), line_hash(true, "  let new=2; ").unwrap()];
+        expected.sort_unstable();
+        assert_eq!(edit, expected);
+        assert!(lines(r#"{"file_path": "a.rs", "old_string": "}", "new_string": "{"}"#).is_empty());
+        let patch = "*** Begin Patch\n*** Update File: b.rs\n@@\n-let old = 1;\n+let new = 2;\n*** End Patch";
+        let patched = written(&Arguments::Text(patch.into()), &["b.rs".to_owned()], Shape::Edit);
+        assert_eq!(patched, [Written { path: "b.rs".to_owned(), lines: expected }]);
+    }
+}

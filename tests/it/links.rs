@@ -1,0 +1,214 @@
+//! Which session a commit came of, told by what was done and not by when; and which commits others stand for.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Home, Repo, Server};
+use crate::talk::{BEGAN, Talk};
+
+/// A home with a repository of one commit, which is imported, and a server.
+fn followed() -> (Home, Repo, Server) {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    repo.write("src/valve.rs", "fn valve() {}\n");
+    repo.commit("src/gauge.rs", "fn gauge() {}\n", "Begin");
+    home.json(&repo.path, &["import", "git"]);
+    let server = home.serve(&repo.path);
+    (home, repo, server)
+}
+
+/// Returns the hit of the commit with this subject.
+fn commit(server: &mut Server, subject: &str) -> Value {
+    let hits = server.hits(json!({"query": subject, "kinds": ["commit"]}));
+    let hit = hits.iter().find(|hit| hit["text"].as_str().unwrap().contains(subject));
+    hit.unwrap_or_else(|| panic!("no commit `{subject}` among {hits:?}")).clone()
+}
+
+fn behind(server: &mut Server, subject: &str) -> Value {
+    commit(server, subject).get("conversations").cloned().unwrap_or(json!([]))
+}
+
+/// Lets a session add a line to a file, `at` seconds after the beginning.
+fn adds(talk: &Talk, repo: &Repo, at: i64, file: &str, line: &str) {
+    let path = repo.path.join(file);
+    let input = json!({"file_path": path, "old_string": "", "new_string": line});
+    talk.calls(at, "Edit", input, "The file has been updated.");
+    appends(repo, file, line);
+}
+
+fn appends(repo: &Repo, file: &str, line: &str) {
+    let before = std::fs::read_to_string(repo.path.join(file)).unwrap_or_default();
+    repo.write(file, &format!("{before}{line}\n"));
+}
+
+fn commits(repo: &Repo, at: i64, subject: &str) {
+    repo.git(&["add", "-A"]);
+    repo.git_at(&["commit", "-q", "-m", subject], (BEGAN + at) as u64);
+}
+
+/// Two hours before was the only reason: a session of the morning was missed, and one that only read was named.
+#[test]
+fn a_session_that_wrote_hours_before_is_linked_and_one_that_read_is_not() {
+    let (home, repo, mut server) = followed();
+    let (writes, reads) =
+        (Talk::new(&home, "writes", &repo.path, "main"), Talk::new(&home, "reads", &repo.path, "other"));
+    writes.says("user", 0, "tighten the valve");
+    adds(&writes, &repo, 60, "src/valve.rs", "fn tighten() {}");
+    writes.hook(&home, "Stop");
+    reads.calls(4 * 3600, "Read", json!({"file_path": repo.path.join("src/valve.rs")}), "fn valve() {}");
+    reads.says("assistant", 4 * 3600 + 5, "It holds a valve.");
+    reads.hook(&home, "Stop");
+    commits(&repo, 4 * 3600 + 60, "Tighten the valve");
+    let hit = commit(&mut server, "Tighten the valve");
+    assert_eq!(hit["conversations"], json!(["writes"]), "{hit}");
+    let sure = hit["confidences"][0].as_f64().unwrap();
+    assert!((0.5..1.0).contains(&sure), "{hit}");
+    let stats = home.json(&repo.path, &["stats"]);
+    let counted = (&stats["sessions_committed"], &stats["sessions_linked"], &stats["join_rate"]);
+    assert_eq!(counted, (&json!(1), &json!(1), &json!(1.0)), "{stats}");
+}
+
+#[test]
+fn what_was_taken_back_before_the_commit_links_nothing() {
+    let (home, repo, mut server) = followed();
+    let talk = Talk::new(&home, "taken back", &repo.path, "main");
+    adds(&talk, &repo, 0, "src/valve.rs", "fn tighten_by_force() {}");
+    talk.hook(&home, "Stop");
+    server.search("settle");
+    repo.git(&["checkout", "-q", "--", "."]);
+    appends(&repo, "src/valve.rs", "fn loosen_by_hand() {}");
+    commits(&repo, 300, "Loosen the valve by hand");
+    assert_eq!(behind(&mut server, "Loosen the valve by hand"), json!([]));
+    let stats = home.json(&repo.path, &["stats"]);
+    assert_eq!((&stats["sessions_committed"], &stats["sessions_linked"]), (&json!(1), &json!(0)), "{stats}");
+}
+
+#[test]
+fn a_colleagues_commit_that_is_pulled_meanwhile_came_of_no_session_here() {
+    let (home, repo, mut server) = followed();
+    let there = home.path().join("there");
+    repo.git(&["clone", "-q", repo.path.to_str().unwrap(), there.to_str().unwrap()]);
+    let there = home.repo_at(there);
+    let talk = Talk::new(&home, "here", &repo.path, "main");
+    adds(&talk, &repo, 0, "src/valve.rs", "fn tighten() {}");
+    talk.hook(&home, "Stop");
+    there.write("src/valve.rs", "fn theirs() {}\nfn valve() {}\n");
+    there.git(&["add", "-A"]);
+    let author = "--author=Bea <bea@example.org>";
+    there.git_at(&["commit", "-q", author, "-m", "Widen the valve elsewhere"], (BEGAN + 60) as u64);
+    repo.git(&["stash", "-q"]);
+    repo.git(&["pull", "-q", "--ff-only", there.path.to_str().unwrap(), "main"]);
+    repo.git(&["stash", "pop", "-q"]);
+    assert_eq!(behind(&mut server, "Widen the valve elsewhere"), json!([]));
+    commits(&repo, 120, "Tighten the valve here");
+    assert_eq!(behind(&mut server, "Tighten the valve here"), json!(["here"]));
+}
+
+/// No call names a file: the session is known by the id that git printed, or by the time of its call.
+#[test]
+fn a_commit_made_by_a_call_of_the_session_is_linked() {
+    let (home, repo, mut server) = followed();
+    let talk = Talk::new(&home, "commits", &repo.path, "main");
+    for (at, is_quiet) in [(0, false), (600, true)] {
+        appends(&repo, "src/valve.rs", &format!("fn step_{at}() {{}}"));
+        let subject = format!("Step {at} of the valve");
+        commits(&repo, at, &subject);
+        let output = match is_quiet {
+            true => String::new(),
+            false => format!("[main {}] {subject}\n 1 file changed", &repo.head()[..7]),
+        };
+        talk.calls(at, "Bash", json!({"command": format!("git commit -am '{subject}'")}), &output);
+        talk.hook(&home, "Stop");
+        assert_eq!(behind(&mut server, &subject), json!(["commits"]), "quiet: {is_quiet}");
+    }
+    // What a call only shows was not made by it.
+    let other = Talk::new(&home, "shows", &repo.path, "main");
+    let shown = format!("[main {}] Step 600 of the valve", &repo.head()[..7]);
+    other.calls(700, "Bash", json!({"command": "cat ci.log"}), &shown);
+    other.hook(&home, "Stop");
+    assert_eq!(behind(&mut server, "Step 600 of the valve"), json!(["commits"]));
+}
+
+/// The old commit came first in a search, beside the new one.
+#[test]
+fn the_newest_stands_for_a_commit_that_was_amended() {
+    let (home, repo, mut server) = followed();
+    let talk = Talk::new(&home, "amends", &repo.path, "main");
+    adds(&talk, &repo, 0, "src/valve.rs", "fn tighten() {}");
+    talk.hook(&home, "Stop");
+    commits(&repo, 60, "Tighten the valve with a wrench");
+    let old = commit(&mut server, "Tighten the valve with a wrench");
+    appends(&repo, "src/gauge.rs", "fn read() {}");
+    repo.git_at(
+        &["commit", "-q", "--amend", "-a", "-m", "Tighten the valve and read the gauge"],
+        (BEGAN + 900) as u64,
+    );
+    for query in ["Tighten the valve with a wrench", "read the gauge", "tighten valve"] {
+        let hits = server.hits(json!({"query": query, "kinds": ["commit"]}));
+        let texts: Vec<&str> = hits.iter().map(|hit| hit["text"].as_str().unwrap()).collect();
+        assert!(texts[0].starts_with("Tighten the valve and read the gauge"), "{query}: {texts:?}");
+        assert!(texts.iter().all(|text| !text.contains("wrench")), "{query}: {texts:?}");
+        assert_eq!(hits[0]["conversations"], json!(["amends"]), "{query}");
+        let opened = server.data("expand_detail", json!({"id": hits[0]["id"]}));
+        assert_eq!(opened["references"], json!([old["id"]]), "one step away: {opened}");
+    }
+    // Who names it gets it.
+    let named = server.hits(json!({"query": old["source_id"], "kinds": ["commit"]}));
+    assert_eq!(
+        (&named[0]["id"], &named[0]["freshness"], &named[0]["gone"]),
+        (&old["id"], &json!("commit_gone"), &json!("in_reflog"))
+    );
+    // Taken back, it stands for itself again.
+    repo.git(&["reset", "-q", "--hard", old["source_id"].as_str().unwrap()]);
+    assert!(
+        commit(&mut server, "Tighten the valve with a wrench")["text"].as_str().unwrap().contains("wrench")
+    );
+}
+
+#[test]
+fn a_squash_stands_for_its_parts_and_has_their_sessions() {
+    let (home, repo, mut server) = followed();
+    repo.git(&["checkout", "-q", "-b", "topic"]);
+    for (at, session, file) in [(0, "first", "src/valve.rs"), (600, "second", "src/gauge.rs")] {
+        let talk = Talk::new(&home, session, &repo.path, "topic");
+        adds(&talk, &repo, at, file, &format!("fn {session}_part() {{}}"));
+        talk.hook(&home, "Stop");
+        commits(&repo, at + 60, &format!("Fiddle with the {session} part"));
+        server.search("settle");
+    }
+    repo.git(&["checkout", "-q", "main"]);
+    repo.git(&["merge", "-q", "--squash", "topic"]);
+    repo.git_at(&["commit", "-q", "-m", "Tighten valve and gauge"], (BEGAN + 9000) as u64);
+    let hits = server.hits(json!({"query": "Fiddle with the first part", "kinds": ["commit"]}));
+    assert!(hits[0]["text"].as_str().unwrap().starts_with("Tighten valve and gauge"), "{hits:?}");
+    assert!(hits.iter().all(|hit| !hit["text"].as_str().unwrap().contains("Fiddle")), "{hits:?}");
+    let mut sessions: Vec<String> = serde_json::from_value(hits[0]["conversations"].clone()).unwrap();
+    sessions.sort();
+    assert_eq!(sessions, ["first", "second"]);
+    let opened = server.data("expand_detail", json!({"id": hits[0]["id"]}));
+    assert_eq!(opened["references"].as_array().unwrap().len(), 2, "{opened}");
+}
+
+/// Every imported commit said `branch main`.
+#[test]
+fn a_commit_says_a_branch_only_where_it_is_known() {
+    let home = Home::new();
+    let origin = home.repo("origin");
+    origin.commit("a.txt", "a\n", "Begin the origin");
+    origin.git(&["checkout", "-q", "-b", "topic"]);
+    origin.commit("b.txt", "b\n", "Work on the topic");
+    origin.git(&["checkout", "-q", "main"]);
+    origin.git(&["merge", "-q", "--no-ff", "-m", "Merge the topic", "topic"]);
+    let clone = home.path().join("clone");
+    origin.git(&["clone", "-q", origin.path.to_str().unwrap(), clone.to_str().unwrap()]);
+    let clone = home.repo_at(clone);
+    home.json(&clone.path, &["import", "git"]);
+    let mut server = home.serve(&clone.path);
+    for subject in ["Begin the origin", "Work on the topic", "Merge the topic"] {
+        assert_eq!(commit(&mut server, subject)["branch"], Value::Null, "{subject}");
+    }
+    clone.git(&["checkout", "-q", "-b", "fix"]);
+    clone.commit("c.txt", "c\n", "Mend it on a branch");
+    clone.git(&["checkout", "-q", "main"]);
+    clone.git(&["merge", "-q", "--ff-only", "fix"]);
+    assert_eq!(commit(&mut server, "Mend it on a branch")["branch"], "fix");
+}
