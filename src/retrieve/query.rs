@@ -22,6 +22,9 @@ const MOST_PHRASES: usize = 8;
 /// Words of a phrase at most: what has more is a path or noise, and its parts say enough. Arbitrary.
 const LONGEST_PHRASE: usize = 8;
 
+/// The signs that join the words of an identifier, a path or an address.
+const JOINS: &str = "_-.:/\\#@+=~";
+
 /// Returns the words of `query` that are worth looking for, in order, each once, in lower case; all its words where
 /// only stopwords are left.
 ///
@@ -56,6 +59,10 @@ pub fn phrases(query: &str) -> Vec<String> {
             break;
         }
         let token = token.trim_matches(|c: char| !c.is_alphanumeric());
+        // An apostrophe or a bracket joins no identifier.
+        if token.contains(|c: char| !c.is_alphanumeric() && !JOINS.contains(c)) {
+            continue;
+        }
         let parts = token.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
         let words: Vec<String> = parts.map(str::to_lowercase).collect();
         let phrase = words.join(" ");
@@ -140,7 +147,9 @@ mod tests {
         assert_eq!(terms("does isEmpty do it"), ["isempty", "is", "empty"]);
         assert_eq!(terms("what_is"), ["what", "is"]);
         assert_eq!(
-            phrases("is `NO_COLOR` read by std::env::vars()? see src/cli.rs, (issue #2819) --no-color"),
+            phrases(
+                "is `NO_COLOR` Ada's, read by std::env::vars()? see src/cli.rs, (issue #2819) --no-color"
+            ),
             ["no color", "std env vars", "src cli rs"]
         );
         assert_eq!(phrases("why is it - so to say - slow"), Vec::<String>::new());

@@ -112,7 +112,7 @@ impl Store {
             // Commits belong to no session, so a scope of some sessions says which conversation may be asked, above.
             let owner = Value::from(scope.owner.as_str().to_owned());
             let mut statement = connection.prepare_cached(
-                "SELECT m.id, m.source_id, m.text, m.time, l.confidence FROM memories m
+                "SELECT m.id, m.source_id, substr(m.text, 1, 400), m.time, l.confidence FROM memories m
                  JOIN commit_sessions l ON l.memory = m.seq
                  WHERE m.owner = ?1 AND m.kind = 'commit' AND m.tombstoned_at IS NULL AND l.session = ?2
                  ORDER BY m.time < ?3, abs(m.time - ?3), m.seq",
