@@ -163,7 +163,7 @@ pub fn usage(mut error: clap::Error, out: Out) -> ExitCode {
             error.remove(ContextKind::Suggested);
         }
     }
-    let lines: Vec<String> = error.render().to_string().lines().map(cleaned).map(String::from).collect();
+    let lines: Vec<String> = error.render().to_string().lines().map(cleaned).collect();
     if out.json {
         // What clap says has paragraphs: what is wrong, what might be meant, how it is used.
         let mut parts = lines.split(String::is_empty).map(|part| part.join("\n"));

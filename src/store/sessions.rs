@@ -135,14 +135,16 @@ impl Store {
                 &format!("instr(lower({TITLE}), lower(?)) > 0"),
             ];
             for which in which {
+                // What a session is called is looked at once for each, not for each of its memories.
                 let sql = format!(
-                    "SELECT s.name FROM sessions s JOIN memories m ON m.session = s.seq
-                     WHERE {} AND s.owner = m.owner AND {which}
-                     GROUP BY s.seq ORDER BY max(m.time) DESC, s.name LIMIT ?",
+                    "SELECT s.name FROM sessions s WHERE {which}
+                     AND EXISTS (SELECT 1 FROM memories m WHERE m.session = s.seq AND m.owner = s.owner AND {})
+                     ORDER BY (SELECT max(l.time) FROM memories l WHERE l.session = s.seq) DESC, s.name LIMIT ?",
                     conditions.sql
                 );
                 let own = std::iter::repeat_n(Value::from(text.clone()), which.matches('?').count());
-                let values = conditions.values.iter().cloned().chain(own).chain([Value::from(limit as i64)]);
+                let limit = Value::from(i64::try_from(limit).unwrap_or(i64::MAX));
+                let values = own.chain(conditions.values.iter().cloned()).chain([limit]);
                 let mut statement = connection.prepare_cached(&sql)?;
                 let rows = statement.query_map(params_from_iter(values), |row| row.get::<_, String>(0))?;
                 let names: Vec<String> = rows.collect::<Result<_, _>>()?;

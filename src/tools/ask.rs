@@ -286,7 +286,7 @@ pub(crate) fn estimate(provider: &Provider, request: &Request) -> Result<Money> 
         let message = format!("nobody said what `{}` of provider `{}` costs", provider.model, provider.name);
         let name = &provider.name;
         Error::new(Kind::Limit, message).hint(format!(
-            "`tiro provider add {name} --price INPUT,OUTPUT` says it, in dollars for a million tokens"
+            "`tiro provider add {name} --price INPUT,OUTPUT` says it, in dollars for a million tokens; 0,0 of your own server"
         ))
     })
 }

@@ -83,7 +83,6 @@ pub struct AtMost {
     pub likely_usd: Option<f64>,
 }
 
-#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands a reference over")]
 fn costs_nothing(cost: &Option<f64>) -> bool {
     cost.is_none_or(|cost| cost == 0.0)
 }

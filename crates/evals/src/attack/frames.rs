@@ -60,13 +60,15 @@ pub fn forged_lines(tiro: &Tiro, place: &Place, timeout: Duration) -> Result<Vec
     Ok(forged.into_iter().collect())
 }
 
-/// Returns the lines of an answer from each opening mark to its closing one.
+/// Returns the lines of an answer from each opening mark to its closing one; of one for people, which has no marks, those
+/// at the margin.
 fn quoting(answer: &str) -> impl Iterator<Item = &str> {
+    let has_marks = answer.lines().any(|line| line.starts_with("[data "));
     let mut inside = false;
     answer.lines().filter(move |line| {
         let was_inside = inside;
         inside = line.starts_with("[data ") || inside && !line.starts_with("[/data ");
-        inside || was_inside
+        if has_marks { inside || was_inside } else { !line.starts_with(' ') }
     })
 }
 
