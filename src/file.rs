@@ -7,7 +7,7 @@
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What becomes of a link at the end of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,6 +130,90 @@ pub fn read_all(file: File, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most { Err(Refused::TooLarge(most).into()) } else { Ok(bytes) }
+}
+
+/// What begins the text of a path that is none itself: no canonical path begins so.
+const BYTES: &str = "bytes:";
+
+/// Returns a text for `path` that no other path has: the path itself where it is text, else its bytes, written out.
+pub fn text_of(path: &Path) -> String {
+    if let Some(text) = path.to_str().filter(|text| !text.starts_with(BYTES)) {
+        return text.to_owned();
+    }
+    let mut text = BYTES.to_owned();
+    for &byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'%' | 0..=b' ' | 0x7f.. => text += &format!("%{byte:02X}"),
+            plain => text.push(char::from(plain)),
+        }
+    }
+    text
+}
+
+/// Returns the path that [`text_of`] made `text` of.
+pub fn path_of(text: &str) -> PathBuf {
+    let Some(written) = text.strip_prefix(BYTES) else { return PathBuf::from(text) };
+    let mut bytes = Vec::with_capacity(written.len());
+    let mut rest = written.as_bytes();
+    while let [first, more @ ..] = rest {
+        let pair = more.get(..2).and_then(|pair| std::str::from_utf8(pair).ok());
+        match pair.filter(|_| *first == b'%').and_then(|pair| u8::from_str_radix(pair, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &more[2..];
+            }
+            None => {
+                bytes.push(*first);
+                rest = more;
+            }
+        }
+    }
+    path_of_bytes(bytes)
+}
+
+#[cfg(unix)]
+fn path_of_bytes(bytes: Vec<u8>) -> PathBuf {
+    use std::os::unix::ffi::OsStringExt;
+    PathBuf::from(std::ffi::OsString::from_vec(bytes))
+}
+
+#[cfg(not(unix))]
+fn path_of_bytes(bytes: Vec<u8>) -> PathBuf {
+    PathBuf::from(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Writes a path into JSON as [`text_of`] does: `#[serde(with = "crate::file::as_text")]`.
+pub mod as_text {
+    use std::path::{Path, PathBuf};
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    /// Writes it.
+    pub fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&super::text_of(path))
+    }
+
+    /// Reads it.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
+        String::deserialize(deserializer).map(|text| super::path_of(&text))
+    }
+}
+
+/// The same for a path that may be missing.
+pub mod as_optional_text {
+    use std::path::PathBuf;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    /// Writes it.
+    pub fn serialize<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+        path.as_deref().map(super::text_of).serialize(serializer)
+    }
+
+    /// Reads it.
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
+        Ok(Option::<String>::deserialize(deserializer)?.map(|text| super::path_of(&text)))
+    }
 }
 
 #[cfg(test)]
