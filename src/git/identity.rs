@@ -73,6 +73,21 @@ pub fn replace(common_dir: &Path, id: &str) -> Result<Written> {
     publish(common_dir, id, Replace::Yes)
 }
 
+/// Removes the id that `common_dir` keeps.
+///
+/// # Errors
+///
+/// [`Kind::Io`] if it can't be removed.
+pub fn remove(common_dir: &Path) -> Result<()> {
+    let path = common_dir.join(FILE);
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error).context(Kind::Io, || format!("cannot remove `{}`", path.display()))
+        }
+        _ => Ok(()),
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Replace {
     Yes,

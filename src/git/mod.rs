@@ -29,7 +29,6 @@ mod names;
 mod objects;
 mod place;
 mod reflog;
-mod since;
 mod walk;
 
 #[cfg(test)]
@@ -136,6 +135,26 @@ pub struct Tips {
     pub faults: Vec<String>,
 }
 
+/// What was found around a path.
+pub enum Found {
+    /// A repository.
+    Repository(Repository),
+    /// One that can't be read.
+    Broken(Broken),
+}
+
+/// A repository that can't be read, but is the one that it says: its objects or references have another format, or its
+/// configuration has a mistake.
+#[derive(Debug)]
+pub struct Broken {
+    /// The directory that all its worktrees share, canonical.
+    pub common_dir: PathBuf,
+    /// The root of the work tree, canonical, or `None` in a bare repository.
+    pub work_dir: Option<PathBuf>,
+    /// Why it can't be read.
+    pub error: Error,
+}
+
 /// An opened repository; shareable between threads, references are read afresh at every call.
 pub struct Repository {
     place: place::Place,
@@ -164,10 +183,30 @@ impl Repository {
     /// configuration, a format that is not SHA-1, a link or a pipe in the place of a file) or is refused: it belongs to
     /// another user, or names a git directory that does not name it back.
     pub fn discover(path: &Path, trust: &Trust) -> Result<Option<Repository>> {
+        match Repository::find(path, trust)? {
+            None => Ok(None),
+            Some(Found::Repository(repository)) => Ok(Some(repository)),
+            Some(Found::Broken(broken)) => Err(broken.error),
+        }
+    }
+
+    /// Does what [`Repository::discover`] does, and says where a repository is that can't be read.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::BadInput`] if `path` does not exist, [`Kind::Git`] if what was found is refused.
+    pub fn find(path: &Path, trust: &Trust) -> Result<Option<Found>> {
         let directory =
             path.canonicalize().context(Kind::BadInput, || format!("cannot open `{}`", path.display()))?;
         let start = if directory.is_dir() { &directory } else { directory.parent().unwrap_or(&directory) };
-        Ok(place::search(start, trust)?.map(Repository::at))
+        Ok(place::search(start, trust)?.map(|place| match &place.trouble {
+            None => Found::Repository(Repository::at(place)),
+            Some(trouble) => Found::Broken(Broken {
+                common_dir: place.common.path().to_owned(),
+                error: trouble.error(),
+                work_dir: place.work_dir,
+            }),
+        }))
     }
 
     /// Opens the repository whose common directory `common_dir` is, known from before.

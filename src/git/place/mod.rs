@@ -41,9 +41,33 @@ pub(super) struct Place {
     pub work_dir: Option<PathBuf>,
     /// What its configuration says.
     pub settings: Settings,
+    /// Why it can't be read, although it is the one that it says.
+    pub trouble: Option<Trouble>,
+}
+
+/// Why a repository can't be read that is the one that it says: its format, or a mistake in its configuration.
+#[derive(Clone, Debug)]
+pub(super) struct Trouble {
+    message: String,
+    hint: &'static str,
+}
+
+impl Trouble {
+    /// Returns it as an error.
+    pub fn error(&self) -> Error {
+        Error::new(Kind::Git, self.message.clone()).hint(self.hint)
+    }
 }
 
 impl Place {
+    /// Returns the place of a repository that can be read.
+    pub fn whole(self) -> Result<Place> {
+        match &self.trouble {
+            Some(trouble) => Err(trouble.error()),
+            None => Ok(self),
+        }
+    }
+
     /// Whether this is a work tree made by `git worktree add`.
     pub fn is_linked(&self) -> bool {
         self.own.path() != self.common.path()
@@ -87,6 +111,10 @@ pub(super) fn search(start: &Path, trust: &Trust) -> Result<Option<Place>> {
 ///
 /// Errors with [`Kind::Git`] where there is none or it is refused.
 pub(super) fn known(common: &Path, trust: &Trust) -> Result<Place> {
+    stands(common, trust)?.whole()
+}
+
+fn stands(common: &Path, trust: &Trust) -> Result<Place> {
     let canonical =
         common.canonicalize().map_err(|error| unreadable(common, Fault::Unreadable(error.kind())))?;
     let above = canonical.parent().filter(|_| canonical.ends_with(".git"));
@@ -146,6 +174,8 @@ fn elsewhere(directory: &Path, git_dir: PathBuf, trust: &Trust) -> Result<Place>
     if place.is_linked() || is_trusted || is_beside || names_back() {
         return Ok(place);
     }
+    // What it can't say for itself isn't believed.
+    place.whole()?;
     let message =
         format!("`{}` names a git directory that does not name it back", directory.join(".git").display());
     Err(Error::new(Kind::Git, message).hint(TRUST_IT))
@@ -185,16 +215,23 @@ fn open(directory: &Path, own: Folder, common: Folder, trust: &Trust) -> Result<
         };
         return Err(unreadable(&folder.path().join(name), fault));
     }
-    let settings = settings::read(&common, &own).map_err(|(path, fault)| unreadable(&path, fault))?;
+    let (settings, mut trouble) = match settings::read(&common, &own) {
+        Ok(settings) => (settings, None),
+        Err((path, Fault::Content)) => {
+            let message = format!("cannot read the repository: `{}` {}", path.display(), Fault::Content);
+            let trouble = Trouble { message, hint: "`git config --list` says where the mistake is" };
+            (Settings::default(), Some(trouble))
+        }
+        Err((path, fault)) => return Err(unreadable(&path, fault)),
+    };
     if let Some(foreign) = settings.foreign {
         let message = format!("cannot read the repository `{}`: {foreign}", directory.display());
-        return Err(Error::new(Kind::Git, message).hint(
-            "Tiro reads repositories whose objects are named by SHA-1 and whose references are files",
-        ));
+        let hint = "Tiro reads repositories whose objects are named by SHA-1 and whose references are files";
+        trouble = Some(Trouble { message, hint });
     }
     let is_linked = own.path() != common.path();
     let work_dir = Some(directory.to_owned()).filter(|_| is_linked || !settings.bare);
-    Ok(Place { own, common, work_dir, settings })
+    Ok(Place { own, common, work_dir, settings, trouble })
 }
 
 /// Returns the directory that the work trees of a repository share: `own`, or the one that it names and that names it,

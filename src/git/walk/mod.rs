@@ -8,6 +8,8 @@
 //!
 //! Only ids and edges are held: under 100 bytes a commit.
 
+mod since;
+
 use std::collections::HashMap;
 
 use super::{Repository, Sha, Stop, commit};

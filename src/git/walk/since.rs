@@ -6,8 +6,9 @@
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-use super::{Repository, Sha, Stop, Tip, commit};
+use super::Tip;
 use crate::error::{Error, Kind, Result};
+use crate::git::{Repository, Sha, Stop, commit};
 
 /// How far behind the oldest new commit it is looked for what was seen, in seconds.
 const SLACK: i64 = 24 * 60 * 60;
