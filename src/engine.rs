@@ -18,14 +18,14 @@ use self::latest::Latest;
 use crate::config::Config;
 use crate::embed::{Embedder, MiniLm, install};
 use crate::error::{Error, Kind, Result, quoted};
-use crate::git::Repository;
+use crate::git::{Repository, identity};
 use crate::memory::Millis;
 use crate::private;
 use crate::project;
 use crate::redact::Redactor;
 use crate::scope::{ProjectId, Scope};
 use crate::spool::Spool;
-use crate::store::{Flavour, Measurement, Registry, Savings, Store};
+use crate::store::{Flavour, Measurement, ProjectRow, Registry, Savings, Store};
 
 /// The settings and whatever has been opened so far. Several calls may use it at once.
 pub struct Engine {
@@ -33,6 +33,9 @@ pub struct Engine {
     process: String,
     installation: Latest<Installation>,
     project: Latest<Found>,
+    /// What stands for them where nothing is kept yet.
+    blank_installation: OnceCell<Installation>,
+    blank_project: Latest<Found>,
     embedder: OnceCell<Arc<dyn Embedder>>,
     written: Notify,
     refs: Mutex<Option<String>>,
@@ -73,6 +76,12 @@ pub struct OpenProject {
     pub scope: Scope,
     /// Takes secrets out of what is stored in it.
     pub redactor: Redactor,
+    /// Whether nothing is kept of it, and nothing that is written will be: see [`Engine::project`].
+    pub is_blank: bool,
+    /// Why its repository can't be read, where it is one and can't: its memory works without.
+    pub trouble: Option<String>,
+    /// The project whose repository it is a copy of, where nothing is kept of it.
+    pub original: Option<ProjectRow>,
 }
 
 /// A project as it stands: nothing was registered or made for it.
@@ -83,6 +92,10 @@ pub struct SeenProject {
     pub root: PathBuf,
     /// Its repository, where it is one.
     pub repository: Option<Arc<Repository>>,
+    /// Why its repository can't be read, where it is one and can't.
+    pub trouble: Option<Error>,
+    /// The project whose repository it is a copy of, where it has no id of its own yet.
+    pub original: Option<ProjectRow>,
     /// It, where something is kept of it already.
     pub open: Option<OpenProject>,
 }
@@ -126,6 +139,8 @@ impl Engine {
             process,
             installation: Latest::default(),
             project: Latest::default(),
+            blank_installation: OnceCell::new(),
+            blank_project: Latest::default(),
             news: Mutex::default(),
             embedder: OnceCell::new(),
             written: Notify::new(),
@@ -163,8 +178,27 @@ impl Engine {
         random()
     }
 
-    /// Opens what all projects share, the first time it is asked for, and again where its file was replaced.
+    /// Returns what all projects share, opened the first time it is asked for; where there is nothing, a blank that is
+    /// kept nowhere.
     pub async fn installation(&self) -> Result<&Installation> {
+        // One that was there and is gone is made anew, as its projects are.
+        if self.installation.last().is_some() {
+            return self.begin_installation().await;
+        }
+        if let Some(installation) = self.existing_installation().await? {
+            return Ok(installation);
+        }
+        self.blank_installation
+            .get_or_try_init(async || {
+                let registry = Registry::blank(&self.config.owner, &self.process)?;
+                Ok(Installation { registry, secret: self.random(), redactor: Redactor::blank() })
+            })
+            .await
+    }
+
+    /// Returns what all projects share, opened the first time it is asked for, and again where its file was replaced; made
+    /// where it isn't there: for what is written.
+    pub async fn begin_installation(&self) -> Result<&Installation> {
         let holds = |opened: &Installation| {
             let holds = opened.registry.memories().is_current();
             if !holds {
@@ -187,7 +221,7 @@ impl Engine {
     pub async fn existing_installation(&self) -> Result<Option<&Installation>> {
         match self.config.data_dir.join("owner.db").symlink_metadata() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            _ => self.installation().await.map(Some),
+            _ => self.begin_installation().await.map(Some),
         }
     }
 
@@ -199,9 +233,9 @@ impl Engine {
         let installation = self.existing_installation().await?;
         let registry = installation.map(|installation| &installation.registry);
         let seen = project::look(&directory, &self.config, registry).await?;
+        let known = self.kept(&seen);
         let repository = seen.repository.map(Arc::new);
-        let known = seen.known.map(|(id, folder)| (id, self.store_path(&folder)));
-        let known = known.filter(|(_, path)| path.symlink_metadata().is_ok());
+        let trouble = seen.trouble.as_ref().map(unread);
         let open = match known.zip(installation) {
             None => None,
             Some(((id, path), installation)) => Some(OpenProject {
@@ -214,20 +248,77 @@ impl Engine {
                 root: seen.root.clone(),
                 repository: repository.clone(),
                 scope: Scope::project(self.config.owner.clone(), id),
+                is_blank: false,
+                trouble,
+                original: None,
             }),
         };
-        Ok(SeenProject { name: seen.name, root: seen.root, repository, open })
+        Ok(SeenProject {
+            name: seen.name,
+            root: seen.root,
+            repository,
+            trouble: seen.trouble,
+            original: seen.original,
+            open,
+        })
     }
 
-    /// Opens the project the process was started for, the first time it is asked for, and again where its store was
-    /// replaced, or the repository was: deleted and cloned again, it is another project.
+    /// Returns the id and the store of a project that something is kept of.
+    fn kept(&self, seen: &project::Seen) -> Option<(ProjectId, PathBuf)> {
+        let known = seen.known.as_ref().map(|(id, folder)| (id.clone(), self.store_path(folder)));
+        known.filter(|(_, path)| path.symlink_metadata().is_ok())
+    }
+
+    /// Returns the project the process was started for, opened the first time it is asked for, and again where its store or
+    /// its repository was replaced; where nothing is kept of it, a blank that is kept nowhere, so that looking makes nothing.
     ///
     /// Errors with [`Kind::NoProject`] where there is none, naming the way out.
     pub async fn project(&self) -> Result<&OpenProject> {
+        if self.project.last().is_some() {
+            return self.begin_project().await;
+        }
+        let directory = project::directory(&self.config)?;
+        let existing = match self.existing_installation().await? {
+            // The list of projects was lost, not their stores.
+            None if self.config.data_dir.join("projects").is_dir() => Some(self.begin_installation().await?),
+            existing => existing,
+        };
+        let registry = existing.map(|installation| &installation.registry);
+        let around = Around::of(&directory);
+        let seen = project::look(&directory, &self.config, registry).await?;
+        // What is registered and has lost its store is opened as ever, and what a hook left is to be stored.
+        if seen.known.is_some() || !self.spool_of(&seen.root, seen.repository.as_ref()).is_empty() {
+            return self.begin_project().await;
+        }
+        let installation = self.installation().await?;
+        let blank = async || {
+            let id = ProjectId::from_random(self.random());
+            let project = OpenProject {
+                redactor: installation.redactor_of(&id),
+                trouble: seen.trouble.as_ref().map(unread),
+                name: seen.name,
+                root: seen.root,
+                repository: seen.repository.map(Arc::new),
+                store: Store::blank(&format!("{}-{}", self.process, id.as_str()), Flavour::Project, id.clone())?,
+                scope: Scope::project(self.config.owner.clone(), id),
+                is_blank: true,
+                original: seen.original,
+            };
+            let registered_in = installation.registry.memories().clone();
+            Ok(Found { project, registered_in, keeps_id: None, around })
+        };
+        Ok(&self.blank_project.get_or_open(Found::holds, blank).await?.project)
+    }
+
+    /// Returns the project the process was started for, opened as [`Engine::project`] does, and made where nothing is kept of
+    /// it: for what is written. A repository that was deleted and cloned again is another project.
+    ///
+    /// Errors as [`Engine::project`] does.
+    pub async fn begin_project(&self) -> Result<&OpenProject> {
         let open = async || {
             let directory = project::directory(&self.config)?;
             let around = Around::of(&directory);
-            let installation = self.installation().await?;
+            let installation = self.begin_installation().await?;
             let registry = &installation.registry;
             let fresh = ProjectId::from_random(self.random());
             let found = project::find(&directory, &self.config, registry, fresh, self.now()).await?;
@@ -250,6 +341,9 @@ impl Engine {
             let scope = Scope::project(self.config.owner.clone(), found.id);
             let project = OpenProject {
                 redactor,
+                is_blank: false,
+                original: None,
+                trouble: found.trouble.as_ref().map(unread),
                 name: found.name,
                 root: found.root,
                 repository: found.repository.map(Arc::new),
@@ -297,7 +391,15 @@ impl Engine {
 
     /// Returns what hooks left for the project of a repository, or of a directory that is none.
     pub fn spool_of(&self, root: &Path, repository: Option<&Repository>) -> Spool {
-        let place = repository.map_or_else(|| root.to_owned(), Repository::common_dir);
+        let place = repository.map_or_else(
+            || {
+                // One that can't be read keeps the id all the same.
+                let dot_git = root.join(".git");
+                let is_kept = identity::read(&dot_git).is_ok_and(|id| id.is_some());
+                if is_kept { dot_git } else { root.to_owned() }
+            },
+            Repository::common_dir,
+        );
         Spool::of(&self.config.data_dir, &place)
     }
 
@@ -392,6 +494,12 @@ impl Engine {
     pub async fn wait_for_writes(&self) {
         self.written.notified().await;
     }
+}
+
+/// Returns the notice that a repository can't be read.
+fn unread(error: &Error) -> String {
+    let hint = error.way_out().map_or(String::new(), |hint| format!(" ({hint})"));
+    format!("memory works without git: {error}{hint}")
 }
 
 fn random<const N: usize>() -> [u8; N] {

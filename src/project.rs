@@ -3,17 +3,18 @@
 //! A project is a repository with all its worktrees, or a directory that lies in none. Its id is random and kept in
 //! the git common directory, so that it survives moves and renames, worktrees share it and equal names don't
 //! collide; a copied repository brings a copied id, and gets a new one while the original still stands. Directories
-//! are keyed by their canonical path. `/` and the home directory are never projects: everything would be.
+//! are keyed by the bytes of their canonical path. `/` and the home directory are never projects: everything would be.
 
 use std::path::{Path, PathBuf};
 
 use crate::config::Config;
 use crate::error::{Context, Error, Kind, Result};
+use crate::file::{path_of, text_of};
 use crate::git::identity::Written;
-use crate::git::{Repository, Trust, identity};
+use crate::git::{Found, Repository, Trust, identity};
 use crate::memory::Millis;
 use crate::scope::ProjectId;
-use crate::store::Registry;
+use crate::store::{ProjectRow, Registry};
 
 /// A project that was found and registered.
 pub struct Project {
@@ -27,6 +28,8 @@ pub struct Project {
     pub folder: String,
     /// Its repository, where it is one.
     pub repository: Option<Repository>,
+    /// Why its repository can't be read, where it is one and can't.
+    pub trouble: Option<Error>,
 }
 
 /// Returns the directory the call is about: the one that was named, else the working directory.
@@ -68,13 +71,14 @@ pub fn place_and_repository(
     let directory = directory
         .canonicalize()
         .context(Kind::NoProject, || format!("cannot open `{}`", directory.display()))?;
-    let repository = Repository::discover(&directory, &trust(config))?;
-    let root = repository.as_ref().and_then(Repository::work_dir).unwrap_or_else(|| directory.clone());
-    if refuse_everything(&root, config.home.as_deref()).is_err() {
-        return Ok(None);
-    }
-    let place = repository.as_ref().map_or(directory, Repository::common_dir);
-    Ok(Some((place, repository)))
+    let (place, work_dir, repository) = match Repository::find(&directory, &trust(config))? {
+        None => (directory.clone(), None, None),
+        Some(Found::Broken(broken)) => (broken.common_dir, broken.work_dir, None),
+        Some(Found::Repository(it)) => (it.common_dir(), it.work_dir(), Some(it)),
+    };
+    let root = work_dir.unwrap_or(directory);
+    let is_everything = refuse_everything(&root, config.home.as_deref()).is_err();
+    Ok((!is_everything).then_some((place, repository)))
 }
 
 /// A project as it stands, whether it was registered or not.
@@ -85,21 +89,29 @@ pub struct Seen {
     pub root: PathBuf,
     /// Its repository, where it is one.
     pub repository: Option<Repository>,
+    /// Why its repository can't be read, where it is one and can't.
+    pub trouble: Option<Error>,
     /// Its id and the folder of its store, where it was registered.
     pub known: Option<(ProjectId, String)>,
+    /// The project whose repository it is a copy of, where it has no id of its own yet.
+    pub original: Option<ProjectRow>,
 }
 
 /// Looks which project `directory` is and changes nothing; without a registry none was registered.
 ///
 /// Errors with [`Kind::NoProject`] for `/` and the home directory.
 pub async fn look(directory: &Path, config: &Config, registry: Option<&Registry>) -> Result<Seen> {
-    let (repository, root, place) = around(directory, config)?;
-    let place_name = place.to_string_lossy();
-    let kept = if repository.is_some() { identity::read(&place)? } else { None };
-    let mut row = None;
+    let Around { repository, trouble, root, place } = around(directory, config)?;
+    let place_name = text_of(&place);
+    let is_git = repository.is_some() || trouble.is_some();
+    let kept = if is_git { identity::read(&place)? } else { None };
+    let (mut row, mut original) = (None, None);
     if let Some(registry) = registry {
         row = match kept.and_then(|text| ProjectId::parse(&text)) {
-            Some(id) if is_copy(&id, &place_name, registry).await? => None,
+            Some(id) if is_copy(&id, &place_name, registry).await? => {
+                original = registry.by_id(&id).await?;
+                None
+            }
             Some(id) => match registry.by_id(&id).await? {
                 None => registry.strays().await?.into_iter().find(|row| row.id == id),
                 known => known,
@@ -108,7 +120,7 @@ pub async fn look(directory: &Path, config: &Config, registry: Option<&Registry>
         };
     }
     let name = row.as_ref().map_or_else(|| name_of(&root), |row| row.name.clone());
-    Ok(Seen { name, root, repository, known: row.map(|row| (row.id, row.folder)) })
+    Ok(Seen { name, root, repository, trouble, known: row.map(|row| (row.id, row.folder)), original })
 }
 
 /// Finds the project of `directory` and registers it, `fresh` being the id it gets where it has none.
@@ -121,12 +133,12 @@ pub async fn find(
     fresh: ProjectId,
     now: Millis,
 ) -> Result<Project> {
-    let (repository, root, place) = around(directory, config)?;
-    let place_name = place.to_string_lossy().into_owned();
+    let Around { repository, trouble, root, place } = around(directory, config)?;
+    let place_name = text_of(&place);
     let fresh_id = fresh.clone();
-    let (id, original) = match &repository {
-        Some(_) => repository_id(&place, registry, fresh).await?,
-        None => (registry.by_place(&place_name).await?.map_or(fresh, |row| row.id), None),
+    let (id, original) = match repository.is_some() || trouble.is_some() {
+        true => repository_id(&place, registry, fresh).await?,
+        false => (registry.by_place(&place_name).await?.map_or(fresh, |row| row.id), None),
     };
     let (name, folder) = match registry.by_id(&id).await? {
         Some(row) => {
@@ -144,7 +156,14 @@ pub async fn find(
             if is_known_by_place {
                 // Of several processes that see a place for the first time one names it and all take that name.
                 let row = registry.claim(&id, &name, &folder, &place_name, now).await?;
-                return Ok(Project { id: row.id, name: row.name, root, folder: row.folder, repository });
+                return Ok(Project {
+                    id: row.id,
+                    name: row.name,
+                    root,
+                    folder: row.folder,
+                    repository,
+                    trouble,
+                });
             }
             registry.record(&id, &name, &folder, &place_name, now).await?;
             if let Some(original) = original {
@@ -153,19 +172,40 @@ pub async fn find(
             (name, folder)
         }
     };
-    Ok(Project { id, name, root, folder, repository })
+    Ok(Project { id, name, root, folder, repository, trouble })
 }
 
-/// Returns the repository that `directory` lies in, the root of the project, and the place it is known by.
-fn around(directory: &Path, config: &Config) -> Result<(Option<Repository>, PathBuf, PathBuf)> {
-    let repository = Repository::discover(directory, &trust(config))?;
-    let root = match &repository {
-        Some(repository) => repository.work_dir().unwrap_or_else(|| repository.common_dir()),
-        None => directory.to_owned(),
+/// What a directory lies in.
+struct Around {
+    repository: Option<Repository>,
+    trouble: Option<Error>,
+    /// The root of the project.
+    root: PathBuf,
+    /// The place it is known by.
+    place: PathBuf,
+}
+
+/// Returns what `directory` lies in. What git's files say wrong takes no memory away: such a repository is known by its
+/// place and its id, like any other.
+fn around(directory: &Path, config: &Config) -> Result<Around> {
+    let around = match Repository::find(directory, &trust(config))? {
+        None => {
+            let (root, place) = (directory.to_owned(), directory.to_owned());
+            Around { repository: None, trouble: None, root, place }
+        }
+        Some(Found::Repository(repository)) => {
+            let place = repository.common_dir();
+            let root = repository.work_dir().unwrap_or_else(|| place.clone());
+            Around { repository: Some(repository), trouble: None, root, place }
+        }
+        Some(Found::Broken(broken)) => {
+            let place = broken.common_dir;
+            let root = broken.work_dir.unwrap_or_else(|| place.clone());
+            Around { repository: None, trouble: Some(broken.error), root, place }
+        }
     };
-    refuse_everything(&root, config.home.as_deref())?;
-    let place = repository.as_ref().map_or_else(|| root.clone(), Repository::common_dir);
-    Ok((repository, root, place))
+    refuse_everything(&around.root, config.home.as_deref())?;
+    Ok(around)
 }
 
 /// Returns the id kept in the repository, giving it one where it has none or only a copy of another's.
@@ -177,7 +217,7 @@ async fn repository_id(
     registry: &Registry,
     fresh: ProjectId,
 ) -> Result<(ProjectId, Option<ProjectId>)> {
-    let place = common_dir.to_string_lossy();
+    let place = text_of(common_dir);
     let kept = identity::read(common_dir)?.and_then(|text| ProjectId::parse(&text));
     let mut copied = None;
     let written = match kept {
@@ -204,7 +244,7 @@ async fn repository_id(
 async fn is_copy(id: &ProjectId, place: &str, registry: &Registry) -> Result<bool> {
     let known = registry.by_id(id).await?;
     let mut others = known.into_iter().flat_map(|row| row.places).filter(|known| *known != *place);
-    let stands = others.any(|other| is_kept(Path::new(&other), id));
+    let stands = others.any(|other| is_kept(&path_of(&other), id));
     Ok(stands && registry.by_place(place).await?.is_none_or(|row| row.id != *id))
 }
 

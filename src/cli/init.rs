@@ -144,7 +144,7 @@ async fn backfill(engine: &Engine, prepared: &Prepared, out: Out) -> Result<()> 
 }
 
 /// Asks on the terminal, where Enter alone says what `default` does; errors where there is no terminal.
-fn asked(question: &str, default: bool) -> Result<bool> {
+pub(super) fn asked(question: &str, default: bool) -> Result<bool> {
     let answer = answer(&format!("{question} {}", if default { "[Y/n]" } else { "[y/N]" }))?;
     Ok(if answer.is_empty() { default } else { matches!(answer.as_str(), "y" | "yes") })
 }

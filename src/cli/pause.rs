@@ -29,7 +29,7 @@ struct Output {
 pub async fn run(engine: &Engine, args: Args, paused: bool, out: Out) -> Result<ExitCode> {
     let spool = match args.all {
         true => Spool::everywhere(&engine.config().data_dir),
-        false => engine.spool(engine.project().await?),
+        false => engine.spool(engine.begin_project().await?),
     };
     let changed = spool.set_paused(paused, engine.now())?;
     let place = if args.all { "in all projects" } else { "in this project" };

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use super::{Out, progress};
+use super::{Out, init, print, progress};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::projects;
@@ -34,6 +34,17 @@ enum Action {
         /// The directory that joins.
         directory: PathBuf,
     },
+    /// Remove a project and all that is remembered of it, for good; asks first.
+    Remove {
+        /// Its id, or its name where only one has it.
+        project_id: String,
+        /// Don't ask
+        #[arg(long, short)]
+        yes: bool,
+        /// Only say what would go.
+        #[arg(long, conflicts_with = "yes")]
+        dry_run: bool,
+    },
     /// Add one project's memories to another.
     Merge {
         /// The project that ends.
@@ -56,6 +67,20 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
         }
         Action::Link { project_id, directory } => {
             let output = projects::link(engine, &project_id, &directory, false).await?;
+            out.answer(&output, &output.text())
+        }
+        Action::Remove { project_id, yes, dry_run } => {
+            let planned = projects::remove(engine, &project_id, true).await?;
+            if dry_run {
+                return out.answer(&planned, &planned.text());
+            }
+            if !yes {
+                print::aside(&format!("{}\n", planned.text()));
+                if !init::asked("Remove it?", false)? {
+                    return out.line("Nothing was removed.").map(|()| ExitCode::SUCCESS);
+                }
+            }
+            let output = projects::remove(engine, &planned.id, false).await?;
             out.answer(&output, &output.text())
         }
         Action::Merge { from, into } => {

@@ -62,6 +62,7 @@ struct Record {
 #[derive(Serialize, Deserialize)]
 struct Recorded {
     client: Client,
+    #[serde(with = "crate::file::as_text")]
     path: PathBuf,
     before: Option<State>,
     /// What may stand there from us, oldest first; more than one only while something is being written.

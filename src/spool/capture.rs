@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use super::Spool;
 use super::folder::Folder;
 use crate::error::{Context, Kind, Result, quoted};
+use crate::file::{path_of, text_of};
 
 const SCOPE: &str = "scope";
 const CAPTURED: &str = "captured";
@@ -70,7 +71,7 @@ fn chosen_folders(root: &Path) -> Vec<(Folder, PathBuf)> {
     let chosen = entries.filter_map(|entry| {
         let folder = Folder::open(root, &entry.path()).ok()?;
         let root = folder.read(CAPTURED)?;
-        Some((folder, PathBuf::from(root)))
+        Some((folder, path_of(&root)))
     });
     chosen.collect()
 }
@@ -93,7 +94,7 @@ impl Spool {
 
     /// Chooses the project, whose root is `root`.
     pub fn choose(&self, root: &Path) -> Result<()> {
-        self.put(CAPTURED, root.display().to_string().as_bytes())
+        self.put(CAPTURED, text_of(root).as_bytes())
     }
 
     /// Takes the choice of the project back.
@@ -107,6 +108,18 @@ impl Spool {
             }
         }
         Ok(())
+    }
+
+    /// Removes what was left here: references, marks and the pointer.
+    pub fn clear(&self) {
+        for folder in self.folders() {
+            if let Ok(opened) = Folder::open(&self.root, folder) {
+                for name in opened.names() {
+                    let _ = opened.remove(&name);
+                }
+                let _ = std::fs::remove_dir(folder);
+            }
+        }
     }
 
     fn scope(&self) -> Option<Scope> {

@@ -50,11 +50,13 @@ pub struct Reference {
     #[serde(default)]
     pub session: String,
     /// Where the session is written down.
+    #[serde(default, with = "crate::file::as_optional_text")]
     pub transcript: Option<PathBuf>,
     /// The commit that was made while no branch was checked out: no reference may lead to it later.
     #[serde(default)]
     pub commit: Option<String>,
     /// The directory it happened in.
+    #[serde(with = "crate::file::as_text")]
     pub directory: PathBuf,
     /// When.
     pub at: Millis,

@@ -134,18 +134,39 @@ impl Store {
         let mut writer =
             connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(|error| opening(path, error))?;
         migrate::migrate(&mut writer, path, flavour)?;
+        let place = entered.opened(&writer)?;
+        Ok(Store::of(path.to_owned(), flavour, project, place, writer))
+    }
+
+    /// Makes a store in memory, called `name` within this process, which is gone with it.
+    pub fn blank(name: &str, flavour: Flavour, project: ProjectId) -> Result<Store> {
+        let path = PathBuf::from(format!("file:/{name}-{flavour:?}?vfs=memdb"));
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        let mut writer = connect(&path, flags)?;
+        migrate::migrate(&mut writer, &path, flavour)?;
+        let place = place::Place::blank(path.clone());
+        Ok(Store::of(path, flavour, project, place, writer))
+    }
+
+    fn of(
+        path: PathBuf,
+        flavour: Flavour,
+        project: ProjectId,
+        place: place::Place,
+        writer: Connection,
+    ) -> Store {
         let inner = Inner {
-            path: path.to_owned(),
-            place: entered.opened(&writer)?,
+            path: path.clone(),
+            place,
             flavour,
             project,
             writer: Mutex::new(writer),
-            readers: readers::Readers::new(path.to_owned(), readers::OLDEST),
+            readers: readers::Readers::new(path, readers::OLDEST),
             vectors: Mutex::default(),
             common_terms: Mutex::default(),
             cache_use: Mutex::default(),
         };
-        Ok(Store { inner: Arc::new(inner) })
+        Store { inner: Arc::new(inner) }
     }
 
     /// Returns where the file is.
@@ -317,7 +338,9 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
 }
 
 fn connect_to(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
-    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    // A blank store is named by an address; the path of a file is canonical, and none.
+    let named = if path.starts_with("file:") { OpenFlags::SQLITE_OPEN_URI } else { OpenFlags::empty() };
+    let connection = Connection::open_with_flags(path, flags | named | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
     connection.pragma_update(None, "foreign_keys", true)?;

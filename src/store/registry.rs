@@ -88,6 +88,12 @@ impl Registry {
             .await
     }
 
+    /// Returns a registry in memory that knows of no project and is gone with the process, which is called `name`.
+    pub fn blank(owner: &OwnerId, name: &str) -> Result<Registry> {
+        let store = Store::blank(name, Flavour::Owner, ProjectId::owner_wide())?;
+        Ok(Registry { store, scope: Scope::project(owner.clone(), ProjectId::owner_wide()) })
+    }
+
     /// Returns the store of the memories that belong to the owner rather than to a project.
     pub fn memories(&self) -> &Store {
         &self.store
@@ -317,6 +323,21 @@ impl Registry {
             .write(&self.scope, move |connection, _| {
                 connection.execute("UPDATE places SET project = ?2 WHERE project = ?1", (&from, &to))?;
                 connection.execute("DELETE FROM projects WHERE id = ?1", [&from])?;
+                Ok(())
+            })
+            .await
+    }
+}
+
+impl Registry {
+    /// Takes a project and its places off the list; its file stays where it is.
+    pub async fn remove(&self, id: &ProjectId) -> Result<()> {
+        let (key, id) = (copy_key(id), id.as_str().to_owned());
+        self.store
+            .write(&self.scope, move |connection, _| {
+                connection.execute("DELETE FROM places WHERE project = ?1", [&id])?;
+                connection.execute("DELETE FROM projects WHERE id = ?1", [&id])?;
+                connection.execute("DELETE FROM meta WHERE key = ?1", [key])?;
                 Ok(())
             })
             .await

@@ -54,7 +54,7 @@ pub(crate) fn first(engine: &Engine, purpose: Use) -> Result<Option<Configured>>
 /// Returns whether everybody who would be asked for `purpose` may be asked now: nobody wants to be left alone.
 pub(crate) async fn is_welcome(engine: &Engine, purpose: Use) -> Result<bool> {
     let (_, candidates) = candidates(engine, purpose)?;
-    let registry = &engine.installation().await?.registry;
+    let registry = &engine.begin_installation().await?.registry;
     let now = engine.now();
     for candidate in candidates {
         let until = registry.left_alone(&candidate.provider.name).await?;
@@ -129,7 +129,7 @@ pub(crate) async fn ask_one(
             format!("provider `{}` is outside this machine, and `external` is `never`", provider.name);
         return Err(Error::new(Kind::Provider, message));
     }
-    let installation = engine.installation().await?;
+    let installation = engine.begin_installation().await?;
     let redact = |text: &str| installation.redactor.redact(text).text.into_owned();
     let turns = request.turns.iter().map(|turn| match turn {
         Turn::User(text) => Turn::User(redact(text)),

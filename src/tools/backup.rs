@@ -82,7 +82,7 @@ pub async fn restore(
     file: PathBuf,
     mut progress: impl FnMut(usize, usize) + Send,
 ) -> Result<Restored> {
-    let project = engine.project().await?;
+    let project = engine.begin_project().await?;
     let (store, scope) = (&project.store, &project.scope);
     let mut foreign = Foreign::open(scope, &file).await?;
     let mut into = Into { engine, project, restored: Restored::default(), done: 0 };

@@ -65,15 +65,29 @@ pub struct Followed {
 ///
 /// What fails is said and fails nothing: an answer from what is stored is better than none.
 pub async fn before_a_call(engine: &Engine) -> Vec<String> {
-    let followed = match engine.project().await {
-        Ok(project) => follow(engine, project, BEFORE_A_CALL, Some(COMMITS_BEFORE_A_CALL)).await,
-        // The call says so itself.
-        Err(_) => return Vec::new(),
+    // The call says so itself where there is no project, and nothing happened beside one that nothing is kept of.
+    let Ok(Some(project)) = to_follow(engine).await else {
+        return match engine.project().await {
+            Ok(project) => project.trouble.iter().cloned().collect(),
+            Err(_) => Vec::new(),
+        };
     };
-    followed.map_or_else(
+    let followed = follow(engine, project, BEFORE_A_CALL, Some(COMMITS_BEFORE_A_CALL)).await;
+    let notices = followed.map_or_else(
         |error| vec![format!("not caught up with hooks and commits: {error}")],
         |each| each.notices,
-    )
+    );
+    project.trouble.iter().cloned().chain(notices).collect()
+}
+
+/// Returns the project where there may be something to follow: something is kept of it, or hooks left something for it,
+/// which makes it.
+pub async fn to_follow(engine: &Engine) -> Result<Option<&OpenProject>> {
+    let project = engine.project().await?;
+    match project.is_blank && engine.spool(project).is_empty() {
+        true => Ok(None),
+        false => engine.begin_project().await.map(Some),
+    }
 }
 
 /// Catches up within `patience`, taking the newest `commits` commits, or all.

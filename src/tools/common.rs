@@ -1,6 +1,7 @@
 //! What several tools read and say in the same way.
 
 use std::fmt::Display;
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -113,8 +114,12 @@ pub fn short(argument: &str, text: &str) -> Result<String> {
 /// Returns what to say where nothing is remembered of the project yet: what begins its memory.
 pub async fn nothing_yet(engine: &Engine, project: &OpenProject) -> Result<String> {
     let registry = &engine.installation().await?.registry;
-    if let Some(original) = registry.original(&project.scope.project).await? {
-        let (copied, way_out) = (copied_from(&original), share(&original, project));
+    let original = match &project.original {
+        Some(original) => Some(original.clone()),
+        None => registry.original(&project.scope.project).await?,
+    };
+    if let Some(original) = original {
+        let (copied, way_out) = (copied_from(&original), share(&original, &project.root));
         return Ok(format!("nothing is remembered of this project yet: it is {copied}; {way_out}"));
     }
     let import = if project.repository.is_some() { ", `tiro import git` with its commits" } else { "" };
@@ -130,9 +135,9 @@ pub fn copied_from(original: &ProjectRow) -> String {
     format!("a copy of {}{place}, with a memory of its own", original.name)
 }
 
-/// Returns the words for letting the copy `project` share the memory of `original`.
-pub fn share(original: &ProjectRow, project: &OpenProject) -> String {
-    let (id, root) = (original.id.as_str(), project.root.display());
+/// Returns the words for letting the copy in `root` share the memory of `original`.
+pub fn share(original: &ProjectRow, root: &Path) -> String {
+    let (id, root) = (original.id.as_str(), root.display());
     format!("`tiro projects link {id} {root}` lets it share the other's")
 }
 

@@ -211,7 +211,7 @@ async fn install_model(engine: &Engine, progress: impl Fn(Progress<'_>) + Send +
 
 /// Imports the repository's commits, or the sample where there are none to import.
 async fn import_history(engine: &Engine, sample: &Engine) -> Result<History> {
-    let why_not = match engine.project().await {
+    let why_not = match engine.begin_project().await {
         Err(error) if error.kind() == Kind::NoProject => Some(error.to_string()),
         Err(error) => return Err(error),
         Ok(project) => match &project.repository {

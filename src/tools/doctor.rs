@@ -72,6 +72,9 @@ pub async fn run(engine: &Engine) -> Result<Output> {
                 }
                 None => findings.push(unknown(engine, &project)),
             }
+            if let Some(trouble) = &project.trouble {
+                findings.push(failed("git", trouble));
+            }
             findings.extend(surroundings::spool(engine, &project));
         }
         Err(error) => findings.push(failed("project", &error)),
@@ -106,7 +109,7 @@ fn data_directory(engine: &Engine) -> Finding {
     let mut found = folder.display().to_string();
     let there = surroundings::there(folder);
     if there != folder {
-        found += ", which the first call makes";
+        found += ", which the first call that stores something makes";
     }
     let probe = || {
         let mut file = tempfile::tempfile_in(there)?;
@@ -210,7 +213,7 @@ async fn place(engine: &Engine, project: &OpenProject) -> Finding {
             what,
             ok: true,
             found: format!("{found}, {}", common::copied_from(&original)),
-            mend: Some(common::share(&original, project)),
+            mend: Some(common::share(&original, &project.root)),
         },
         Err(error) => failed(what, &error),
     }
@@ -220,8 +223,14 @@ async fn place(engine: &Engine, project: &OpenProject) -> Finding {
 fn unknown(engine: &Engine, project: &SeenProject) -> Finding {
     let makes = init::first_call_makes(engine, project).join(", ");
     let (name, root) = (&project.name, project.root.display());
-    let found = format!("{name} in {root}, of which nothing is kept yet: the first call makes {makes}");
-    Finding { what: "project", ok: true, found, mend: None }
+    let found = format!(
+        "{name} in {root}, of which nothing is stored yet: the first call that stores something makes {makes}"
+    );
+    let Some(original) = &project.original else {
+        return Finding { what: "project", ok: true, found, mend: None };
+    };
+    let found = format!("{found}; it is {}", common::copied_from(original));
+    Finding { what: "project", ok: true, found, mend: Some(common::share(original, &project.root)) }
 }
 
 async fn store(what: &'static str, store: &Store, scope: &Scope) -> Finding {

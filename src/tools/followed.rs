@@ -83,7 +83,7 @@ impl Stored {
     pub async fn begin(&self, engine: &Engine, wanted: Wanted, left_out: usize) -> Result<()> {
         let is_partial = left_out > 0 && self.imported.is_some();
         if self.covers(wanted) == Known::CoversAncestors || is_partial {
-            let project = engine.project().await?;
+            let project = engine.begin_project().await?;
             project.store.set_import_cursor(&project.scope, SOURCE, INTERRUPTED, engine.now()).await?;
         }
         Ok(())
@@ -96,7 +96,7 @@ impl Stored {
         }
         let is_old = wanted == Wanted::New && self.imported.as_deref() == Some(FORMERLY_WHOLE);
         let state = if is_old { FORMERLY_WHOLE } else { WHOLE };
-        let project = engine.project().await?;
+        let project = engine.begin_project().await?;
         project.store.set_import_cursor(&project.scope, SOURCE, state, engine.now()).await
     }
 }
@@ -133,6 +133,6 @@ pub async fn follow_from(engine: &Engine, tips: &[Sha]) -> Result<()> {
     let mut tips: Vec<String> = tips.iter().map(Sha::to_string).collect();
     tips.sort();
     tips.dedup();
-    let project = engine.project().await?;
+    let project = engine.begin_project().await?;
     project.store.set_import_cursor(&project.scope, FOLLOWED, &tips.join(" "), engine.now()).await
 }

@@ -86,8 +86,8 @@ pub async fn run(
     args: Args,
     mut progress: impl FnMut(usize, usize) + Send,
 ) -> Result<Output> {
-    let project = engine.project().await?;
-    let repository = repository(project)?;
+    let repository = Arc::clone(repository(engine.project().await?)?);
+    let (project, repository) = (engine.begin_project().await?, &repository);
     let stored = Stored::of(project).await?;
     let wanted = args.wanted;
     let summarize = args.summarize.then_some(args.limit);
@@ -276,7 +276,10 @@ pub(super) fn find(
 }
 
 fn repository(project: &OpenProject) -> Result<&Arc<Repository>> {
-    project.repository.as_ref().ok_or_else(|| no_repository(&project.root))
+    project.repository.as_ref().ok_or_else(|| match &project.trouble {
+        Some(trouble) => Error::new(Kind::Git, trouble.clone()),
+        None => no_repository(&project.root),
+    })
 }
 
 /// Returns the error of an import from where no repository is.

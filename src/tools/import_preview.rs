@@ -79,7 +79,7 @@ pub struct Sessions {
 pub async fn commits(engine: &Engine, args: import_git::Args, summarize: bool) -> Result<Commits> {
     let seen = engine.look().await?;
     let Some(repository) = seen.repository.clone() else {
-        return Err(import_git::no_repository(&seen.root));
+        return Err(seen.trouble.unwrap_or_else(|| import_git::no_repository(&seen.root)));
     };
     let (known, stored) = match &seen.open {
         Some(project) => (import_git::known(project).await?, Stored::of(project).await?),

@@ -94,7 +94,7 @@ pub struct Output {
 ///
 /// Can be interrupted and repeated: an entry has the same identity each time.
 pub async fn run(engine: &Engine, args: Args, mut progress: impl FnMut(u64, u64) + Send) -> Result<Output> {
-    let project = engine.project().await?;
+    let project = engine.begin_project().await?;
     let began = Instant::now();
     let place = Place::of(project);
     let mut output = Output::default();

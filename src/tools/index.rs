@@ -155,7 +155,7 @@ fn has_references(engine: &Engine) -> bool {
 async fn catch_up_idle(engine: &Engine, wrote: bool) {
     /// How long at a time: calls come between.
     const STEP: Duration = Duration::from_secs(2);
-    let Ok(project) = engine.project().await else { return };
+    let Ok(Some(project)) = catch_up::to_follow(engine).await else { return };
     if let Err(error) = catch_up::follow(engine, project, STEP, None).await {
         tracing::debug!(%error, "not caught up");
     }

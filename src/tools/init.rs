@@ -14,6 +14,7 @@ use crate::clients::{by_hand, transcripts};
 use crate::engine::{Engine, SeenProject};
 use crate::envelope;
 use crate::error::{Error, Kind, Result, quoted};
+use crate::file::path_of;
 use crate::git::{Repository, Sha, Stop, identity};
 use crate::project;
 use crate::spool::capture::{self, Scope};
@@ -39,7 +40,7 @@ pub struct Prepared {
     pub backfill: Backfill,
     /// The project's name, where the working directory is one.
     pub project: Option<String>,
-    /// What the first call makes besides, in words; empty where something is kept of the project already.
+    /// What the first call that stores something makes besides, in words; empty where something is kept of the project already.
     pub makes: Vec<String>,
 }
 
@@ -128,7 +129,7 @@ pub async fn prepare(engine: &Engine, scope: Option<Scope>) -> Result<Prepared> 
     })
 }
 
-/// Returns what the first call makes for a project that nothing is kept of, in words.
+/// Returns what the first call that stores something makes for a project that nothing is kept of, in words.
 pub fn first_call_makes(engine: &Engine, project: &SeenProject) -> Vec<String> {
     let data_dir = &engine.config().data_dir;
     let id = project.repository.as_ref().map(|repository| repository.common_dir().join(identity::FILE));
@@ -151,7 +152,7 @@ pub fn apply(engine: &Engine, prepared: &Prepared) -> Result<Output> {
 /// Notes that the project is captured where only chosen ones are.
 pub async fn choose_project(engine: &Engine, prepared: &Prepared) -> Result<()> {
     if prepared.scope == Scope::Project && prepared.project.is_some() {
-        let project = engine.project().await?;
+        let project = engine.begin_project().await?;
         engine.spool(project).choose(&project.root)?;
     }
     Ok(())
@@ -159,7 +160,7 @@ pub async fn choose_project(engine: &Engine, prepared: &Prepared) -> Result<()> 
 
 /// Has commits followed from now on, where they are not yet: what branches lead to now is left to an import.
 pub async fn follow_commits(engine: &Engine) -> Result<()> {
-    let Ok(project) = engine.project().await else { return Ok(()) };
+    let Ok(project) = engine.begin_project().await else { return Ok(()) };
     let Some(repository) = &project.repository else { return Ok(()) };
     if Stored::of(project).await?.is_followed() {
         return Ok(());
@@ -231,12 +232,12 @@ async fn repositories(engine: &Engine) -> Vec<GitPlace> {
         _ => Vec::new(),
     };
     let here = engine.look().await.ok().and_then(|project| Some(project.repository?.common_dir()));
-    let registered = rows.iter().flat_map(|row| row.places.iter().map(PathBuf::from));
+    let registered = rows.iter().flat_map(|row| row.places.iter().map(|place| path_of(place)));
     let places: BTreeSet<PathBuf> = registered.chain(here).collect();
     let open = |common: PathBuf| {
         let id = identity::read(&common).ok().flatten();
         let row = rows.iter().find(|row| Some(row.id.as_str()) == id.as_deref());
-        let formerly = row.into_iter().flat_map(|row| row.places.iter().map(PathBuf::from));
+        let formerly = row.into_iter().flat_map(|row| row.places.iter().map(|place| path_of(place)));
         let repository = Repository::open(&common, &project::trust(engine.config())).ok()?;
         Some(git_place(engine, &repository, formerly.filter(|place| *place != common).collect()))
     };
@@ -297,7 +298,10 @@ impl Prepared {
         }
         text += &self.backfill.text(self.project.as_deref());
         if !self.makes.is_empty() {
-            text += &format!("Nothing is kept of it yet: the first call makes {}.\n", self.makes.join(", "));
+            text += &format!(
+                "Nothing is stored of it yet: the first call that stores something makes {}.\n",
+                self.makes.join(", ")
+            );
         }
         text
     }

@@ -128,7 +128,7 @@ impl Meter {
         tokens: u64,
         bill: &Bill,
     ) -> Result<Meter> {
-        let registry = engine.installation().await?.registry.clone();
+        let registry = engine.begin_installation().await?.registry.clone();
         let (began, start, most) = (engine.now(), Instant::now(), planned.most);
         let (provider, model) = (planned.provider.clone(), planned.model.clone());
         let held = registry.reserve(planned, began).await?;

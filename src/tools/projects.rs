@@ -1,5 +1,6 @@
 //! Lists the projects, links a directory to one, and merges two.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use serde::Serialize;
@@ -9,12 +10,13 @@ use super::common::counted;
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::envelope;
-use crate::error::{Error, Result, quoted};
+use crate::error::{Error, Kind, Result, quoted};
+use crate::file::{path_of, text_of};
 use crate::git::{Repository, identity};
 use crate::project;
-use crate::scope::ProjectId;
+use crate::scope::{ProjectId, Scope};
 use crate::spool::Spool;
-use crate::store::ProjectRow;
+use crate::store::{Flavour, ProjectRow, Sizes, Store};
 
 /// What `tiro projects list` answers.
 #[derive(Debug, Serialize)]
@@ -84,7 +86,7 @@ pub async fn list(engine: &Engine) -> Result<Listed> {
 ///
 /// With `forget_others`, the project moved: its other places are forgotten.
 pub async fn link(engine: &Engine, id: &str, directory: &Path, forget_others: bool) -> Result<Linked> {
-    let registry = &engine.installation().await?.registry;
+    let registry = &engine.begin_installation().await?.registry;
     let row = find(engine, id).await?;
     let directory = directory.canonicalize().map_err(|error| {
         Error::bad_input(format!("there is no directory `{}`", quoted(directory.display()))).source(error)
@@ -96,7 +98,7 @@ pub async fn link(engine: &Engine, id: &str, directory: &Path, forget_others: bo
         }
         None => directory,
     };
-    let place = place.to_string_lossy().into_owned();
+    let place = text_of(&place);
     if forget_others {
         for other in row.places.iter().filter(|other| **other != place) {
             registry.forget_place(other).await?;
@@ -113,7 +115,7 @@ pub async fn merge(
     into: &str,
     progress: impl FnMut(usize, usize) + Send,
 ) -> Result<Merged> {
-    let registry = &engine.installation().await?.registry;
+    let registry = &engine.begin_installation().await?.registry;
     let (from, into) = (find(engine, from).await?, find(engine, into).await?);
     if from.id == into.id {
         return Err(Error::bad_input("a project can't be merged into itself"));
@@ -122,13 +124,13 @@ pub async fn merge(
         Error::bad_input(format!("nobody knows where project `{}` is", quoted(&into.name)))
             .hint("say so with `tiro projects link`")
     })?;
-    let config = Config { project: Some(place.into()), is_project_named: true, ..engine.config().clone() };
+    let config = Config { project: Some(path_of(place)), is_project_named: true, ..engine.config().clone() };
     let target = Engine::new(config);
     let source = engine.store_path(&from.folder);
     let restored = backup::restore(&target, source.clone(), progress).await?;
     registry.absorb(&from.id, &into.id).await?;
     for place in &from.places {
-        if let Ok(repository) = Repository::open(Path::new(place), &project::trust(engine.config())) {
+        if let Ok(repository) = Repository::open(&path_of(place), &project::trust(engine.config())) {
             rename(engine, &repository, &into.id)?;
         }
     }
@@ -140,6 +142,95 @@ pub async fn merge(
         left_out: restored.too_long + restored.malformed,
         left_behind: source.display().to_string(),
     })
+}
+
+/// What `tiro projects remove` answers.
+#[derive(Debug, Serialize)]
+pub struct Removed {
+    /// Whether it was removed, and not only looked at.
+    pub removed: bool,
+    /// The project.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Where it was seen.
+    pub places: Vec<String>,
+    /// The folder of its store, backups included.
+    pub folder: String,
+    /// Bytes of the store.
+    pub bytes: u64,
+    /// What is remembered of it, where the store can be read.
+    pub remembered: Option<Remembered>,
+}
+
+/// How much is remembered of a project.
+#[derive(Debug, Serialize)]
+pub struct Remembered {
+    /// Commits.
+    pub commits: i64,
+    /// Messages.
+    pub messages: i64,
+    /// Sessions.
+    pub sessions: i64,
+    /// Stored facts, decisions, findings and texts.
+    pub notes: i64,
+}
+
+/// Removes a project for good: its store with the automatic backups, its id in the repositories that keep it, and what
+/// hooks left for it. With `dry_run` only says what that is.
+///
+/// What belongs to all projects stays, and so do the repository's post-commit hook and the work tree.
+pub async fn remove(engine: &Engine, which: &str, dry_run: bool) -> Result<Removed> {
+    let row = find(engine, which).await?;
+    let path = engine.store_path(&row.folder);
+    let folder = path.parent().map(Path::to_owned).unwrap_or_default();
+    let remembered = match path.is_file() {
+        true => {
+            let scope = Scope::project(engine.config().owner.clone(), row.id.clone());
+            let sizes = async { Store::open(&path, Flavour::Project, row.id.clone())?.sizes(&scope).await };
+            let sizes = sizes.await.ok();
+            sizes.map(|Sizes { commits, messages, sessions, notes }| Remembered {
+                commits,
+                messages,
+                sessions,
+                notes,
+            })
+        }
+        false => None,
+    };
+    let removed = Removed {
+        removed: !dry_run,
+        id: row.id.as_str().to_owned(),
+        name: row.name,
+        places: row.places.clone(),
+        folder: folder.display().to_string(),
+        bytes: std::fs::metadata(&path).map_or(0, |metadata| metadata.len()),
+        remembered,
+    };
+    if dry_run {
+        return Ok(removed);
+    }
+    for place in row.places.iter().map(|place| path_of(place)) {
+        let spool = Spool::of(&engine.config().data_dir, &place);
+        let is_kept = identity::read(&place).ok().flatten().is_some_and(|id| id == row.id.as_str());
+        if is_kept {
+            identity::remove(&place)?;
+        }
+        // Of a directory, or of the repository that kept the id.
+        if is_kept || !place.join("HEAD").exists() {
+            spool.clear();
+        }
+    }
+    match std::fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(Error::new(Kind::Io, format!("cannot remove `{}`", quoted(folder.display())))
+                .source(error)
+                .hint("the project is still listed: repeat this when the folder can be removed"));
+        }
+        _ => {}
+    }
+    engine.installation().await?.registry.remove(&row.id).await?;
+    Ok(removed)
 }
 
 /// Gives a repository the id of another project; when its sessions were paused stays known.
@@ -189,6 +280,38 @@ impl Linked {
     /// Returns the answer in words.
     pub fn text(&self) -> String {
         format!("{} belongs to project {}.", envelope::one_line(&self.place), self.id)
+    }
+}
+
+impl Removed {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let Removed { removed, id, name, places, folder, bytes, remembered } = self;
+        let name = envelope::one_line(name);
+        let (goes, stays) = match removed {
+            true => ("Removed", "stayed"),
+            false => ("To be removed for good:", "stays"),
+        };
+        let held = match remembered {
+            None => "nothing that can be read".to_owned(),
+            Some(Remembered { commits, messages, sessions, notes }) => format!(
+                "{}, {} in {}, {}",
+                counted(*commits, "commit", "commits"),
+                counted(*messages, "message", "messages"),
+                counted(*sessions, "session", "sessions"),
+                counted(*notes, "note", "notes")
+            ),
+        };
+        let mut text = format!("{goes} project {id} {name}: {held}; {bytes} bytes and backups in {folder}.");
+        for place in places {
+            text += &format!("\n  known in {}", envelope::one_line(place));
+        }
+        text += &format!("\nWhat is remembered for all projects {stays}.");
+        if *removed && !places.is_empty() {
+            text += " Where hooks are set up, what is done there next is remembered anew: `tiro init --remove` there \
+                     ends that.";
+        }
+        text
     }
 }
 

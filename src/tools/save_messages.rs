@@ -78,7 +78,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     if args.messages.is_empty() {
         return Err(Error::bad_input("`messages` is empty").hint("give at least one message"));
     }
-    let project = engine.project().await?;
+    let project = engine.begin_project().await?;
     let session = common::session(&project.redactor, "session_id", &args.session_id)?;
     let head = common::head(project);
     let without_id = args.messages.iter().filter(|message| message.id.is_none()).count();
@@ -122,7 +122,8 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let conflicts =
         receipt.outcomes.iter().zip(&source_ids).filter(|((_, met), _)| *met == Outcome::Conflict);
     let conflicts: Vec<String> = conflicts.filter_map(|(_, source_id)| source_id.clone()).collect();
-    let mut notices = Vec::new();
+    let trouble = engine.opened_project().and_then(|project| project.trouble.clone());
+    let mut notices: Vec<String> = trouble.into_iter().collect();
     if without_id > 0 && source_ids.len() > 1 {
         notices.push(common::counted(
             without_id,

@@ -74,11 +74,11 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
 /// Stores the memory, said by whom `provenance` names; durable when it returns.
 pub async fn store(engine: &Engine, mut args: Args, provenance: Provenance) -> Result<Output> {
     let now = engine.now();
-    let installation = engine.installation().await?;
+    let installation = engine.begin_installation().await?;
     let is_owners = is_owners(args.scope.as_deref())?;
     let redactor = match is_owners {
         true => installation.redactor_of(&installation.registry.scope().project),
-        false => engine.project().await?.redactor.clone(),
+        false => engine.begin_project().await?.redactor.clone(),
     };
     let text = std::mem::take(&mut args.text);
     let mut draft = Draft { provenance, ..draft(&args, text, now, &redactor)? };
@@ -114,7 +114,8 @@ pub async fn store(engine: &Engine, mut args: Args, provenance: Provenance) -> R
     engine.wrote();
 
     let (id, outcome) = remembered.receipt.outcomes.first().expect("one draft has one outcome");
-    let mut notices = Vec::new();
+    let trouble = engine.opened_project().and_then(|project| project.trouble.clone());
+    let mut notices: Vec<String> = trouble.into_iter().collect();
     if *outcome == Outcome::Forgotten {
         notices.push("it was forgotten before and stays so; undo the forgetting or word it anew".to_owned());
     }

@@ -215,6 +215,8 @@ fn a_purge_reaches_what_was_forgotten_before() {
                 id
             }
             true => {
+                // The project has a store, too.
+                server.save("s", "m1", "what else is there?");
                 let fact = json!({"text": format!("the {secret} is mine"), "scope": "owner"});
                 server.data("store_memory", fact)["id"].as_str().unwrap().to_owned()
             }

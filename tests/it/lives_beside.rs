@@ -329,7 +329,7 @@ fn looking_makes_nothing() {
         assert!(looked.stderr.contains(made), "{made}: {looked:?}");
     }
     let told = home.run(&repo.path, &["doctor"]);
-    assert!(told.is_ok && told.stdout.contains("the first call makes"), "{told:?}");
+    assert!(told.is_ok && told.stdout.contains("the first call that stores something makes"), "{told:?}");
     assert!(told.stdout.contains("tiro-project-id"), "{told:?}");
     assert_eq!(snapshot(&home.path()), before);
 
@@ -339,7 +339,7 @@ fn looking_makes_nothing() {
     let moved = home.repo_at(home.path().join("moved"));
     let told = home.run(&moved.path, &["doctor"]);
     assert!(
-        told.is_ok && told.stdout.contains("sound") && !told.stdout.contains("first call makes"),
+        told.is_ok && told.stdout.contains("sound") && !told.stdout.contains("first call that stores"),
         "{told:?}"
     );
     let looked = home.run(&moved.path, &["init", "--dry-run"]);

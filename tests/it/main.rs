@@ -25,6 +25,7 @@ mod large;
 mod leaves;
 mod links;
 mod lives_beside;
+mod looks;
 mod migrates;
 mod misbehaves;
 mod mock;

@@ -58,7 +58,8 @@ impl FileId {
 /// Where a store was opened, and which file that was.
 pub(super) struct Place {
     path: PathBuf,
-    file: FileId,
+    /// `None` for a store in memory, which nobody can replace.
+    file: Option<FileId>,
     /// The name that the store gave itself when it was made; `None` where it is read before it has one.
     id: Option<String>,
     is_read_only: bool,
@@ -96,18 +97,22 @@ impl Entered {
         let Entered { path, file, open } = self;
         let is_read_only = connection.is_readonly("main")?;
         let (id, is_left) = (id(connection)?, AtomicBool::new(false));
-        let place = Place { id, path, file, is_read_only, is_left, _open: open };
+        let place = Place { id, path, file: Some(file), is_read_only, is_left, _open: open };
         place.check()?;
         Ok(place)
     }
 }
 
 impl Place {
+    /// Returns the place of a store in memory.
+    pub(super) fn blank(path: PathBuf) -> Place {
+        Place { path, file: None, id: None, is_read_only: false, is_left: AtomicBool::new(false), _open: None }
+    }
+
     /// Whether the file that was opened is the one at its path, and is not open for reading alone while it can be written.
     pub(super) fn is_current(&self) -> bool {
-        !self.is_left.load(Ordering::Relaxed)
-            && look(&self.path).is_ok_and(|file| file == self.file)
-            && !(self.is_read_only && can_be_used(&self.path))
+        let is_there = self.file.is_none_or(|opened| look(&self.path).is_ok_and(|file| file == opened));
+        !self.is_left.load(Ordering::Relaxed) && is_there && !(self.is_read_only && can_be_used(&self.path))
     }
 
     /// Errors with [`Kind::Store`] where the file that was opened isn't the one at its path any more.
