@@ -39,7 +39,7 @@ pub struct Found {
     pub bytes: u64,
 }
 
-/// Returns the transcripts of the sessions that `client` held within `roots`, by path.
+/// Returns the transcripts of the sessions that `client` held within `roots`, or above them where they name one, by path.
 ///
 /// Roots are canonical: those of the project's work trees. What can't be read is passed over.
 pub fn of_project(places: &Places, client: Client, roots: &[PathBuf]) -> Vec<Found> {
@@ -48,9 +48,11 @@ pub fn of_project(places: &Places, client: Client, roots: &[PathBuf]) -> Vec<Fou
         Client::ClaudeCode => {
             // A folder is named after the directory, every character that isn't plain a dash.
             let prefixes: Vec<String> = roots.iter().map(|root| dashed(root)).collect();
+            let above: Vec<String> =
+                roots.iter().flat_map(|root| root.ancestors().skip(1)).map(dashed).collect();
             for folder in folders(&places.claude_code.join("projects")) {
                 let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-                if prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+                if prefixes.iter().any(|prefix| name.starts_with(prefix)) || above.contains(&name) {
                     collect(&folder, DEPTH, &mut files);
                 }
             }
@@ -62,7 +64,7 @@ pub fn of_project(places: &Places, client: Client, roots: &[PathBuf]) -> Vec<Fou
         Client::Gemini => {
             for folder in folders(&places.gemini.join("tmp")) {
                 let is_ours = match project_root(&folder) {
-                    Some(root) => is_within(&root, roots),
+                    Some(root) => is_within(&root, roots) || is_above(&root, roots),
                     None => is_hash_of(&folder, roots),
                 };
                 if is_ours {
@@ -73,8 +75,10 @@ pub fn of_project(places: &Places, client: Client, roots: &[PathBuf]) -> Vec<Fou
         Client::Git => {}
     }
     files.sort();
-    let is_here =
-        |path: &PathBuf| client == Client::Gemini || held_in(path).is_some_and(|at| is_within(&at, roots));
+    let is_here = |path: &PathBuf| match directory_of(client, path) {
+        Some(at) => is_within(&at, roots) || (is_above(&at, roots) && names(path, roots)),
+        None => client == Client::Gemini,
+    };
     files
         .into_iter()
         .filter(is_here)
@@ -117,6 +121,39 @@ fn is_within(directory: &Path, roots: &[PathBuf]) -> bool {
     let canonical = directory.canonicalize();
     let directory = canonical.as_deref().unwrap_or(directory);
     roots.iter().any(|root| directory.starts_with(root))
+}
+
+/// Whether one of the roots lies beneath `directory`.
+fn is_above(directory: &Path, roots: &[PathBuf]) -> bool {
+    let canonical = directory.canonicalize();
+    let directory = canonical.as_deref().unwrap_or(directory);
+    roots.iter().any(|root| root != directory && root.starts_with(directory))
+}
+
+/// Whether a transcript names one of the roots, or something in it, anywhere.
+fn names(path: &Path, roots: &[PathBuf]) -> bool {
+    let needles: Vec<String> =
+        roots.iter().filter_map(|root| Some(serde_json::json!(root.to_str()?).to_string())).collect();
+    // Without the quotes around it.
+    let needles: Vec<&str> = needles.iter().map(|needle| &needle[1..needle.len() - 1]).collect();
+    let Ok(file) = open(path) else { return false };
+    let mut reader = BufReader::new(file);
+    let mut part = Vec::new();
+    loop {
+        part.clear();
+        // A line may be too long to be kept; what is cut in two is named elsewhere, too.
+        match reader.by_ref().take(SEARCHED).read_until(b'\n', &mut part) {
+            Ok(0) | Err(_) => return false,
+            Ok(_) => {}
+        }
+        let text = String::from_utf8_lossy(&part);
+        let ends = |rest: &str| rest.starts_with(['/', '"', '\\', ' ', ';', '&']);
+        let is_named =
+            |needle: &&str| text.match_indices(needle).any(|(at, _)| ends(&text[at + needle.len()..]));
+        if needles.iter().any(is_named) {
+            return true;
+        }
+    }
 }
 
 /// Whether an older Gemini CLI named the folder by the digest of one of the roots.

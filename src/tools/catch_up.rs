@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use super::followed::{Stored, Wanted, follow_from};
 use super::in_time::in_time;
 use super::link::{self, Place, Span};
+use super::share::{self, Whose};
 use super::{common, history, import_git, import_sessions};
 use crate::clients::{Client, transcripts};
 use crate::engine::{Engine, OpenProject};
@@ -161,24 +162,30 @@ pub async fn follow(
         if let Some(other) = elsewhere(engine, &place, client, &path) {
             // The agent had gone to another project's directory when its hook ran, or to one that is a copy of this one,
             // which bears this one's id until a call opens it.
+            let is_shared = taken.reference.event == share::SHARED;
             if other != spool {
-                if other.is_captured() {
+                // Both get what is theirs.
+                if !is_shared && other.is_captured() {
                     other.leave(&taken.reference)?;
                 }
-            } else if !is_old(engine, &taken) {
+            } else {
+                if is_old(engine, &taken) {
+                    taken.done();
+                }
                 continue;
             }
-            taken.done();
-            continue;
         }
+        let whose = match taken.reference.event == share::SHARED {
+            true => Whose::Shared,
+            false => Whose::Hooked,
+        };
         let before = output.bytes_left;
         let quiet = &mut |_| {};
         let read = import_sessions::follow(
             engine,
             project,
             &place,
-            client,
-            &path,
+            (client, &path, whose),
             Some(left),
             &mut output,
             &mut span,

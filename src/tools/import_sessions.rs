@@ -9,6 +9,7 @@ use super::common::{self, counted};
 use super::cursor::Cursor;
 use super::kept_out::{self, KeptOut};
 use super::link::{Place, Span, link_span};
+use super::share::{self, Share, Visited, Whose};
 use super::{catch_up, summaries};
 use crate::clients::transcripts::{self, Line, Lines};
 use crate::clients::{Client, Places};
@@ -98,6 +99,7 @@ pub async fn run(engine: &Engine, args: Args, mut progress: impl FnMut(u64, u64)
     let began = Instant::now();
     let place = Place::of(project);
     let mut output = Output::default();
+    let is_named = !args.transcripts.is_empty();
     let found = find(engine, &place, args.client, args.transcripts)?;
     if found.is_empty() {
         output.notices.push(format!("no session of {} was held in this project", args.client.name()));
@@ -106,6 +108,8 @@ pub async fn run(engine: &Engine, args: Args, mut progress: impl FnMut(u64, u64)
     let all: u64 = found.iter().map(|each| each.bytes).sum();
     let mut done = 0;
     let mut span = Span::default();
+    // One that was named is imported whole, wherever it was held.
+    let whose = if is_named { Whose::Named } else { Whose::Found };
     for transcript in &found {
         let left = args.patience.map(|patience| patience.saturating_sub(began.elapsed()));
         let mut show = |read| progress(done + read, all);
@@ -113,8 +117,7 @@ pub async fn run(engine: &Engine, args: Args, mut progress: impl FnMut(u64, u64)
             engine,
             project,
             &place,
-            args.client,
-            &transcript.path,
+            (args.client, &transcript.path, whose),
             left,
             &mut output,
             &mut span,
@@ -162,8 +165,7 @@ pub(super) async fn follow(
     engine: &Engine,
     project: &OpenProject,
     place: &Place,
-    client: Client,
-    path: &Path,
+    (client, path, whose): (Client, &Path, Whose),
     patience: Option<Duration>,
     output: &mut Output,
     span: &mut Span,
@@ -185,20 +187,35 @@ pub(super) async fn follow(
     let begins = cursor.at;
     let mut batch = Batch::default();
     let mut described = None;
+    let mut share = if whose == Whose::Named { None } else { Share::of(engine, place, client, path) };
+    let mut visited = Visited::new(engine, place);
+    // Of a session that was held elsewhere a turn is read from its beginning on.
+    let mut turn = None;
     loop {
         let is_late = patience.is_some_and(|patience| began.elapsed() >= patience);
         let line = if is_late { None } else { lines.next_line()? };
         let is_last = line.is_none();
-        let said = match line {
-            Some((at, Line::Whole(bytes))) => reader.line(at, bytes),
-            Some((at, Line::Cut(start, bytes))) => reader.cut(at, start, bytes),
-            None => Vec::new(),
+        let (at, mut said) = match line {
+            Some((at, Line::Whole(bytes))) => (at, reader.line(at, bytes)),
+            Some((at, Line::Cut(start, bytes))) => (at, reader.cut(at, start, bytes)),
+            None => (begins, Vec::new()),
         };
+        match &mut share {
+            Some(share) => {
+                turn = if said.iter().any(share::begins_turn) { Some(at) } else { turn };
+                said = share.take(said);
+            }
+            None => visited.note(&said),
+        }
         batch.bytes += said.iter().map(|said| said.text.len()).sum::<usize>();
         batch.said.extend(said);
         let is_over = is_last && (is_late || lines.is_spent());
         if is_last && !is_over {
-            batch.said.extend(reader.rest());
+            let rest = reader.rest();
+            batch.said.extend(match &mut share {
+                Some(share) => share.take(rest),
+                None => rest,
+            });
         }
         if is_last || batch.said.len() >= BATCH || batch.bytes >= BATCH_BYTES {
             let said = std::mem::take(&mut batch).said;
@@ -217,6 +234,7 @@ pub(super) async fn follow(
             )
             .await?;
             let from = reader.open_from();
+            let from = from.into_iter().chain(turn).min();
             cursor.at = from.unwrap_or(u64::MAX).min(lines.at()).max(cursor.at);
             cursor.looked = if from.is_none() { lines.looked() } else { 0 };
             cursor.keep(engine, project, &source, path, &reader).await?;
@@ -234,12 +252,18 @@ pub(super) async fn follow(
     if reader.open_from().is_some_and(|from| lines.at() + lines.looked() - from > WAITED) {
         // The call was broken off with its session, or the next step would begin where this one did.
         let about = reader.about().clone();
-        let rest = reader.finish();
+        let mut rest = reader.finish();
+        if let Some(share) = &mut share {
+            rest = share.take(rest);
+        }
         let origin = &mut described;
         store(engine, project, place, (client, path), &about, rest, &mut cursor, output, span, origin)
             .await?;
         (cursor.at, cursor.looked) = (lines.at(), lines.looked());
         cursor.keep(engine, project, &source, path, &reader).await?;
+    }
+    if whose == Whose::Hooked {
+        visited.tell(engine, client, path);
     }
     Ok(())
 }

@@ -56,6 +56,7 @@ pub mod retrieve_context;
 pub mod save_messages;
 mod schema;
 pub mod search_project_memory;
+mod share;
 pub mod show;
 mod spending;
 pub mod stats;

@@ -42,6 +42,7 @@ mod restores;
 mod retires;
 mod scopes;
 mod sets_up;
+mod shares;
 mod spends;
 mod summaries;
 #[cfg(unix)]

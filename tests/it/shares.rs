@@ -1,0 +1,143 @@
+//! A session belongs to the project that it was held in, and to each repository that it worked in, which gets what was done
+//! there and nothing of another.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Home, feed};
+use crate::talk::{BEGAN, Talk};
+
+/// A folder of two repositories, of which the first has another work tree, and a session held in the folder.
+struct Folder {
+    home: Home,
+    talk: Talk,
+    work: PathBuf,
+}
+
+impl Folder {
+    fn new() -> Folder {
+        let home = Home::new();
+        home.dir("home/.claude");
+        let work = home.dir("work");
+        for name in ["work/one", "work/two"] {
+            home.repo(name).commit("a.txt", "a\n", "Begin");
+        }
+        home.repo_at(work.join("one")).git(&["worktree", "add", "-q", "../one-tree"]);
+        let talk = Talk::new(&home, "8d1f2a44-5af3-46fb-8473-94dff3a77ff6", &work, "main");
+        Folder { home, talk, work }
+    }
+
+    /// The turns: one about nothing here, one in each repository by its files, one where the agent has changed into the first,
+    /// and one in the first's other work tree.
+    fn speak(&self) {
+        let talk = &self.talk;
+        talk.says("user", 0, "what is the weather at the quay?");
+        talk.says("assistant", 1, "the quay is foggy");
+        talk.says("user", 10, "mend the gearbox");
+        talk.says("assistant", 11, "the gearbox wants grease");
+        talk.calls(12, "Bash", json!({"command": "cat notes"}), "the folder has notes on barnacles");
+        talk.edits(13, "one/src/gear.rs");
+        talk.says("assistant", 14, "the gearbox turns again");
+        talk.says("user", 20, "paint the hull");
+        talk.edits(21, "two/hull.rs");
+        talk.says("assistant", 22, "the hull is vermilion");
+        self.stands("one", "user", 30, "why does the yardarm creak?");
+        self.stands("one/src", "assistant", 31, "its block is dry");
+        talk.says("user", 40, "try the windlass elsewhere");
+        talk.edits(41, "one-tree/windlass.rs");
+    }
+
+    fn stands(&self, directory: &str, role: &str, at: i64, text: &str) {
+        let mut line = self.talk.line(role, (BEGAN + at) * 1000, json!(text));
+        line["cwd"] = json!(self.work.join(directory));
+        self.talk.put(&line);
+    }
+
+    /// Runs the hook with the agent standing in `directory`.
+    fn hook(&self, directory: &Path) {
+        let mut payload: Value = serde_json::from_slice(&self.talk.payload("Stop")).unwrap();
+        payload["cwd"] = json!(directory);
+        let before = self.home.waiting();
+        let left = (0..50).any(|_| {
+            feed(self.home.tiro(directory, &["hook", "claude-code"]), payload.to_string().as_bytes());
+            self.home.waiting() > before
+        });
+        assert!(left, "no reference was left");
+    }
+
+    /// Checks what each of the projects found, the first by both of its work trees.
+    fn check(&self) {
+        let all = ["quay", "gearbox", "barnacles", "vermilion", "yardarm", "windlass"];
+        for (directory, expected) in [
+            ("one", ["gearbox", "yardarm", "windlass"].as_slice()),
+            ("one-tree", &["gearbox", "yardarm", "windlass"]),
+            ("two", &["vermilion"]),
+            ("", &all),
+        ] {
+            let directory = self.work.join(directory);
+            let mut server = self.home.serve(&directory);
+            for word in all {
+                let hits = server.search(word);
+                let found = hits.iter().any(|hit| hit["text"].as_str().unwrap_or_default().contains(word));
+                assert_eq!(found, expected.contains(&word), "{word} in {directory:?}: {hits:?}");
+            }
+            let sessions = server.data("list_sessions", json!({}));
+            assert_eq!(sessions["sessions"].as_array().unwrap().len(), 1, "{sessions}");
+        }
+    }
+}
+
+/// A session held in a folder of repositories was known to the folder alone.
+#[test]
+fn a_session_above_repositories_belongs_to_those_it_worked_in() {
+    let folder = Folder::new();
+    folder.speak();
+    folder.hook(&folder.work);
+    // A call in the folder, or its idle server, tells the others.
+    folder.home.serve(&folder.work).search("anything");
+    folder.check();
+    assert_eq!(folder.home.waiting(), 0, "nobody tells anybody twice");
+}
+
+/// Where the agent had changed into a repository, what it did there went to the folder.
+#[test]
+fn an_agent_that_changed_into_a_repository_is_remembered_there() {
+    let folder = Folder::new();
+    folder.speak();
+    folder.hook(&folder.work.join("one"));
+    let mut server = folder.home.serve(&folder.work.join("one"));
+    assert!(!server.search("yardarm").is_empty());
+    assert!(
+        server.search("vermilion").iter().all(|hit| !hit["text"].as_str().unwrap().contains("vermilion"))
+    );
+    server.end();
+    folder.home.serve(&folder.work).search("anything");
+    folder.check();
+    // The session goes on in the turn that it was in.
+    folder.talk.says("assistant", 50, "the windlass runs free now");
+    folder.hook(&folder.work.join("one"));
+    let found = folder.home.serve(&folder.work.join("one")).search("free");
+    assert!(found.iter().any(|hit| hit["text"].as_str().unwrap().contains("runs free")), "{found:?}");
+}
+
+/// An import looked at the transcripts of the project's own folder only.
+#[test]
+fn an_import_finds_sessions_held_above_the_repository() {
+    let folder = Folder::new();
+    folder.speak();
+    let other = Talk::new(&folder.home, "9d1f2a44-5af3-46fb-8473-94dff3a77ff6", &folder.work, "main");
+    other.says("user", 0, "this one names none of them");
+    for (directory, expected) in [("one", "gearbox"), ("two", "vermilion")] {
+        let directory = folder.work.join(directory);
+        let looked = folder.home.json(&directory, &["import", "claude-code", "--dry-run"]);
+        assert_eq!(looked["transcripts"], 1, "{looked}");
+        let imported = folder.home.json(&directory, &["import", "claude-code"]);
+        assert!(imported["imported"].as_u64().unwrap() > 0, "{imported}");
+        let found = folder.home.json(&directory, &["search", expected]);
+        assert!(!found["hits"].as_array().unwrap().is_empty(), "{found}");
+    }
+    folder.home.json(&folder.work, &["import", "claude-code"]);
+    let sessions = folder.home.json(&folder.work, &["sessions"]);
+    assert_eq!(sessions["sessions"].as_array().unwrap().len(), 2, "{sessions}");
+}
