@@ -74,7 +74,7 @@ pub fn place_and_repository(
     let (place, work_dir, repository) = match Repository::find(&directory, &trust(config))? {
         None => (directory.clone(), None, None),
         Some(Found::Broken(broken)) => (broken.common_dir, broken.work_dir, None),
-        Some(Found::Repository(it)) => (it.common_dir(), it.work_dir(), Some(it)),
+        Some(Found::Repository(it)) => (it.common_dir(), it.work_dir(), Some(*it)),
     };
     let root = work_dir.unwrap_or(directory);
     let is_everything = refuse_everything(&root, config.home.as_deref()).is_err();
@@ -196,7 +196,7 @@ fn around(directory: &Path, config: &Config) -> Result<Around> {
         Some(Found::Repository(repository)) => {
             let place = repository.common_dir();
             let root = repository.work_dir().unwrap_or_else(|| place.clone());
-            Around { repository: Some(repository), trouble: None, root, place }
+            Around { repository: Some(*repository), trouble: None, root, place }
         }
         Some(Found::Broken(broken)) => {
             let place = broken.common_dir;

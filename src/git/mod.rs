@@ -138,7 +138,7 @@ pub struct Tips {
 /// What was found around a path.
 pub enum Found {
     /// A repository.
-    Repository(Repository),
+    Repository(Box<Repository>),
     /// One that can't be read.
     Broken(Broken),
 }
@@ -185,7 +185,7 @@ impl Repository {
     pub fn discover(path: &Path, trust: &Trust) -> Result<Option<Repository>> {
         match Repository::find(path, trust)? {
             None => Ok(None),
-            Some(Found::Repository(repository)) => Ok(Some(repository)),
+            Some(Found::Repository(repository)) => Ok(Some(*repository)),
             Some(Found::Broken(broken)) => Err(broken.error),
         }
     }
@@ -200,7 +200,7 @@ impl Repository {
             path.canonicalize().context(Kind::BadInput, || format!("cannot open `{}`", path.display()))?;
         let start = if directory.is_dir() { &directory } else { directory.parent().unwrap_or(&directory) };
         Ok(place::search(start, trust)?.map(|place| match &place.trouble {
-            None => Found::Repository(Repository::at(place)),
+            None => Found::Repository(Box::new(Repository::at(place))),
             Some(trouble) => Found::Broken(Broken {
                 common_dir: place.common.path().to_owned(),
                 error: trouble.error(),

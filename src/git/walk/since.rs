@@ -159,16 +159,16 @@ mod tests {
                 // Clocks go wrong by some hours, and branches begin anywhere.
                 let time = 1_700_000_000 + mark * 3600 - next(&mut state) % 14_400;
                 let parent = |state: &mut u64| next(state) % (mark - 1) + 1;
-                write!(
+                writeln!(
                     stream,
-                    "commit refs/heads/b{mark}\nmark :{mark}\ncommitter A <a> {time} +0000\ndata 1\nx\n"
+                    "commit refs/heads/b{mark}\nmark :{mark}\ncommitter A <a> {time} +0000\ndata 1\nx"
                 )
                 .unwrap();
                 if mark > 1 && next(&mut state) % 8 > 0 {
                     let (first, second) = (parent(&mut state), parent(&mut state));
-                    write!(stream, "from :{first}\n").unwrap();
+                    writeln!(stream, "from :{first}").unwrap();
                     if second != first && next(&mut state) % 3 == 0 {
-                        write!(stream, "merge :{second}\n").unwrap();
+                        writeln!(stream, "merge :{second}").unwrap();
                     }
                 }
                 stream.push('\n');
