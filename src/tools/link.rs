@@ -10,8 +10,8 @@ use crate::engine::OpenProject;
 use crate::error::Result;
 use crate::git::{Action, Reach, Reflog, Repository, Sha};
 use crate::import::correlate::{
-    Call, Change, ChangedLines, Commit, Evidence, HORIZON, Here, LEAST, Replaced, SECOND, Seen, replaced,
-    same_change,
+    AMENDED_WITHIN, Call, Change, ChangedLines, Commit, Evidence, HORIZON, Here, LEAST, Replaced, SECOND,
+    Seen, replaced, same_change,
 };
 use crate::memory::Millis;
 use crate::redact::Redactor;
@@ -22,9 +22,6 @@ const BATCH: usize = 500;
 
 /// Commits that are looked at together, at most: those of years.
 const MOST_COMMITS: usize = 200_000;
-
-/// How long after the author's time a commit may still be amended and be linked anew when its sessions are read.
-const AMENDED_WITHIN: Millis = 2 * 24 * 60 * 60 * 1000;
 
 /// How long git may take to tell which commits are checked out again. Arbitrary.
 const GLANCE: Duration = Duration::from_millis(300);

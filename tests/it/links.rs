@@ -12,7 +12,8 @@ fn followed() -> (Home, Repo, Server) {
     repo.write("src/valve.rs", "fn valve() {}\n");
     repo.commit("src/gauge.rs", "fn gauge() {}\n", "Begin");
     home.json(&repo.path, &["import", "git"]);
-    let server = home.serve(&repo.path);
+    let mut server = home.serve(&repo.path);
+    server.search("settle");
     (home, repo, server)
 }
 

@@ -29,6 +29,9 @@ pub const SECOND: Millis = 999;
 
 const DAY: Millis = 24 * 60 * 60 * 1000;
 
+/// How long after it was made first a commit may be amended and take in what was changed until then.
+pub const AMENDED_WITHIN: Millis = 2 * DAY;
+
 /// The id that git printed names the commit.
 const NAMED: f64 = 0.99;
 
@@ -159,8 +162,13 @@ impl Evidence {
     /// Returns the changes that the commit may hold: of its files, within a month before it.
     fn before(&self, commit: &Commit) -> impl Iterator<Item = &Change> {
         let (from, until) = (commit.until - HORIZON, commit.until + SECOND);
-        let places = commit.files.iter().filter_map(|path| self.by_path.get(path)).flatten();
-        places.map(|&place| &self.changes[place]).filter(move |each| (from..=until).contains(&each.time))
+        let within = move |places: &Vec<usize>| {
+            let start = places.partition_point(|&place| self.changes[place].time < from);
+            let end = places.partition_point(|&place| self.changes[place].time <= until);
+            start..end
+        };
+        let places = commit.files.iter().filter_map(|path| self.by_path.get(path));
+        places.flat_map(move |places| &places[within(places)]).map(|&place| &self.changes[place])
     }
 
     /// Returns the commits whose changed lines tell something: those that may hold what a session wrote, and those that had
@@ -180,7 +188,11 @@ impl Evidence {
     /// Returns the other commits of the file that were made since it was changed.
     fn between<'a>(&'a self, change: &'a Change, commit: usize) -> impl Iterator<Item = usize> + 'a {
         let until = self.commits[commit].until;
-        self.commits_of.get(&change.path).into_iter().flatten().copied().filter(move |&other| {
+        let places = self.commits_of.get(&change.path).map(Vec::as_slice).unwrap_or_default();
+        // They are in order of their first time; one that was amended since may have begun before the change.
+        let start = places.partition_point(|&place| self.commits[place].time < change.time - AMENDED_WITHIN);
+        let end = places.partition_point(|&place| self.commits[place].time <= until);
+        places[start.min(end)..end].iter().copied().filter(move |&other| {
             let each = &self.commits[other];
             let is_elsewhere = match (&each.here, &change.worktree) {
                 (Some(here), Some(worktree)) => here.worktree != *worktree,

@@ -3,7 +3,8 @@
 //! Weeks of work are scripted: sessions that talk, read and edit, alone or two at once, in one work tree or in two, and
 //! the commits that come of them: by the agent within the session or by the user minutes to hours later, one or several,
 //! amended, rebased, squashed. Others look on without changing anything, what a session changed is taken back before the user
-//! commits something else, and a colleague's commits are pulled. Which sessions a commit came of, if any, is known, since the
+//! commits something else, and a colleague's commits are pulled. Some changes no call names, some lines a formatter breaks,
+//! some lines everybody writes. Which sessions a commit came of, if any, is known, since the
 //! script decides it. Each commit is searched for by a word of its own, and the conversations of its hit are compared: of those
 //! named, the share that is right is the precision; of those that are right, the share that is named is the recall.
 //!
@@ -26,7 +27,7 @@ use script::Script;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Pieces of work, of one or two sessions each
-    #[arg(long, default_value_t = 90)]
+    #[arg(long, default_value_t = 100)]
     works: usize,
     /// Where the random choices start
     #[arg(long, default_value_t = 1)]
@@ -70,9 +71,15 @@ enum Work {
     OwnCall,
     /// Two sessions in a work tree of their own, whose branch is squashed.
     SquashedTree,
+    /// Two sessions change the same files, one after the other; one commit has it all.
+    Both,
+    /// One session changes two files, which the user commits one by one, hours apart.
+    OneByOne,
+    /// A session changes a file in the editor's place, and another one, later, more of it; each is committed.
+    InTurn,
 }
 
-const WORKS: [Work; 17] = [
+const WORKS: [Work; 20] = [
     Work::Plain,
     Work::Several,
     Work::Late,
@@ -90,6 +97,9 @@ const WORKS: [Work; 17] = [
     Work::PulledMeanwhile,
     Work::OwnCall,
     Work::SquashedTree,
+    Work::Both,
+    Work::OneByOne,
+    Work::InTurn,
 ];
 
 /// A commit as it stands at the end, and the sessions that it came of.

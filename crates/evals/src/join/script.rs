@@ -174,6 +174,45 @@ impl<'a> Script<'a> {
                 self.looked(0)?;
                 self.commit(&worker, work, true)?;
             }
+            Work::Both => {
+                let one = self.worker(0, "main")?;
+                let other = Worker { files: one.files.clone(), ..self.worker(0, "main")? };
+                self.talk(&[&one])?;
+                self.now += self.between(1, 90) * MINUTE;
+                self.talk(&[&other])?;
+                self.commit(&other, work, false)?;
+                let truth = self.truths.last_mut().expect("it was just committed");
+                truth.sessions.push(one.session.id.clone());
+            }
+            Work::OneByOne => {
+                let mut worker = self.worker(0, "main")?;
+                worker.files =
+                    vec![file(self.random.below(FILES / 2)), file(FILES / 2 + self.random.below(FILES / 2))];
+                self.talk(&[&worker])?;
+                for part in worker.files.clone() {
+                    worker.files = vec![part];
+                    self.now += self.between(5, 200) * MINUTE;
+                    self.commit(&worker, work, false)?;
+                }
+            }
+            Work::InTurn => {
+                let one = self.worker(0, "main")?;
+                let other = Worker { files: one.files.clone(), ..self.worker(0, "main")? };
+                for worker in [&one, &other] {
+                    for file in &worker.files {
+                        let line = self.line();
+                        let path = self.trees[0].path.join(file);
+                        let command =
+                            json!({"command": format!("sed -i '$ a {}' {}", line.trim(), path.display())});
+                        worker.session.call(self.now, "Bash", &command, "")?;
+                        self.trees[0].append(file, &line)?;
+                        self.now += self.between(5, 60);
+                    }
+                    worker.session.hook(self.tiro, &self.place)?;
+                    self.commit(worker, work, true)?;
+                    self.now += self.between(1, 40) * MINUTE;
+                }
+            }
             Work::OwnCall => {
                 let worker = self.worker(0, "main")?;
                 for file in &worker.files {
@@ -344,7 +383,10 @@ impl<'a> Script<'a> {
                 } else {
                     session.edit(self.now, &file, &line)?;
                 }
-                self.trees[worker.tree].append(&file, &line)?;
+                // A formatter may break the line.
+                let is_broken = self.random.chance(0.2);
+                let shown = if is_broken { line.replace("{ ", "{\n    ").replace(" }", "\n}") } else { line };
+                self.trees[worker.tree].append(&file, &shown)?;
                 self.now += self.between(5, 200);
                 session.say(self.now, "assistant", "It is changed, and the tests pass.")?;
                 session.hook(self.tiro, &self.place)?;
