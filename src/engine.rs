@@ -9,7 +9,7 @@ mod latest;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::{Notify, OnceCell};
 
@@ -363,11 +363,13 @@ impl Engine {
     /// Gives back all that is open: the process ends, and calls that are still under way fail. The last process to do so
     /// leaves files that hold everything by themselves.
     pub fn close(&self) {
+        /// How long to wait for a call that writes. Arbitrary: some ten times what a write takes.
+        const PATIENCE: Duration = Duration::from_millis(80);
         if let Some(found) = self.project.last() {
-            found.project.store.leave();
+            found.project.store.close(PATIENCE);
         }
         if let Some(installation) = self.installation.last() {
-            installation.registry.memories().leave();
+            installation.registry.memories().close(PATIENCE);
         }
     }
 

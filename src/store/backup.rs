@@ -96,11 +96,8 @@ impl Inner {
         // Readers of the store can't write, not even elsewhere.
         let source = super::connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         self.place.check()?;
-        let name = target.to_str().ok_or_else(|| {
-            Error::bad_input(format!("the name `{}` is not UTF-8", quoted(target.display())))
-                .hint("name another file")
-        })?;
-        source.execute("VACUUM INTO ?1", [name])?;
+        // A name may be any bytes.
+        source.execute("VACUUM INTO CAST(?1 AS TEXT)", [target.as_os_str().as_encoded_bytes()])?;
         Ok(())
     }
 }

@@ -127,10 +127,22 @@ impl Store {
         if let Some(parent) = path.parent() {
             private::create_dir(parent)?;
         }
+        /// How often to look again where the file is replaced, or copied by the file system, while it is opened.
+        const ATTEMPTS: usize = 3;
         // One process at a time makes a file or changes its schema; the others wait for it.
         let turn = place::Turn::take(path)?;
+        for _ in 1..ATTEMPTS {
+            let store = Store::open_in_turn(path, flavour, project.clone(), &turn)?;
+            if store.is_current() {
+                return Ok(store);
+            }
+        }
+        Store::open_in_turn(path, flavour, project, &turn)
+    }
+
+    fn open_in_turn(path: &Path, flavour: Flavour, project: ProjectId, turn: &place::Turn) -> Result<Store> {
         // SQLite gives what lies beside a file the mode of that file, and a new one what the umask leaves.
-        let entered = place::Entered::enter(path, &turn).map_err(|error| opening(path, error))?;
+        let entered = place::Entered::enter(path, turn).map_err(|error| opening(path, error))?;
         let mut writer =
             connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(|error| opening(path, error))?;
         migrate::migrate(&mut writer, path, flavour)?;
@@ -186,15 +198,26 @@ impl Store {
 
     /// Gives back what this store holds, since it is not used any more: calls that still work with it fail. The last
     /// process to do so leaves one file that holds everything: SQLite then moves the log into it.
-    pub fn leave(&self) {
+    ///
+    /// What a call holds just now is given back at its end; returns whether the connection that writes was.
+    pub fn leave(&self) -> bool {
         self.inner.place.leave();
         self.inner.readers.close();
-        // What a call holds just now is given back with the last of its clones.
-        if let (Ok(mut writer), Ok(empty)) = (self.inner.writer.try_lock(), Connection::open_in_memory()) {
-            *writer = empty;
-        }
         if let Ok(mut vectors) = self.inner.vectors.try_lock() {
             *vectors = dense::VectorCache::default();
+        }
+        match (self.inner.writer.try_lock(), Connection::open_in_memory()) {
+            (Ok(mut writer), Ok(empty)) => *writer = empty,
+            _ => return false,
+        }
+        true
+    }
+
+    /// Gives back what this store holds, waiting up to `patience` for a call that writes.
+    pub fn close(&self, patience: Duration) {
+        let began = Instant::now();
+        while !self.leave() && began.elapsed() < patience {
+            std::thread::sleep(LOOK_AGAIN);
         }
     }
 

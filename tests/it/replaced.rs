@@ -13,14 +13,14 @@ use crate::harness::{Home, Repo, Server, strings};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Move {
     RemoveData,
-    MoveData,
+    RenameData,
     OlderCopy,
     CloneAgain,
     RemoveFile,
 }
 
 const MOVES: [Move; 5] =
-    [Move::RemoveData, Move::MoveData, Move::OlderCopy, Move::CloneAgain, Move::RemoveFile];
+    [Move::RemoveData, Move::RenameData, Move::OlderCopy, Move::CloneAgain, Move::RemoveFile];
 
 struct Scene {
     home: Home,
@@ -66,7 +66,7 @@ impl Scene {
             Move::RemoveData => {
                 while self.home.data().exists() && std::fs::remove_dir_all(self.home.data()).is_err() {}
             }
-            Move::MoveData => {
+            Move::RenameData => {
                 std::fs::rename(self.home.data(), self.home.path().join(format!("data {round}"))).unwrap();
             }
             Move::OlderCopy => {
@@ -146,8 +146,9 @@ fn what_is_acknowledged_after_the_store_was_replaced_is_in_the_store_that_is_the
         dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (dice >> 33) as usize % sides
     };
+    let first = MOVES.iter().copied();
     for round in 0..15 {
-        let what = if round < MOVES.len() { MOVES[round] } else { MOVES[roll(MOVES.len())] };
+        let what = first.clone().nth(round).unwrap_or_else(|| MOVES[roll(MOVES.len())]);
         servers[0].save("s", &format!("before {round}"), &format!("a plum before {round}"));
         if what == Move::OlderCopy {
             scene.copy();

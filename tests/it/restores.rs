@@ -218,7 +218,7 @@ fn what_is_restored_is_what_was_backed_up_table_by_table() {
     let mut server = home.serve(&repo.path);
     for session in ["one", "two"] {
         let message = |n: usize| {
-            let role = if n % 2 == 0 { "user" } else { "assistant" };
+            let role = if n.is_multiple_of(2) { "user" } else { "assistant" };
             let text = format!("In {session} we decided to put quince {n} into cellar {n}, for it is cold.");
             json!({"id": format!("{session}{n}"), "role": role, "text": text})
         };
@@ -289,4 +289,54 @@ fn what_is_restored_is_what_was_backed_up_table_by_table() {
     assert_eq!(other.serve(&project).search("We use tabs")[0]["text"], "We use tabs.");
     let found = other.json(&project, &["doctor"]);
     assert!(found["findings"].as_array().unwrap().iter().any(|it| it["what"] == "store" && it["ok"] == true));
+}
+
+/// What a backup says of its memories is believed as little as they are.
+#[test]
+fn what_stands_beside_the_memories_of_a_backup_is_held_to_the_rules() {
+    let home = Home::new();
+    let project = home.dir("project");
+    let mut server = home.serve(&project);
+    server.save("s", "1", "a quince in the cellar");
+    server.save("s", "2", "a pomelo in the attic");
+    server.data("summarize_conversation", json!({"session_id": "s"}));
+    let file = home.path().join("backup.db");
+    home.json(&project, &["backup", file.to_str().unwrap()]);
+    let secret = ["gh", "p_", "9fKqWz3XvB7nRt2LmYc8JdHs5GpQaEuT4oVi"].concat();
+    changed(
+        &file,
+        &format!(
+            "UPDATE summaries SET text = 'use {secret}', provider = '{secret}', model = '{secret}', quality = 9e999,
+                 made_at = 9223372036854775807, provenance = 'user_said', cited = '0 99999999999999999999 x';
+             INSERT INTO summaries SELECT seq + 1, owner, 'maaaaaaaaaaaaa', session, 7, 'brief', 0, 1, 9, 1, 'p', 'm', 1,
+                 provenance, 0, zeroblob(32), '', 1, 'of other messages' FROM summaries;
+             INSERT INTO segments SELECT seq, 5, -9, 9223372036854775807, 1, 1 FROM sessions;
+             UPDATE sessions SET title = '{secret}', client = '{secret}', worktree = '{secret}', head_sha = '{secret}';
+             INSERT INTO session_aliases SELECT owner, '{secret}', seq FROM sessions;
+             INSERT INTO repeats SELECT seq, '{secret}' FROM memories;
+             INSERT INTO commit_ids SELECT owner, '{secret}', seq FROM memories WHERE text LIKE '%quince%';
+             INSERT INTO operations SELECT '../{secret}', owner, 'forget', 1, NULL FROM sessions;
+             INSERT INTO operation_memories SELECT '../{secret}', seq FROM memories WHERE text LIKE '%pomelo%';
+             INSERT INTO purged SELECT owner, '{secret}' FROM sessions;
+             UPDATE memories SET ordinal = 9223372036854775807, tombstoned_at = -5 WHERE text LIKE '%pomelo%'"
+        ),
+    );
+    let data = restored(&home, &file);
+    assert_eq!(
+        (&data["added"], &data["still_forgotten"], &data["purged"]),
+        (&json!(2), &json!(1), &json!(0)),
+        "{data}"
+    );
+    assert_eq!((&data["summaries"], &data["outdated"]), (&json!(0), &json!(2)), "of other messages: {data}");
+    let found: Vec<_> =
+        home.files_with(&secret).into_iter().filter(|path| path.starts_with(home.data())).collect();
+    assert_eq!(found, Vec::<PathBuf>::new());
+    let other = home.dir("other");
+    let mut server = home.serve(&other);
+    assert_eq!(server.search("pomelo").len(), 0, "it was forgotten");
+    server.save("s", "3", "a fig in the hall");
+    let context = server.text("retrieve_context", json!({"query": "fig", "session_id": "s"}));
+    assert!(context.contains("fig") && context.contains("quince"), "{context}");
+    home.json(&other, &["undo"]);
+    assert_eq!(server.search("pomelo")[0]["text"], "a pomelo in the attic");
 }

@@ -29,7 +29,7 @@ fn fill_the_disk(server: &Server) {
 fn converse(server: &mut Server) {
     let message = |n: usize| {
         let text = format!("We put quince {n} into the cellar since it is cold there, decided on day {n}.");
-        json!({"id": n.to_string(), "role": if n % 2 == 0 { "user" } else { "assistant" }, "text": text})
+        json!({"id": n.to_string(), "role": if n.is_multiple_of(2) { "user" } else { "assistant" }, "text": text})
     };
     let messages: Vec<Value> = (0..60).map(message).collect();
     server.data("save_messages", json!({"session_id": "s", "messages": messages}));

@@ -90,16 +90,13 @@ impl Entered {
         Ok(Entered { path: path.to_owned(), file, open })
     }
 
-    /// Returns the place of the file behind `connection`, which was opened meanwhile.
-    ///
-    /// Errors with [`Kind::Store`] where the file was replaced in between.
+    /// Returns the place of the file behind `connection`, which was opened meanwhile. Where it was replaced in between,
+    /// it is not current.
     pub(super) fn opened(self, connection: &Connection) -> Result<Place> {
         let Entered { path, file, open } = self;
         let is_read_only = connection.is_readonly("main")?;
         let (id, is_left) = (id(connection)?, AtomicBool::new(false));
-        let place = Place { id, path, file: Some(file), is_read_only, is_left, _open: open };
-        place.check()?;
-        Ok(place)
+        Ok(Place { id, path, file: Some(file), is_read_only, is_left, _open: open })
     }
 }
 
@@ -215,7 +212,8 @@ fn mark(path: &Path, file: FileId) -> Option<File> {
     let is_alone = open.try_lock().is_ok();
     let mut noted = String::new();
     let is_read = Read::by_ref(&mut open).take(LONGEST).read_to_string(&mut noted).is_ok();
-    let wanted = format!("{} {}", file.device, file.number);
+    // The number of the device may be another in another container, where the file is the same.
+    let wanted = file.number.to_string();
     if !is_alone && is_read && !noted.is_empty() && noted != wanted {
         remove_logs(path);
     }
