@@ -4,6 +4,8 @@
 DELETE FROM commit_sessions;
 ALTER TABLE commit_sessions ADD COLUMN confidence REAL NOT NULL DEFAULT 0;
 
+CREATE INDEX commit_parents_by_sha ON commit_parents (sha);
+
 -- Each time a tool call changed a file: 32-bit hashes of the lines it put in and took out, where the call says so.
 CREATE TABLE file_writes (
     memory   INTEGER NOT NULL REFERENCES memories ON DELETE CASCADE,

@@ -97,10 +97,14 @@ impl Store {
 
     /// Returns up to `limit` living commits that came of the conversation called `session`, those made after `time` first,
     /// the nearest of them first, and how many there are in all.
+    ///
+    /// `head` is a commit that was checked out in it: of a conversation that an agent saved itself, those made on top of it count
+    /// as little as a link can.
     pub async fn came_of(
         &self,
         scope: &Scope,
         session: &SessionId,
+        head: Option<String>,
         time: Millis,
         limit: usize,
     ) -> Result<(Vec<CameOfRow>, usize)> {
@@ -113,11 +117,15 @@ impl Store {
             let owner = Value::from(scope.owner.as_str().to_owned());
             let mut statement = connection.prepare_cached(
                 "SELECT m.id, m.source_id, substr(m.text, 1, 400), m.time, l.confidence FROM memories m
-                 JOIN commit_sessions l ON l.memory = m.seq
-                 WHERE m.owner = ?1 AND m.kind = 'commit' AND m.tombstoned_at IS NULL AND l.session = ?2
+                 JOIN (SELECT memory, max(confidence) AS confidence FROM (
+                     SELECT memory, confidence FROM commit_sessions WHERE session = ?2
+                     UNION ALL SELECT memory, 0.5 FROM commit_parents
+                         WHERE sha = ?4 AND (SELECT client FROM sessions WHERE seq = ?2) IS NULL)
+                     GROUP BY memory) l ON l.memory = m.seq
+                 WHERE m.owner = ?1 AND m.kind = 'commit' AND m.tombstoned_at IS NULL
                  ORDER BY m.time < ?3, abs(m.time - ?3), m.seq",
             )?;
-            let values = [owner, session.into(), time.into()];
+            let values = [owner, session.into(), time.into(), head.into()];
             let rows = statement.query_map(params_from_iter(values), |row| {
                 let text: String = row.get(2)?;
                 let subject = text.lines().next().unwrap_or_default().to_owned();

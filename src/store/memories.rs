@@ -375,18 +375,29 @@ fn commit_ids(connection: &Connection, scope: &Scope, commit: i64) -> Result<Vec
 }
 
 /// Returns the sessions behind the commit that have anything in scope, the likeliest first, with how sure that is.
+///
+/// A session that an agent saves itself leaves no tool calls to judge by: it counts as little as a link can where it had a
+/// parent of the commit checked out (document 001's `prev_commit_sha`).
 pub(super) fn conversations(
     connection: &Connection,
     conditions: &Conditions,
     commit: i64,
 ) -> Result<Vec<(SessionId, f64)>> {
     let sql = format!(
-        "SELECT s.name, l.confidence FROM commit_sessions l JOIN sessions s ON s.seq = l.session
-         WHERE l.memory = ? AND EXISTS (SELECT 1 FROM memories m WHERE m.session = l.session AND {})
-         ORDER BY l.place LIMIT 5",
+        "WITH linked AS (
+             SELECT l.session, l.place, l.confidence, 0 AS latest FROM commit_sessions l WHERE l.memory = ?
+             UNION ALL
+             SELECT m.session, 1000000, 0.5, -max(m.time) FROM commit_parents p
+             CROSS JOIN memories m INDEXED BY memories_by_head ON m.head_sha = p.sha
+             CROSS JOIN sessions o ON o.seq = m.session
+             WHERE p.memory = ? AND o.client IS NULL GROUP BY m.session)
+         SELECT s.name, max(l.confidence) FROM linked l JOIN sessions s ON s.seq = l.session
+         WHERE EXISTS (SELECT 1 FROM memories m WHERE m.session = l.session AND {})
+         GROUP BY s.name ORDER BY min(l.place), min(l.latest), s.name LIMIT 5",
         conditions.sql
     );
-    let values = std::iter::once(Value::from(commit)).chain(conditions.values.iter().cloned());
+    let commit = [Value::from(commit), Value::from(commit)];
+    let values = commit.into_iter().chain(conditions.values.iter().cloned());
     let mut statement = connection.prepare_cached(&sql)?;
     let rows =
         statement.query_map(params_from_iter(values), |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
