@@ -2,6 +2,7 @@
 
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 /// The git directories above a directory, as they were found. A repository that is made, removed or cloned again changes
 /// them, also where that was still going on.
@@ -14,6 +15,8 @@ pub(super) struct Around {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct GitDir {
     number: (u64, u64),
+    /// A number is given again once its file is gone.
+    made: Option<SystemTime>,
     parts: [bool; 3],
 }
 
@@ -34,7 +37,11 @@ fn git_dir(directory: &Path) -> Option<GitDir> {
     let path = directory.join(".git");
     let found = path.symlink_metadata().ok()?;
     let has = |part: &str| path.join(part).symlink_metadata().is_ok();
-    Some(GitDir { number: number(&found), parts: ["HEAD", "objects", "refs"].map(has) })
+    Some(GitDir {
+        number: number(&found),
+        made: found.created().ok(),
+        parts: ["HEAD", "objects", "refs"].map(has),
+    })
 }
 
 #[cfg(unix)]
