@@ -4,6 +4,7 @@
 //! until the first search. What fails to open is tried again by the next call.
 
 mod around;
+mod found;
 mod latest;
 
 use std::path::{Path, PathBuf};
@@ -14,6 +15,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tokio::sync::{Notify, OnceCell};
 
 use self::around::Around;
+use self::found::Found;
 use self::latest::Latest;
 use crate::config::Config;
 use crate::embed::{Embedder, MiniLm, install};
@@ -98,28 +100,6 @@ pub struct SeenProject {
     pub original: Option<ProjectRow>,
     /// It, where something is kept of it already.
     pub open: Option<OpenProject>,
-}
-
-/// An open project, with what must stay as it is while it holds.
-struct Found {
-    project: OpenProject,
-    registered_in: Store,
-    /// The repository that says itself which project it is, where it does.
-    keeps_id: Option<PathBuf>,
-    around: Around,
-}
-
-impl Found {
-    fn holds(&self) -> bool {
-        let id = &self.project.scope.project;
-        let is_kept = self.keeps_id.as_ref().is_none_or(|place| project::keeps(place, id));
-        let is_same = is_kept && self.around.is_same();
-        let holds = is_same && self.registered_in.is_current() && self.project.store.is_current();
-        if !holds {
-            self.project.store.leave();
-        }
-        holds
-    }
 }
 
 /// The embedder, or why there is none.
@@ -299,7 +279,11 @@ impl Engine {
                 name: seen.name,
                 root: seen.root,
                 repository: seen.repository.map(Arc::new),
-                store: Store::blank(&format!("{}-{}", self.process, id.as_str()), Flavour::Project, id.clone())?,
+                store: Store::blank(
+                    &format!("{}-{}", self.process, id.as_str()),
+                    Flavour::Project,
+                    id.clone(),
+                )?,
                 scope: Scope::project(self.config.owner.clone(), id),
                 is_blank: true,
                 original: seen.original,

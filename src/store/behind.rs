@@ -129,7 +129,13 @@ impl Store {
             let rows = statement.query_map(params_from_iter(values), |row| {
                 let text: String = row.get(2)?;
                 let subject = text.lines().next().unwrap_or_default().to_owned();
-                Ok(CameOfRow { id: id(row, 0)?, sha: row.get(1)?, subject, time: row.get(3)?, confidence: row.get(4)? })
+                Ok(CameOfRow {
+                    id: id(row, 0)?,
+                    sha: row.get(1)?,
+                    subject,
+                    time: row.get(3)?,
+                    confidence: row.get(4)?,
+                })
             })?;
             let mut found: Vec<CameOfRow> = rows.collect::<Result<_, _>>()?;
             let all = found.len();

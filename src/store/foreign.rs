@@ -18,9 +18,9 @@ use std::path::Path;
 use rusqlite::ErrorCode::{NotADatabase, OperationInterrupted};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
+pub use self::evidence::ForeignEvidence;
 pub(super) use self::open::uri;
 use self::open::{connect, plain_table, watch};
-pub use self::evidence::ForeignEvidence;
 pub use self::rest::{Depth, ForeignConversation, ForeignForgotten, ForeignSession};
 pub use self::restore::RestoredMemory;
 use super::migrate::{self, Whose};

@@ -49,8 +49,8 @@ pub use cache::CacheStats;
 pub use dense::DenseCandidate;
 pub use expired::{Expired, LeftSession, LevelCount};
 pub use foreign::{
-    Depth as ForeignDepth, Foreign, ForeignConversation, ForeignEvidence, ForeignForgotten, ForeignMemory, ForeignPage,
-    ForeignSession, Part as ForeignPart, RestoredMemory,
+    Depth as ForeignDepth, Foreign, ForeignConversation, ForeignEvidence, ForeignForgotten, ForeignMemory,
+    ForeignPage, ForeignSession, Part as ForeignPart, RestoredMemory,
 };
 pub use forget::{Forgotten, Operation, Reach, Selection};
 pub use ledger::{Money, Planned, Reservation, SpendLimits, SpendingRow, Spent};

@@ -14,8 +14,8 @@ use crate::redact::Redactor;
 use crate::remember::prepare;
 use crate::scope::SessionId;
 use crate::store::{
-    Foreign, ForeignDepth, ForeignEvidence, ForeignMemory, ForeignPage, ForeignPart, ForeignSession, Origin, Outcome,
-    PreparedMemory, Receipt, RestoredMemory, Saved, Summary,
+    Foreign, ForeignDepth, ForeignEvidence, ForeignMemory, ForeignPage, ForeignPart, ForeignSession, Origin,
+    Outcome, PreparedMemory, Receipt, RestoredMemory, Saved, Summary,
 };
 
 /// What `tiro backup` answers.

@@ -196,8 +196,10 @@ impl Behind {
         };
         let (name, open) = (envelope::name(&self.session_id), envelope::name(&self.open));
         let (title, sure) = (title.unwrap_or_default(), linked::sure(self.confidence));
-        let mut lines =
-            format!("[said in session {name}{title}, {}{sure}{more}; expand_detail opens {open}]\n", self.date);
+        let mut lines = format!(
+            "[said in session {name}{title}, {}{sure}{more}; expand_detail opens {open}]\n",
+            self.date
+        );
         if let Some(Said { speaker, text }) = &self.said {
             let speaker = speaker.as_deref().map(envelope::name).unwrap_or_default();
             lines += &format!("[{open} {speaker}]\n{}\n", envelope::quoted(text.trim()));

@@ -51,9 +51,15 @@ impl Linked {
         match self.kind {
             "session" => {
                 let name = envelope::name(&self.name);
-                format!("[said in session {name}{title}, {}{sure}; expand_detail opens {open}{more}]\n", self.date)
+                format!(
+                    "[said in session {name}{title}, {}{sure}; expand_detail opens {open}{more}]\n",
+                    self.date
+                )
             }
-            _ => format!("[led to commit {open}{title}, {}{sure}; expand_detail opens {open}{more}]\n", self.date),
+            _ => format!(
+                "[led to commit {open}{title}, {}{sure}; expand_detail opens {open}{more}]\n",
+                self.date
+            ),
         }
     }
 }
@@ -70,8 +76,9 @@ pub(super) async fn of(store: &Store, scope: &Scope, memory: &Memory) -> Result<
         let all = found.len();
         let sessions = found.iter().map(|(session, _)| session.clone()).collect();
         let rows = store.behind(scope, sessions, memory.time).await?;
-        let confidence =
-            |of: &SessionId| found.iter().find(|(session, _)| session == of).map_or(0.0, |(_, sure)| rounded(*sure));
+        let confidence = |of: &SessionId| {
+            found.iter().find(|(session, _)| session == of).map_or(0.0, |(_, sure)| rounded(*sure))
+        };
         let linked = rows.into_iter().take(MOST).map(|row| Linked {
             kind: "session",
             open: format!("{}#{}", escaped(row.session.as_str()), row.ordinal),

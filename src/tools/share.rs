@@ -109,7 +109,8 @@ impl<'a> Visited<'a> {
     pub fn note(&mut self, said: &[Said]) {
         for said in said {
             let stood = said.worktree.as_deref().unwrap_or_default();
-            let mut directories = if !said.written.is_empty() { directories(said, stood) } else { Vec::new() };
+            let mut directories =
+                if !said.written.is_empty() { directories(said, stood) } else { Vec::new() };
             directories.extend((!stood.is_empty()).then(|| stood.to_owned()));
             for directory in directories {
                 if !self.directories.insert(directory.clone()) {

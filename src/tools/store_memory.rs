@@ -32,7 +32,7 @@ pub struct Args {
     pub kind: Option<String>,
     /// 0 to 1.
     pub importance: Option<f64>,
-    /// project (default), or owner: for all your projects.
+    /// project (default) or owner: all your projects.
     pub scope: Option<String>,
     /// Conversation it belongs to.
     #[schemars(description = "")]

@@ -459,8 +459,9 @@ fn without_a_home_the_data_directory_must_be_named() {
     let project = home.dir("project");
     let named = home.tiro(&project, &["stats"]).env_remove("HOME").output().unwrap();
     assert!(named.status.success(), "{named:?}");
+    // The system may know a home all the same, and what is kept there is not the test's: a command that opens no store.
     let unnamed =
-        home.tiro(&project, &["stats"]).env("HOME", "").env_remove("TIRO_DATA_DIR").output().unwrap();
+        home.tiro(&project, &["model", "list"]).env("HOME", "").env_remove("TIRO_DATA_DIR").output().unwrap();
     let told = String::from_utf8_lossy(&unnamed.stderr).into_owned();
     assert!(unnamed.status.success() || told.contains("TIRO_DATA_DIR"), "{told}");
 }

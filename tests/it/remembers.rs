@@ -474,12 +474,13 @@ fn a_conversation_is_also_remembered_as_a_whole_until_something_of_it_is_forgott
     assert!(made_anew.len() == 1 && !made_anew[0]["text"].as_str().unwrap().contains(&secret));
     assert_eq!(home.files_with(&secret), Vec::<std::path::PathBuf>::new());
 
-    // What was made of messages is made anew of those that a backup brings.
+    // What was made of messages comes with them.
     let file = home.path().join("copy.db");
     home.json(&project, &["backup", &file.to_string_lossy()]);
     let other = home.dir("other");
     let restored = home.json(&other, &["restore", &file.to_string_lossy()]);
-    assert_eq!(restored["added"], 2, "{restored}");
+    assert_eq!(restored["added"], 3, "{restored}");
+    assert_eq!(wholes(&mut home.serve(&other)).len(), 1);
     home.run(&other, &["index"]);
     assert_eq!(wholes(&mut home.serve(&other)).len(), 1);
 }

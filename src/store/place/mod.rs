@@ -103,7 +103,14 @@ impl Entered {
 impl Place {
     /// Returns the place of a store in memory.
     pub(super) fn blank(path: PathBuf) -> Place {
-        Place { path, file: None, id: None, is_read_only: false, is_left: AtomicBool::new(false), _open: None }
+        Place {
+            path,
+            file: None,
+            id: None,
+            is_read_only: false,
+            is_left: AtomicBool::new(false),
+            _open: None,
+        }
     }
 
     /// Whether the file that was opened is the one at its path, and is not open for reading alone while it can be written.

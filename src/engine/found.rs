@@ -1,0 +1,31 @@
+//! The project that is open, and what tells that it is still the one there.
+
+use std::path::PathBuf;
+
+use super::OpenProject;
+use super::around::Around;
+use crate::project;
+use crate::store::Store;
+
+/// An open project, with what must stay as it is while it holds.
+pub(super) struct Found {
+    pub project: OpenProject,
+    pub registered_in: Store,
+    /// The repository that says itself which project it is, where it does.
+    pub keeps_id: Option<PathBuf>,
+    pub around: Around,
+}
+
+impl Found {
+    /// Whether all is as it was when it was opened; where it isn't, its store is left.
+    pub fn holds(&self) -> bool {
+        let id = &self.project.scope.project;
+        let is_kept = self.keeps_id.as_ref().is_none_or(|place| project::keeps(place, id));
+        let is_same = is_kept && self.around.is_same();
+        let holds = is_same && self.registered_in.is_current() && self.project.store.is_current();
+        if !holds {
+            self.project.store.leave();
+        }
+        holds
+    }
+}
