@@ -163,7 +163,8 @@ impl Repository {
                     path.pop();
                     continue;
                 }
-                if !graph.waiting.contains_key(&sha) {
+                let is_read = graph.waiting.contains_key(&sha);
+                if !is_read {
                     read += 1;
                     if read % LOOK == 0 && until.is_some_and(|until| Instant::now() >= until) {
                         return false;

@@ -112,16 +112,16 @@ pub fn standing(repository: &Repository, subjects: &[Subject]) -> Vec<Standing> 
     left.dedup();
     // Each is looked for where most are first.
     let mut places: HashMap<Sha, Place> = HashMap::new();
-    let tips: [(Place, &dyn Fn() -> Arc<Vec<Sha>>); 3] = [
-        (Place::Head, &|| Arc::new(vec![head])),
-        (Place::Branch, &|| repository.branch_tips()),
-        (Place::Reflog, &|| repository.reflog_commits()),
-    ];
-    for (place, tips) in tips {
+    for place in [Place::Head, Place::Branch, Place::Reflog] {
         if left.is_empty() {
             break;
         }
-        let reached = repository.reached(&tips(), &left, Some(until));
+        let tips = match place {
+            Place::Head => Arc::new(vec![head]),
+            Place::Branch => repository.branch_tips(),
+            _ => repository.reflog_commits(),
+        };
+        let reached = repository.reached(&tips, &left, Some(until));
         let found = left.iter().zip(reached).filter_map(|(sha, reach)| match reach {
             Reach::Yes => Some((*sha, place)),
             Reach::No => None,

@@ -9,7 +9,7 @@
 //! their own, so that the thread that reads and writes is never busy with anything else: it notices a cancellation,
 //! the end of its input or a signal at once, whatever the tools are doing.
 //!
-//! Ending: input that ends and a signal are the same. Nothing more is read, calls in flight get a second to finish
+//! Ending: input that ends and a signal are the same. Nothing more is read, calls in flight get 0.8 seconds to finish
 //! and be answered, then they are dropped, and everything is over within two seconds. While a client doesn't read its
 //! answers, no more than some thousand of its requests are read (`flights`): a cancellation behind them waits with them,
 //! that the client went away is noticed all the same.
@@ -40,10 +40,10 @@ use crate::error::{Context, Kind, Result};
 use crate::tools::{self, Resources, Tool, Toolsets};
 
 /// How long calls in flight may go on once the client is gone or a signal asked to end.
-const GRACE: Duration = Duration::from_millis(1000);
+const GRACE: Duration = Duration::from_millis(800);
 
 /// How long dropped calls may take to be answered and written.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+const LAST_WORDS: Duration = Duration::from_millis(400);
 
 /// Serves on stdin and stdout until the input ends or a signal comes, on a runtime of its own.
 ///

@@ -118,7 +118,8 @@ fn too_long() -> Error {
 impl Walk {
     /// Comes to `sha` from a commit that was seen, or from one that is new.
     fn reach(&mut self, sha: Sha, was_seen: bool, read: &mut impl FnMut(&Sha) -> (Vec<Sha>, i64)) {
-        if !self.visits.contains_key(&sha) {
+        let is_known = self.visits.contains_key(&sha);
+        if !is_known {
             let (parents, time) = read(&sha);
             self.visits.insert(sha, Visit { was_seen, is_open: true, parents });
             self.open.push((time, sha));
@@ -164,10 +165,10 @@ mod tests {
                     "commit refs/heads/b{mark}\nmark :{mark}\ncommitter A <a> {time} +0000\ndata 1\nx"
                 )
                 .unwrap();
-                if mark > 1 && next(&mut state) % 8 > 0 {
+                if mark > 1 && !next(&mut state).is_multiple_of(8) {
                     let (first, second) = (parent(&mut state), parent(&mut state));
                     writeln!(stream, "from :{first}").unwrap();
-                    if second != first && next(&mut state) % 3 == 0 {
+                    if second != first && next(&mut state).is_multiple_of(3) {
                         writeln!(stream, "merge :{second}").unwrap();
                     }
                 }
