@@ -91,6 +91,13 @@ impl Place {
 }
 
 impl Tiro {
+    /// Returns the same without an embedding model: where it looks for one there is an empty folder in `root`.
+    pub fn without_model(&self, root: &Path) -> Result<Tiro> {
+        let no_model = root.join("no-model");
+        std::fs::create_dir_all(&no_model).with_context(|| format!("making `{}`", no_model.display()))?;
+        Ok(Tiro { model_dir: Some(no_model), ..self.clone() })
+    }
+
     /// Returns the command in `place`, with `arguments` and nothing of the caller's own settings.
     pub fn command(&self, place: &Place, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);

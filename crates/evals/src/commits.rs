@@ -87,9 +87,7 @@ pub fn run_import(args: &ImportArgs, tiro: &Tiro) -> Result<Report> {
     let root = tempfile::tempdir().context("making a temporary directory")?;
     let source = Place::create(&root.path().join("source"))?;
     let commits = clone(&args.repo, &source)?;
-    let no_model = root.path().join("no-model");
-    std::fs::create_dir_all(&no_model)?;
-    let lexical = Tiro { model_dir: Some(no_model), ..tiro.clone() };
+    let lexical = tiro.without_model(root.path())?;
     let (sha, subject) = oldest_telling_commit(&source)?;
 
     let mut searchable = Vec::new();

@@ -104,9 +104,7 @@ fn embedding(args: &Args, tiro: &Tiro, root: &Path, idle: f64, report: &mut Repo
     ensure!(tiro.model_dir.is_some(), "embedding needs a model");
     let corpus = Corpus::new(20_260_101);
     // Without a model nothing is embedded while it is stored.
-    let no_model = root.join("no-model");
-    std::fs::create_dir_all(&no_model)?;
-    let lexical = Tiro { model_dir: Some(no_model), ..tiro.clone() };
+    let lexical = tiro.without_model(root)?;
     let store_pieces = |place: &Place| -> Result<()> {
         let mut server = lexical.serve(place, Era::Session)?;
         for index in 0..PIECES {

@@ -61,9 +61,7 @@ struct Asked {
 /// Measures and returns the report.
 pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     let root = tempfile::tempdir().context("making a temporary directory")?;
-    let no_model = root.path().join("no-model");
-    std::fs::create_dir_all(&no_model)?;
-    let tiro = &Tiro { model_dir: Some(no_model), ..tiro.clone() };
+    let tiro = &tiro.without_model(root.path())?;
     let mut report = Report::default();
     let mut asked = Asked::default();
     many_messages(args, tiro, &Place::create(&root.path().join("many"))?, &mut report, &mut asked)?;

@@ -49,9 +49,7 @@ const PLANTED: &str = "vellichorometer";
 pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     let root = tempfile::tempdir().context("making a temporary directory")?;
     let root = root.path().canonicalize()?;
-    let no_model = root.join("no-model");
-    std::fs::create_dir_all(&no_model)?;
-    let tiro = &Tiro { model_dir: Some(no_model), ..tiro.clone() };
+    let tiro = &tiro.without_model(&root)?;
     let place = Place::create(&root)?;
     let repo = Repo::create(&place.project)?;
     let mut report = Report::default();

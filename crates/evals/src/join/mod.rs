@@ -148,9 +148,7 @@ fn percent(part: usize, whole: usize) -> f64 {
 pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     let root = tempfile::tempdir().context("making a temporary directory")?;
     let root = root.path().canonicalize()?;
-    let no_model = root.join("no-model");
-    std::fs::create_dir_all(&no_model)?;
-    let tiro = &Tiro { model_dir: Some(no_model), ..tiro.clone() };
+    let tiro = &tiro.without_model(&root)?;
     let place = Place::create(&root)?;
     let mut script = Script::begin(args, tiro, place)?;
     for number in 0..args.works.max(1) {
