@@ -123,15 +123,7 @@ impl Store {
             let mut statement = connection.prepare_cached(
                 "SELECT number, first, last, messages, tokens FROM segments WHERE session = ?1 ORDER BY number",
             )?;
-            let rows = statement.query_map([session], |row| {
-                Ok(SegmentRow {
-                    number: row.get(0)?,
-                    first: row.get(1)?,
-                    last: row.get(2)?,
-                    messages: row.get(3)?,
-                    tokens: row.get(4)?,
-                })
-            })?;
+            let rows = statement.query_map([session], segment)?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
         .await
@@ -339,6 +331,17 @@ pub(super) fn bump(connection: &Connection, owner: &str, chunks: &[i64]) -> Resu
             .execute(params![owner, chunk])?;
     }
     Ok(())
+}
+
+/// Reads a segment from its columns, in the order of [`SegmentRow`].
+pub(super) fn segment(row: &Row<'_>) -> rusqlite::Result<SegmentRow> {
+    Ok(SegmentRow {
+        number: row.get(0)?,
+        first: row.get(1)?,
+        last: row.get(2)?,
+        messages: row.get(3)?,
+        tokens: row.get(4)?,
+    })
 }
 
 fn message_row(row: &Row<'_>) -> rusqlite::Result<MessageRow> {

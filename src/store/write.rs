@@ -213,7 +213,7 @@ pub(super) fn save_one(
     if draft.provenance == Provenance::Derived && !record::are_living(connection, owner, &draft.references)? {
         return Ok(Outcome::Forgotten);
     }
-    insert(connection, scope, memory, session, now)
+    insert(connection, scope, memory, hash, session, now)
 }
 
 /// Stores a memory that is new, as [`save_one`] does, whatever became of what it was derived from: it is forgotten in the
@@ -229,7 +229,7 @@ pub(super) fn insert_one(
     let hash = blake3::hash(text.as_bytes());
     match record::met_before(connection, owner, &memory.id, hash.as_bytes(), text)? {
         Some(outcome) => Ok(outcome),
-        None => insert(connection, scope, memory, session, now),
+        None => insert(connection, scope, memory, hash, session, now),
     }
 }
 
@@ -237,12 +237,12 @@ fn insert(
     connection: &Connection,
     scope: &Scope,
     memory: &PreparedMemory,
+    text_hash: blake3::Hash,
     session: Option<&mut OpenSession>,
     now: Millis,
 ) -> Result<Outcome> {
     let owner = scope.owner.as_str();
     let PreparedMemory { id, draft, tokens, chunks: pieces } = memory;
-    let hash = blake3::hash(draft.text.as_bytes());
     let is_message = draft.kind.group() == Group::Message;
     let ordinal = session.as_ref().filter(|_| is_message).map(|session| session.next_ordinal);
     connection
@@ -270,7 +270,7 @@ fn insert(
             now,
             draft.importance,
             tokens,
-            hash.as_bytes().as_slice(),
+            text_hash.as_bytes().as_slice(),
             draft.text,
             draft.indexed,
         ])?;

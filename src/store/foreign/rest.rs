@@ -146,18 +146,10 @@ impl Reader {
 
     /// Adds what was made of the session in the row `seq`.
     fn made(&self, seq: i64, found: &mut ForeignSession) -> Result<()> {
-        let mut segments = self.connection.prepare_cached(
+        let mut closed = self.connection.prepare_cached(
             "SELECT number, first, last, messages, tokens FROM segments WHERE session = ?1 ORDER BY number LIMIT ?2",
         )?;
-        let rows = segments.query_map((seq, MOST_BESIDE as i64), |row| {
-            Ok(SegmentRow {
-                number: row.get(0)?,
-                first: row.get(1)?,
-                last: row.get(2)?,
-                messages: row.get(3)?,
-                tokens: row.get(4)?,
-            })
-        })?;
+        let rows = closed.query_map((seq, MOST_BESIDE as i64), segments::segment)?;
         found.segments = rows.collect::<rusqlite::Result<_>>().map_err(read)?;
         let mut summaries = self.connection.prepare_cached(
             "SELECT segment, level, first, last, messages, text, tokens, provider, model, quality, cited, source_hash,
