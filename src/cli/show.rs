@@ -9,7 +9,8 @@ use crate::error::Result;
 use crate::memory::Millis;
 use crate::tools::common::counted;
 use crate::tools::levels::Depth;
-use crate::tools::show::{self, Brief, Conversation, Named, Opened, Output};
+use crate::tools::linked::Linked;
+use crate::tools::show::{self, Brief, Conversation, Opened, Output};
 
 /// Digits of a commit's id that are shown.
 const SHORT_SHA: usize = 10;
@@ -133,11 +134,17 @@ fn memory(opened: &Opened, screen: Screen, now: Millis) -> Page {
         let dropped = counted(detail.dropped, "neighbour", "neighbours");
         page.line(0, [Span::new(Style::Faint, format!("{dropped} left out: too long to show beside it"))]);
     }
-    if !opened.made_in.is_empty() {
-        heading_of(&mut page, "made in");
-        for Named { session_id, title } in &opened.made_in {
-            let mut line = vec![Span::new(Style::Id, session_id)];
-            line.extend(title.as_ref().map(|title| Span::new(Style::Plain, format!("  {title}"))));
+    for (kind, name) in [("session", "made in"), ("commit", "led to")] {
+        let linked: Vec<&Linked> = detail.linked.iter().filter(|linked| linked.kind == kind).collect();
+        if linked.is_empty() {
+            continue;
+        }
+        heading_of(&mut page, name);
+        for linked in linked {
+            let what = if kind == "session" { &linked.name } else { &linked.open };
+            let mut line = vec![Span::new(Style::Id, what)];
+            line.extend(linked.title.as_ref().map(|title| Span::new(Style::Plain, format!("  {title}"))));
+            line.extend(linked.more.map(|more| Span::new(Style::Faint, format!("  and {more} more"))));
             page.line(1, line);
         }
     }

@@ -39,7 +39,7 @@ mod kept_out;
 mod leaves;
 pub(crate) mod levels;
 mod link;
-mod linked;
+pub(crate) mod linked;
 pub mod list_sessions;
 mod long_conversation;
 pub mod mark_important;

@@ -90,8 +90,6 @@ pub struct Opened {
     pub refers_to: Vec<Brief>,
     /// What refers to it.
     pub referred_to_by: Vec<Brief>,
-    /// The conversations behind a commit, the likeliest first.
-    pub made_in: Vec<Named>,
 }
 
 /// A memory in a line.
@@ -107,15 +105,6 @@ pub struct Brief {
     pub time: String,
     /// How it begins.
     pub line: String,
-}
-
-/// A conversation in a line.
-#[derive(Debug, Serialize)]
-pub struct Named {
-    /// Its name.
-    pub session_id: String,
-    /// What it is about.
-    pub title: Option<String>,
 }
 
 /// A conversation.
@@ -250,7 +239,6 @@ async fn opened(engine: &Engine, project: &OpenProject, id: &str, args: &Args) -
         is_owners: false,
         refers_to: Vec::new(),
         referred_to_by: Vec::new(),
-        made_in: Vec::new(),
     };
     let Some((store, scope, memory)) = find(engine, project, &opened.detail.id).await? else {
         // A summary is no memory: all there is to know of it stands in the answer.
@@ -261,19 +249,6 @@ async fn opened(engine: &Engine, project: &OpenProject, id: &str, args: &Args) -
     referred_to_by.retain(|seq| !refers_to.contains(seq));
     opened.refers_to = briefs(store, scope, refers_to).await?;
     opened.referred_to_by = briefs(store, scope, referred_to_by).await?;
-    if memory.kind == Kind::Commit {
-        let sessions: Vec<_> =
-            store.sessions_behind(scope, memory.seq).await?.into_iter().map(|(session, _)| session).collect();
-        let about = store.about_sessions(scope, sessions.clone()).await?;
-        opened.made_in = sessions
-            .iter()
-            .zip(about)
-            .map(|(session, about)| Named {
-                session_id: escaped(session.as_str()),
-                title: about.title.as_deref().and_then(line),
-            })
-            .collect();
-    }
     let shown = |text: Option<String>| text.map(|text| escaped(&text));
     opened.speaker = shown(memory.speaker.or(memory.role.map(|role| role.to_string())));
     (opened.title, opened.branch, opened.path) =

@@ -43,6 +43,11 @@ fn a_commit_names_its_conversation_and_a_message_its_commits_and_each_opens_the_
     let open = data["linked"][0]["open"].as_str().unwrap();
     let back = server.text("expand_detail", json!({"id": open}));
     assert!(back.contains(&line), "{back}");
+    for (id, heading, named) in [("flux capacitor#0", "led to", short), (short, "made in", "flux capacitor")]
+    {
+        let shown = home.run(&repo.path, &["show", id]);
+        assert!(shown.is_ok && shown.stdout.contains(&format!("{heading}\n {named}")), "{shown:?}");
+    }
 
     // Where its message is a hit of its own, it isn't said twice.
     let (text, data) = server.both("search_project_memory", json!({"query": "cool the grommet"}));
