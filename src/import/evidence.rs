@@ -5,6 +5,7 @@
 
 use super::fields::Fields;
 use super::gist::{self, Arguments, Shape};
+use super::shell;
 use crate::git::line_hash;
 
 /// Hashes of a change that are kept, the smallest ones: a sample that two texts share as much of as of the whole.
@@ -30,7 +31,7 @@ pub(super) fn written(arguments: &Arguments<'_>, files: &[String], shape: Shape)
     let fields = fields(arguments);
     if shape != Shape::Edit {
         let command = command(arguments).filter(|line| !line.contains("<private>")).unwrap_or_default();
-        return by_command(&command).into_iter().map(|path| Written { path, lines: Vec::new() }).collect();
+        return by_command(&command);
     }
     if let Some(patch) = gist::patch(arguments, &fields) {
         return patched(&patch);
@@ -119,47 +120,43 @@ pub(super) fn command(arguments: &Arguments<'_>) -> Option<String> {
 }
 
 /// Returns the files that a command line writes, as far as its words tell: what output is sent to, what is edited in place,
-/// moved, copied, removed.
-fn by_command(line: &str) -> Vec<String> {
-    let mut files = Vec::new();
-    let is_file =
-        |word: &str| !word.is_empty() && !word.starts_with(['-', '$', '&']) && !word.starts_with("/dev/");
-    for command in line.split([';', '|', '\n']).flat_map(|part| part.split("&&")) {
-        let words: Vec<&str> =
-            command.split_whitespace().map(|word| word.trim_matches(['\'', '"', '(', ')'])).collect();
-        for pair in words.windows(2) {
-            if matches!(pair[0], ">" | ">>" | "1>") && is_file(pair[1]) {
-                files.push(pair[1].to_owned());
-            }
-        }
-        let attached = words.iter().filter_map(|word| word.trim_start_matches('1').strip_prefix('>'));
-        files.extend(
-            attached.map(|word| word.trim_start_matches('>')).filter(|word| is_file(word)).map(str::to_owned),
-        );
-        let mut words = words.iter().skip_while(|word| word.contains('=') || **word == "sudo").copied();
-        let verb = words.next().unwrap_or_default();
-        let mut arguments: Vec<&str> = words.take_while(|word| !word.contains('>')).collect();
-        let verb = match (verb, arguments.first()) {
-            ("git", Some(&sub @ ("mv" | "rm"))) => {
-                arguments.remove(0);
-                sub
-            }
-            _ => verb,
+/// moved, copied, removed; with the lines, where they stand in the command.
+fn by_command(line: &str) -> Vec<Written> {
+    let mut files: Vec<Written> = Vec::new();
+    for command in shell::commands(&line[..line.floor_char_boundary(MOST_BYTES)]) {
+        let (name, arguments) = command.name();
+        let said = match name {
+            "cat" | "tee" => command.reads.as_deref().map(str::to_owned),
+            "echo" => Some(arguments.join(" ")),
+            _ => None,
         };
-        let is_in_place =
+        let lines: Vec<u32> =
+            said.iter().flat_map(|text| text.lines()).filter_map(|line| line_hash(true, line)).collect();
+        let lines = sample(lines);
+        let (name, arguments) = match (name, arguments) {
+            ("git", [sub, rest @ ..]) if matches!(sub.as_str(), "mv" | "rm") => (sub.as_str(), rest),
+            other => other,
+        };
+        let has =
             |flags: &[&str]| arguments.iter().any(|word| flags.iter().any(|flag| word.starts_with(flag)));
-        let writes = match verb {
+        let in_place = match name {
             "mv" | "cp" | "rm" | "tee" | "touch" | "truncate" => true,
-            "sed" => is_in_place(&["-i", "--in-place"]),
-            "perl" | "ruby" => is_in_place(&["-i", "-pi", "-0pi", "-ni"]),
+            "sed" => has(&["-i", "--in-place"]),
+            "perl" | "ruby" => has(&["-i", "-pi", "-0pi", "-ni"]),
             _ => false,
         };
-        if writes {
-            let named = arguments.iter().filter(|word| is_file(word) && word.contains(['.', '/']));
-            files.extend(named.map(|word| (*word).to_owned()));
+        let named = arguments.iter().filter(|word| in_place && word.contains(['.', '/']));
+        let is_file = |path: &&String| {
+            !path.is_empty()
+                && !path.starts_with(['-', '$', '&'])
+                && !path.starts_with("/dev/")
+                && !path.contains('\n')
+        };
+        for path in command.writes.iter().chain(named).filter(is_file) {
+            files.push(Written { path: path.clone(), lines: lines.clone() });
         }
     }
-    files.dedup();
+    files.dedup_by(|one, other| one.path == other.path);
     files.truncate(MOST_FILES);
     files
 }
@@ -168,12 +165,8 @@ fn by_command(line: &str) -> Vec<String> {
 ///
 /// What a command only shows is no commit of its own: the line has to ask git for one.
 pub(super) fn commits(line: &str, output: &str) -> Option<Vec<String>> {
-    const MAKE: [&str; 6] = ["commit", "cherry-pick", "revert", "merge", "rebase", "am"];
-    let words: Vec<&str> = line.split(|c: char| c.is_whitespace() || ";&|()'\"".contains(c)).collect();
-    let is_git = |word: &&str| word.rsplit('/').next() == Some("git");
-    let asks =
-        words.iter().position(is_git).is_some_and(|git| words[git..].iter().any(|word| MAKE.contains(word)));
-    if !asks {
+    let line = &line[..line.floor_char_boundary(MOST_BYTES)];
+    if !shell::commands(line).iter().any(makes_commits) {
         return None;
     }
     // `[main 1a2b3c4] Subject`, `[main (root-commit) 1a2b3c4] Subject`, `[detached HEAD 1a2b3c4] Subject`.
@@ -185,6 +178,25 @@ pub(super) fn commits(line: &str, output: &str) -> Option<Vec<String>> {
         is_id.then(|| id[..id.len().min(12)].to_owned())
     });
     Some(printed.take(16).collect())
+}
+
+/// Whether the command asks git for a commit, whatever runs it (`timeout 60 git commit`).
+fn makes_commits(command: &shell::Command) -> bool {
+    const MAKE: [&str; 6] = ["commit", "cherry-pick", "revert", "merge", "rebase", "am"];
+    let (name, _) = command.name();
+    if matches!(name, "echo" | "printf" | "grep" | "rg" | "cat" | "man") {
+        return false;
+    }
+    let mut words = command.words.iter().skip_while(|word| word.rsplit('/').next() != Some("git")).skip(1);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            // These take the word after them.
+            "-C" | "-c" | "--git-dir" | "--work-tree" => drop(words.next()),
+            flag if flag.starts_with('-') => {}
+            sub => return MAKE.contains(&sub),
+        }
+    }
+    false
 }
 
 #[cfg(test)]
@@ -202,7 +214,16 @@ mod tests {
             Some(vec!["1a2b3c4d5".to_owned()])
         );
         assert_eq!(printed("git commit -m x", "[detached HEAD 1a2b3c4] x"), Some(vec!["1a2b3c4".to_owned()]));
-        for (line, output) in [("git log", output), ("cat notes", output), ("echo commit", output)] {
+        for line in ["cd x; timeout 60 git -c a=b commit -m 'x; y'", "bash -c 'git commit -m x'"] {
+            assert_eq!(printed(line, output), Some(vec!["1a2b3c4".to_owned()]), "{line}");
+        }
+        for line in [
+            "git log --grep commit",
+            "cat notes",
+            "echo git commit",
+            "cat > a <<EOF\ngit commit\nEOF",
+            "x 'git commit'",
+        ] {
             assert_eq!(printed(line, output), None, "{line}");
         }
         assert_eq!(printed("git commit -m x", "nothing to commit\n[x] y\n[main zzzzzzz] z"), Some(vec![]));
@@ -210,7 +231,7 @@ mod tests {
 
     #[test]
     fn a_command_names_the_files_that_it_writes() {
-        let table: [(&str, &[&str]); 9] = [
+        let table: [(&str, &[&str]); 13] = [
             ("cargo fmt", &[]),
             ("cat src/a.rs | grep x", &[]),
             ("sed -n 1,5p src/a.rs", &[]),
@@ -220,10 +241,26 @@ mod tests {
             ("cd x && git mv a.rs b.rs", &["a.rs", "b.rs"]),
             ("cargo test > /dev/null", &[]),
             ("make | tee out.log", &["out.log"]),
+            ("sed -i '$ a fn x() -> usize { 7 }; // a.b' src/a.rs", &["src/a.rs"]),
+            ("cat > a.py <<'EOF'\nrm b.py > c.py\nEOF", &["a.py"]),
+            ("bash -c 'echo x > a.txt'", &["a.txt"]),
+            ("for x in a; do sed -i s/a/b/ $x c.rs; done", &["s/a/b/", "c.rs"]),
         ];
         for (line, expected) in table {
-            assert_eq!(by_command(line), expected, "{line}");
+            let paths: Vec<String> = by_command(line).into_iter().map(|file| file.path).collect();
+            assert_eq!(paths, expected, "{line}");
         }
+    }
+
+    #[test]
+    fn lines_that_stand_in_a_command_are_known() {
+        let lines = |line: &str| by_command(line).remove(0).lines;
+        let mut expected =
+            vec![line_hash(true, "let new = 2;").unwrap(), line_hash(true, "other words").unwrap()];
+        expected.sort_unstable();
+        assert_eq!(lines("cat >> a.rs <<EOF\nlet new = 2;\nother words\nEOF\n"), expected);
+        assert_eq!(lines("echo 'let new = 2;\nother words' >> a.rs"), expected);
+        assert!(lines("sort a.rs > b.rs").is_empty());
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod fingerprint;
 mod gemini;
 mod gist;
 pub mod git;
+mod shell;
 #[cfg(test)]
 mod tests;
 pub mod transcript;
