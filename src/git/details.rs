@@ -159,14 +159,14 @@ impl Reader<'_> {
         Ok(diff)
     }
 
-    /// Returns hashes of the lines that a commit changes, by file; nothing of a merge, nor of what isn't in the repository.
+    /// Returns hashes of the lines that a commit changes, by file, with how often each stands in it; nothing of a merge, nor of what isn't in the repository.
     ///
     /// # Errors
     ///
     /// The commit object is missing or damaged.
-    pub fn changed_lines(&mut self, sha: &Sha) -> Result<HashMap<String, HashSet<u32>>, Unreadable> {
+    pub fn changed_lines(&mut self, sha: &Sha) -> Result<HashMap<String, HashMap<u32, usize>>, Unreadable> {
         let Some((found, mut blobs)) = self.changed_files(sha)? else { return Ok(HashMap::new()) };
-        let mut lines: HashMap<String, HashSet<u32>> = HashMap::new();
+        let mut lines: HashMap<String, HashMap<u32, usize>> = HashMap::new();
         for entry in found {
             let (Blob::Text(old), Blob::Text(new)) = (blobs.read(entry.old), blobs.read(entry.new)) else {
                 continue;

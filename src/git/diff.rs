@@ -1,6 +1,6 @@
 //! The lines in which two texts differ.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ops::Range;
 
 use gix::bstr::ByteSlice;
@@ -89,15 +89,21 @@ pub fn line_hash(is_added: bool, line: &str) -> Option<u32> {
     (letters >= TELLING).then(|| u32::from_le_bytes(*bytes))
 }
 
-/// Returns the hashes of the lines in which `new` differs from `old`.
-pub(super) fn changed_hashes(old: &[u8], new: &[u8]) -> HashSet<u32> {
-    let mut hashes = HashSet::new();
+/// Returns the hashes of the lines in which `new` differs from `old`, each with how many lines of `new` have it, or of `old`
+/// where it was taken out.
+pub(super) fn changed_hashes(old: &[u8], new: &[u8]) -> HashMap<u32, usize> {
+    let of = |is_added: bool, text: &[u8]| -> Vec<u32> {
+        text.lines().filter_map(|line| line_hash(is_added, &line.to_str_lossy())).collect()
+    };
+    let mut hashes = HashMap::new();
     for Hunk { removed, added } in hunks(old, new) {
-        let of = |is_added: bool, text: &[u8]| -> Vec<u32> {
-            text.lines().filter_map(|line| line_hash(is_added, &line.to_str_lossy())).collect()
-        };
-        hashes.extend(of(false, &old[removed]));
-        hashes.extend(of(true, &new[added]));
+        let changed = of(false, &old[removed]).into_iter().chain(of(true, &new[added]));
+        hashes.extend(changed.map(|hash| (hash, 0)));
+    }
+    if !hashes.is_empty() {
+        for hash in of(false, old).into_iter().chain(of(true, new)) {
+            hashes.entry(hash).and_modify(|times| *times += 1);
+        }
     }
     hashes
 }

@@ -33,7 +33,7 @@ const LEAST_PATIENCE: Duration = Duration::from_secs(1);
 const INHERITED: f64 = 0.95;
 
 /// Under what name the store keeps by which rules all links were made, and these.
-const RULES: (&str, &str) = ("links", "2");
+const RULES: (&str, &str) = ("links", "3");
 
 /// What stands there where some could not be made.
 const UNFINISHED: &str = "unfinished";

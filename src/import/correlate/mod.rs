@@ -5,6 +5,9 @@
 //! taken back before are in none. That a session was at work at the time, or read the file, says nothing. What somebody else
 //! committed came of no session here, unless a call of it made the commit.
 //!
+//! A line that many sessions wrote, or that the file has more than once, decides nothing. Where several sessions wrote a line
+//! of the commit, it counts for the one of whose lines the commit has more.
+//!
 //! Confidence is between 0 and 1. The numbers are set by hand, in an order that matters more than they do: a printed id, a
 //! call at that time, lines that are in the commit, a file of which nothing more is known. Below [`LEAST`] there is no link.
 
@@ -12,6 +15,7 @@ mod replaced;
 #[cfg(test)]
 mod tests;
 
+use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
 use crate::memory::Millis;
@@ -47,8 +51,15 @@ const FILE_TAKEN: f64 = 0.2;
 /// None of the lines that were changed are in it.
 const OTHER_LINES: f64 = 0.05;
 
-/// Some of the lines are in it: so much for one, so much more for half of them.
-const LINES: (f64, f64) = (0.45, 0.5);
+/// Some of the lines are in it: so much for one of very many, so much more for half of them. A sixth is enough for a link.
+const LINES: (f64, f64) = (0.3, 0.65);
+
+/// The share of a commit's lines in a file from which on nothing is left that a session of which no lines are known may have
+/// written.
+const EXPLAINED: f64 = 0.9;
+
+/// Sessions that wrote a line from which on it tells nothing. Two may work on the same; more rarely do.
+const MANY_WRITERS: usize = 3;
 
 /// What a file counts that was changed in another work tree, where somebody changed it in the commit's own, or nobody did.
 const OTHER_TREE: (f64, f64) = (0.4, 0.9);
@@ -117,8 +128,8 @@ pub struct Call {
     pub worktree: Option<String>,
 }
 
-/// Hashes of the lines that a commit changes, by file.
-pub type ChangedLines = HashMap<String, HashSet<u32>>;
+/// Hashes of the lines that a commit changes, by file, with how often each stands in the file.
+pub type ChangedLines = HashMap<String, HashMap<u32, usize>>;
 
 /// Commits and what sessions did around their time.
 #[derive(Debug, Default)]
@@ -133,6 +144,8 @@ pub struct Evidence {
     pub ours: HashSet<String>,
     by_path: HashMap<String, Vec<usize>>,
     commits_of: HashMap<String, Vec<usize>>,
+    /// Lines that many sessions wrote.
+    common: HashSet<u32>,
     by_sha: HashMap<String, usize>,
 }
 
@@ -148,6 +161,7 @@ impl Evidence {
         for (place, change) in evidence.changes.iter().enumerate() {
             evidence.by_path.entry(change.path.clone()).or_default().push(place);
         }
+        evidence.common = common(&evidence.changes);
         for (place, commit) in evidence.commits.iter().enumerate() {
             for path in &commit.files {
                 if evidence.by_path.contains_key(path) {
@@ -198,7 +212,13 @@ impl Evidence {
                 (Some(here), Some(worktree)) => here.worktree != *worktree,
                 _ => self.is_foreign(each),
             };
-            other != commit && each.until + SECOND >= change.time && each.until <= until && !is_elsewhere
+            // A merge takes in nothing that its parents don't have.
+            let is_merge = each.parents.len() > 1;
+            other != commit
+                && !is_merge
+                && each.until + SECOND >= change.time
+                && each.until <= until
+                && !is_elsewhere
         })
     }
 
@@ -277,33 +297,47 @@ impl Evidence {
             return HashMap::new();
         };
         let ancestors = self.ancestors(place, first);
-        let mut files: Vec<Held> = Vec::new();
-        for ((session, path), changes) in by_file {
-            let held = self.held(place, path, &changes, &ancestors, lines);
-            let weight = if (is_foreign || commit.is_pulled) && !held.by_lines { 0.0 } else { held.weight };
-            files.push(Held { session, weight, ..held });
-        }
-        // What is in two work trees at once is committed from one of them.
-        let own: HashSet<String> = files
-            .iter()
-            .filter(|held| !held.is_elsewhere && held.weight >= LEAST)
-            .map(|held| held.path.clone())
+        let mut files: Vec<Held> = by_file
+            .into_iter()
+            .map(|((session, path), changes)| Held {
+                session,
+                ..self.held(place, path, &changes, &ancestors, lines)
+            })
             .collect();
+        files.sort_by(|one, other| (&one.path, one.session).cmp(&(&other.path, other.session)));
         let mut found: HashMap<i64, (f64, usize)> = HashMap::new();
-        for held in &files {
-            let weight = match held.is_elsewhere {
-                true if own.contains(&held.path) => held.weight * OTHER_TREE.0,
-                true => held.weight * OTHER_TREE.1,
-                false => held.weight,
-            };
-            let known = found.entry(held.session).or_default();
-            *known = (known.0.max(weight), known.1 + usize::from(weight >= LEAST));
+        for rivals in files.chunk_by(|one, other| one.path == other.path) {
+            let own = lines.get(&place).and_then(|files| files.get(&rivals[0].path));
+            let telling = own.map(|own| own.keys().filter(|hash| !self.is_common(hash, Some(own))).count());
+            let mut weights = weights(rivals, telling.unwrap_or_default());
+            for (held, weight) in rivals.iter().zip(&mut weights) {
+                if (is_foreign || commit.is_pulled) && held.shared.is_empty() {
+                    *weight = 0.0;
+                }
+            }
+            // What is in two work trees at once is committed from one of them.
+            let mut both = rivals.iter().zip(&weights);
+            let is_here = both.any(|(held, weight)| !held.is_elsewhere && *weight >= LEAST);
+            for (held, weight) in rivals.iter().zip(weights) {
+                let weight = match held.is_elsewhere {
+                    true if is_here => weight * OTHER_TREE.0,
+                    true => weight * OTHER_TREE.1,
+                    false => weight,
+                };
+                let known = found.entry(held.session).or_default();
+                *known = (known.0.max(weight), known.1 + usize::from(weight >= LEAST));
+            }
         }
         // Each further file makes it a little surer.
         let sum = |(most, files): (f64, usize)| {
             if files > 1 { (most + 0.02 * (files - 1) as f64).min(0.97) } else { most }
         };
         found.into_iter().map(|(session, weights)| (session, sum(weights))).collect()
+    }
+
+    /// Whether the line tells nothing of who wrote it: many did, or the file of the commit has it more than once.
+    fn is_common(&self, hash: &u32, own: Option<&HashMap<u32, usize>>) -> bool {
+        self.common.contains(hash) || own.is_some_and(|own| own.get(hash) > Some(&1))
     }
 
     /// Returns how much of what a session did to a file the commit holds.
@@ -321,11 +355,9 @@ impl Evidence {
             (Some(here), Some(worktree)) => here.worktree == *worktree,
             _ => true,
         };
-        let mut held = Held { path: path.to_owned(), ..Held::default() };
-        let (mut all, mut in_it): (HashSet<u32>, HashSet<u32>) = Default::default();
-        let mut last_share = 0.0;
-        held.is_elsewhere = true;
+        let mut held = Held { path: path.to_owned(), is_elsewhere: true, ..Held::default() };
         for change in changes {
+            held.last = change.time;
             let taken: Vec<usize> = self.between(change, place).collect();
             let by_ancestor: Vec<usize> =
                 taken.iter().copied().filter(|other| ancestors.contains(other)).collect();
@@ -337,10 +369,11 @@ impl Evidence {
             } else {
                 1.0
             };
-            let is_own = is_in_own_tree(change);
-            let weight = match own_lines.filter(|_| !change.lines.is_empty()) {
+            let telling: Vec<u32> =
+                change.lines.iter().filter(|hash| !self.is_common(hash, own_lines)).copied().collect();
+            let by_file = match own_lines.filter(|_| !telling.is_empty()) {
                 None if !by_ancestor.is_empty() => 0.0,
-                // Lines are known of the change, and the file couldn't be read.
+                // The file couldn't be read, or of the change nothing is known that tells it from others.
                 None if taken.is_empty() => FILE * fresh,
                 None => FILE_TAKEN,
                 Some(own) => {
@@ -350,32 +383,66 @@ impl Evidence {
                             lines
                                 .get(other)
                                 .and_then(|files| files.get(path))
-                                .is_none_or(|lines| lines.contains(hash))
+                                .is_none_or(|lines| lines.contains_key(hash))
                         })
                     };
-                    let left: Vec<u32> = change.lines.iter().filter(|hash| !earlier(hash)).copied().collect();
-                    let shared: Vec<u32> = left.iter().filter(|hash| own.contains(hash)).copied().collect();
-                    last_share = shared.len() as f64 / left.len().max(1) as f64;
-                    all.extend(left);
-                    in_it.extend(&shared);
-                    held.by_lines |= !shared.is_empty();
+                    let left: Vec<u32> = telling.into_iter().filter(|hash| !earlier(hash)).collect();
+                    let shared: Vec<u32> =
+                        left.iter().filter(|hash| own.contains_key(hash)).copied().collect();
+                    held.last_share = shared.len() as f64 / left.len().max(1) as f64;
+                    held.lines.extend(left);
+                    held.shared.extend(shared);
                     OTHER_LINES
                 }
             };
-            if weight > OTHER_LINES || held.by_lines {
-                held.is_elsewhere &= !is_own;
+            if by_file > OTHER_LINES || !held.shared.is_empty() {
+                held.is_elsewhere &= !is_in_own_tree(change);
             }
-            held.weight = held.weight.max(weight);
-        }
-        if !in_it.is_empty() {
-            let share = (in_it.len() as f64 / all.len() as f64).max(last_share);
-            held.weight = held.weight.max(LINES.0 + LINES.1 * (2.0 * share).min(1.0));
-        } else if !all.is_empty() {
-            // What else it did to the file was of the same kind.
-            held.weight = held.weight.min(FILE_TAKEN);
+            held.by_file = held.by_file.max(by_file);
         }
         held
     }
+}
+
+/// Returns how sure each of the sessions that changed a file led to a commit, which changes so many lines of it that tell
+/// something. A line counts for one of them: for the one of whose lines the commit has more, or else for the later.
+fn weights(rivals: &[Held], telling: usize) -> Vec<f64> {
+    let mut owners: HashMap<u32, usize> = HashMap::new();
+    let claim = |held: &Held| (!held.is_elsewhere, held.share(held.shared.len()), held.last);
+    for (place, held) in rivals.iter().enumerate() {
+        for hash in &held.shared {
+            let owner = owners.entry(*hash).or_insert(place);
+            if claim(held).partial_cmp(&claim(&rivals[*owner])).is_some_and(Ordering::is_gt) {
+                *owner = place;
+            }
+        }
+    }
+    let is_explained = telling > 0 && owners.len() as f64 >= EXPLAINED * telling as f64;
+    let weight = |(place, held): (usize, &Held)| {
+        let owned = owners.values().filter(|owner| **owner == place).count();
+        if owned > 0 {
+            let by_lines = LINES.0 + LINES.1 * (2.0 * held.share(owned)).min(1.0);
+            held.by_file.max(by_lines)
+        } else if !held.lines.is_empty() || is_explained {
+            // What else it did to the file was of the same kind, or nothing of the commit is left that it may have done.
+            held.by_file.min(FILE_TAKEN)
+        } else {
+            held.by_file
+        }
+    };
+    rivals.iter().enumerate().map(weight).collect()
+}
+
+/// Returns the lines that so many sessions wrote that they tell nothing of any.
+fn common(changes: &[Change]) -> HashSet<u32> {
+    let mut writers: HashMap<u32, HashSet<i64>> = HashMap::new();
+    for change in changes {
+        for hash in &change.lines {
+            writers.entry(*hash).or_default().insert(change.session);
+        }
+    }
+    let is_common = |(_, sessions): &(u32, HashSet<i64>)| sessions.len() >= MANY_WRITERS;
+    writers.into_iter().filter(is_common).map(|(hash, _)| hash).collect()
 }
 
 /// What a commit holds of what a session did to a file.
@@ -383,9 +450,25 @@ impl Evidence {
 struct Held {
     session: i64,
     path: String,
-    weight: f64,
-    /// Whether lines of it are in the commit.
-    by_lines: bool,
+    /// How sure it is by the file alone.
+    by_file: f64,
+    /// The lines that the session changed and that no commit took before.
+    lines: HashSet<u32>,
+    /// Those of them that are in the commit.
+    shared: HashSet<u32>,
+    /// Which share of the last change is in the commit.
+    last_share: f64,
+    /// When the session changed the file last.
+    last: Millis,
     /// Whether it was done in another work tree than the commit was made in.
     is_elsewhere: bool,
+}
+
+impl Held {
+    /// Returns which share of the lines `count` of those in the commit are, of all or of the last change.
+    fn share(&self, count: usize) -> f64 {
+        let of_all = count as f64 / self.lines.len().max(1) as f64;
+        let of_last = self.last_share * count as f64 / self.shared.len().max(1) as f64;
+        of_all.max(of_last)
+    }
 }

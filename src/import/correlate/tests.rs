@@ -33,7 +33,7 @@ fn change(session: i64, minute: Millis, path: &str, lines: &[u32]) -> Change {
 fn lines(of: &[(usize, &str, &[u32])]) -> HashMap<usize, ChangedLines> {
     let mut all: HashMap<usize, ChangedLines> = HashMap::new();
     for (at, path, lines) in of {
-        all.entry(*at).or_default().insert((*path).to_owned(), lines.iter().copied().collect());
+        all.entry(*at).or_default().insert((*path).to_owned(), lines.iter().map(|line| (*line, 1)).collect());
     }
     all
 }
@@ -166,4 +166,49 @@ fn amended_and_squashed_commits_are_told_from_branches_that_go_on() {
         [],
         "what has a branch and other contents stands for itself"
     );
+}
+
+#[test]
+fn a_line_that_many_write_or_that_a_file_repeats_tells_nothing() {
+    let behind = |others: i64, times: usize| {
+        let own = change(1, -50, "a", &[5, 6, 7]);
+        let others = (0..others).map(|other| change(10 + other, -100, "b", &[6]));
+        let changes: Vec<Change> = others.chain([own]).collect();
+        let evidence = evidence(vec![commit(1, 0, "", &["a"])], changes, vec![]);
+        let mut lines = lines(&[(0, "a", &[6, 9])]);
+        lines.get_mut(&0).unwrap().get_mut("a").unwrap().insert(6, times);
+        sessions(&evidence.behind(0, &lines))
+    };
+    assert_eq!(behind(0, 1), [1], "a line of its own");
+    assert_eq!(behind(0, 2), [0; 0], "the file has it twice");
+    assert_eq!(behind(2, 1), [0; 0], "three sessions wrote it");
+}
+
+#[test]
+fn a_line_counts_for_the_session_that_more_of_the_commit_is_of() {
+    // 1 wrote two lines that were taken back and one that 2 wrote as well.
+    let changes = vec![change(1, -10, "a", &[5, 6, 7]), change(2, -50, "a", &[7, 8])];
+    let both = evidence(vec![commit(1, 0, "", &["a"])], changes, vec![]);
+    assert_eq!(sessions(&both.behind(0, &lines(&[(0, "a", &[7, 8])]))), [2]);
+    assert_eq!(sessions(&both.behind(0, &lines(&[(0, "a", &[6, 7, 8])]))), [2, 1]);
+}
+
+#[test]
+fn of_a_commit_that_is_explained_nothing_is_left_for_one_whose_lines_are_unknown() {
+    let changes = vec![change(1, -10, "a", &[]), change(2, -50, "a", &[7, 8])];
+    let both = evidence(vec![commit(1, 0, "", &["a"])], changes, vec![]);
+    assert_eq!(sessions(&both.behind(0, &lines(&[(0, "a", &[7, 8])]))), [2]);
+    assert_eq!(sessions(&both.behind(0, &lines(&[(0, "a", &[7, 8, 9, 10])]))), [2, 1]);
+}
+
+#[test]
+fn few_of_many_lines_are_no_link_and_a_merge_takes_none() {
+    let many: Vec<u32> = (1..=20).collect();
+    let evidence_of = |commits| evidence(commits, vec![change(1, -10, "a", &many)], vec![]);
+    let behind =
+        |own: &[u32]| evidence_of(vec![commit(1, 0, "", &["a"])]).behind(0, &lines(&[(0, "a", own)]));
+    assert_eq!((sessions(&behind(&[1, 2])), sessions(&behind(&[1, 2, 3, 4]))), (vec![], vec![1]));
+    let merge = Commit { parents: vec![sha(8), sha(9)], ..commit(1, -5, "", &["a"]) };
+    let merged = evidence_of(vec![merge, commit(2, 0, &sha(1), &["a"])]);
+    assert_eq!(sessions(&merged.behind(1, &lines(&[(1, "a", &many)]))), [1]);
 }
