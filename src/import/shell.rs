@@ -320,7 +320,7 @@ mod tests {
         {
             let found = commands(line);
             let (name, rest) = found[0].name();
-            assert_eq!((name, &rest[..]), ("git", &["add".to_owned(), ".".to_owned()][..]), "{line}");
+            assert_eq!((name, rest), ("git", &["add".to_owned(), ".".to_owned()][..]), "{line}");
         }
         assert_eq!(commands("> a")[0].name().0, "");
     }
