@@ -8,12 +8,16 @@
 //! script decides it. Each commit is searched for by a word of its own, and the conversations of its hit are compared: of those
 //! named, the share that is right is the precision; of those that are right, the share that is named is the recall.
 //!
+//! The lines are made up; [`lines`] takes those of a real repository's commits.
+//!
 //! It is done twice: followed by hooks and calls while it happens, and imported at once afterwards, when branches that
 //! were squashed are gone and reflogs are all that tells where something was committed.
 
+mod lines;
 mod script;
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use serde_json::json;
@@ -32,6 +36,9 @@ pub struct Args {
     /// Where the random choices start
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Repository whose commits are worked with, instead of scripted work
+    #[arg(long, conflicts_with = "works")]
+    repo: Option<PathBuf>,
 }
 
 /// How a piece of work goes, and what becomes of its commits.
@@ -149,6 +156,9 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     let root = tempfile::tempdir().context("making a temporary directory")?;
     let root = root.path().canonicalize()?;
     let tiro = &tiro.without_model(&root)?;
+    if let Some(repository) = &args.repo {
+        return lines::run(repository, args.seed, tiro, &root);
+    }
     let place = Place::create(&root)?;
     let mut script = Script::begin(args, tiro, place)?;
     for number in 0..args.works.max(1) {
