@@ -305,6 +305,18 @@ impl Evidence {
             })
             .collect();
         files.sort_by(|one, other| (&one.path, one.session).cmp(&(&other.path, other.session)));
+        // Of a session that wrote other lines than the commit has, and none that it has, nothing else is believed.
+        let wrote = |held: &Held| (!held.lines.is_empty(), !held.shared.is_empty());
+        let mut by_session: HashMap<i64, (bool, bool)> = HashMap::new();
+        for held in &files {
+            let (others, shared) = by_session.entry(held.session).or_default();
+            (*others, *shared) = (*others | wrote(held).0, *shared | wrote(held).1);
+        }
+        for held in &mut files {
+            if by_session[&held.session] == (true, false) {
+                held.by_file = held.by_file.min(FILE_TAKEN);
+            }
+        }
         let mut found: HashMap<i64, (f64, usize)> = HashMap::new();
         for rivals in files.chunk_by(|one, other| one.path == other.path) {
             let own = lines.get(&place).and_then(|files| files.get(&rivals[0].path));

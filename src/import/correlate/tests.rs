@@ -212,3 +212,13 @@ fn few_of_many_lines_are_no_link_and_a_merge_takes_none() {
     let merged = evidence_of(vec![merge, commit(2, 0, &sha(1), &["a"])]);
     assert_eq!(sessions(&merged.behind(1, &lines(&[(1, "a", &many)]))), [1]);
 }
+
+#[test]
+fn a_session_whose_known_lines_are_all_others_is_not_believed_in_another_file() {
+    let behind = |first: &[u32]| {
+        let changes = vec![change(1, -20, "a", first), change(1, -10, "b", &[])];
+        let evidence = evidence(vec![commit(1, 0, "", &["a", "b"])], changes, vec![]);
+        sessions(&evidence.behind(0, &lines(&[(0, "a", &[5, 6]), (0, "b", &[7])])))
+    };
+    assert_eq!((behind(&[8, 9]), behind(&[5, 9])), (vec![], vec![1]));
+}
