@@ -54,14 +54,9 @@ pub fn terms(query: &str) -> Vec<String> {
 /// `no color` of `NO_COLOR`, `std env vars` of `std::env::vars`.
 pub fn phrases(query: &str) -> Vec<String> {
     let mut phrases: Vec<String> = Vec::new();
-    for token in query.split_whitespace() {
+    for token in identifiers(query) {
         if phrases.len() == MOST_PHRASES {
             break;
-        }
-        let token = token.trim_matches(|c: char| !c.is_alphanumeric());
-        // An apostrophe or a bracket joins no identifier.
-        if token.contains(|c: char| !c.is_alphanumeric() && !JOINS.contains(c)) {
-            continue;
         }
         let parts = token.split(|c: char| !c.is_alphanumeric()).filter(|part| !part.is_empty());
         let words: Vec<String> = parts.map(str::to_lowercase).collect();
@@ -88,13 +83,22 @@ fn is_stopword(word: &str) -> bool {
     STOPWORDS.split(' ').any(|stopword| stopword == word)
 }
 
+/// Returns what stands together in `text` and may be an identifier, a path or an address. An apostrophe or a bracket joins
+/// none.
+fn identifiers(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_alphanumeric() || JOINS.contains(c)))
+        .map(|token| token.trim_matches(|c: char| !c.is_alphanumeric()))
+        .filter(|token| !token.is_empty())
+}
+
 /// Returns the words of `text`, camel-case identifiers whole, then in parts; with each whether it is a part of an
 /// identifier.
 fn words(text: &str) -> Vec<(String, bool)> {
     let mut words = Vec::new();
-    for token in text.split(|c: char| !(c.is_alphanumeric() || c == '_')) {
-        let is_joined = token.trim_matches('_').contains('_');
-        for word in token.split('_').filter(|word| !word.is_empty()) {
+    for token in identifiers(text) {
+        // A slash is between words as well: `and/or`.
+        let is_joined = token.contains(|c: char| JOINS.contains(c) && c != '/');
+        for word in token.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
             words.push((word.to_lowercase(), is_joined));
             let mut start = 0;
             let bytes = word.as_bytes();
@@ -146,6 +150,9 @@ mod tests {
         assert_eq!(terms("NO_COLOR is it?"), ["no", "color"]);
         assert_eq!(terms("does isEmpty do it"), ["isempty", "is", "empty"]);
         assert_eq!(terms("what_is"), ["what", "is"]);
+        assert_eq!(terms("what of --no-color, is-odd, std::is"), ["no", "color", "is", "odd", "std"]);
+        assert_eq!(terms("this and/or that cost - why"), ["cost"]);
+        assert_eq!(phrases("foo(NO_COLOR's)"), ["no color"]);
         assert_eq!(
             phrases(
                 "is `NO_COLOR` Ada's, read by std::env::vars()? see src/cli.rs, (issue #2819) --no-color"
