@@ -21,6 +21,7 @@ mod ledger;
 mod lexical;
 mod links;
 mod memories;
+mod merge;
 mod migrate;
 mod pending;
 mod place;

@@ -133,6 +133,11 @@ async fn work_off(engine: &Engine) {
                 tracing::debug!(%error, "a purge is still to be finished");
             }
             while matches!(step(engine, store, scope, 1).await, Ok(done) if done > 0) {}
+            if quiet >= QUIET {
+                while matches!(store.merge_text(scope).await, Ok(true)) {
+                    tokio::task::yield_now().await;
+                }
+            }
             store.close_idle_readers();
             if quiet == QUIET
                 && let Err(error) = store.rest(scope).await
