@@ -2,12 +2,13 @@
 //!
 //! One query serves every group of kinds: its rows are read best first and handed to the group they belong to, until
 //! each has enough. Asking group by group would cost as much again for each, because BM25 counts the documents of
-//! every phrase, and a group's own mark stands in all of its documents. Only a group that got little from the first
-//! hundreds of rows is asked for by its mark, which is rare then.
+//! every phrase, and a group's own mark stands in all of its documents. Groups that got little from the first hundreds of
+//! rows are asked for by their marks, all at once.
 //!
 //! What costs is a score, some two microseconds a document: an OR over every word takes 85 ms at 100k documents. So
 //! small corpora alone are searched by every word. In large ones a document has to have two of the rarest words, or two
-//! of some more where few do, or one of the rarest where few have two. At the same shares of 2,760 turns the first ten
+//! of some more where few do, or one of the rarest where few have two; one of a small group has to have one of the rarest.
+//! Looser tiers are read for large groups only, which took three quarters of the time at 100k documents. At the same shares of 2,760 turns the first ten
 //! hold 72.2% of the evidence that way, 72.8% with every word, and 65.8% where one of the very rarest had to be there,
 //! at three times the cost.
 
@@ -33,8 +34,17 @@ const LEAST_DOCUMENTS: i64 = 4_000;
 /// Words that are looked for in a large corpus at most. Arbitrary: the rarest of more decide.
 const MOST_WORDS: usize = 16;
 
-/// Candidates of a group from which on no looser tier is asked.
+/// Words that stood nowhere yet that are looked for in a large corpus at most. Arbitrary.
+const MOST_UNMET: usize = 4;
+
+/// Candidates of a large group from which on no looser tier is asked.
 const ENOUGH: usize = 20;
+
+/// The share of the documents from which on a group is large. Arbitrary: the others are asked for by their mark.
+const LARGE_SHARE: f64 = 0.2;
+
+/// What share of the documents the words may stand in, together, that the texts of the other groups have to have one of.
+const RARE_SHARE: f64 = 0.06;
 
 /// Documents below which every word decides.
 pub(super) const SMALL_CORPUS: i64 = 5_000;
@@ -93,46 +103,128 @@ impl Store {
         let (filter, groups) = (filter.clone(), groups.to_vec());
         self.read(scope, move |inner, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?.narrowed(&filter);
-            let mut wanted = inhabited(connection, scope, groups)?;
-            let mut found: Vec<Vec<LexicalCandidate>> = vec![Vec::new(); Group::ALL.len()];
-            for (tier, words) in expressions(inner, connection, terms)?.iter().enumerate() {
-                let all_columns = format!("{{speaker header text context}} : ({words})");
-                wanted.iter().for_each(|group| found[*group as usize].clear());
-                // Messages are most of a store: their mark costs more than what it leaves out.
-                let is_general = tier == 0 || wanted.contains(&Group::Message);
-                let mut rows = ROWS_READ;
-                if is_general {
-                    rows = search(connection, &conditions, &all_columns, ROWS_READ, &mut |candidate| {
-                        let own = &mut found[candidate.group as usize];
-                        if wanted.contains(&candidate.group) && own.len() < limit {
-                            own.push(candidate);
-                        }
-                        wanted.iter().any(|group| found[*group as usize].len() < limit)
-                    })?;
-                }
-                let has_more = rows == ROWS_READ;
-                for group in wanted.iter().filter(|_| has_more) {
-                    let own = &mut found[*group as usize];
-                    if own.len() < LITTLE {
-                        own.clear();
-                        let expression = format!("facets : {} AND {all_columns}", write::facet(*group));
-                        search(connection, &conditions, &expression, limit, &mut |candidate| {
-                            own.push(candidate);
-                            true
-                        })?;
-                    }
-                }
-                wanted.retain(|group| found[*group as usize].len() < ENOUGH);
-                if wanted.is_empty() {
+            let groups = inhabited(connection, scope, groups)?;
+            let expressions = expressions(inner, connection, &terms)?;
+            let large = large(inner, connection, &groups)?;
+            let mut found = Best::new(&groups, limit);
+            let mut has_more = false;
+            // Where only small groups are asked for, the tiers would find what is of others.
+            let tiers = if large.is_empty() { &[] } else { &expressions.tiers[..] };
+            for words in tiers {
+                has_more = found.read(connection, &conditions, &in_text(&terms, words), &large, ROWS_READ)?;
+                if large.iter().all(|group| found.count(*group) >= ENOUGH) {
                     break;
                 }
             }
-            let mut candidates: Vec<LexicalCandidate> = found.into_iter().flatten().collect();
-            candidates.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.chunk.cmp(&b.chunk)));
-            Ok(candidates)
+            // The texts of a group that has few are found by its mark. One query serves all such groups, unless one of them fills it.
+            let is_pruned = expressions.tiers.first() != Some(&expressions.loosest);
+            let has_little = |group: &Group| {
+                found.count(*group) < LITTLE && (has_more || (is_pruned && !large.contains(group)))
+            };
+            let little: Vec<Group> = groups.iter().copied().filter(has_little).collect();
+            if !little.is_empty() && !expressions.loosest.is_empty() {
+                let marked = |groups: &[Group]| {
+                    let marks: Vec<String> = groups.iter().map(|group| write::facet(*group)).collect();
+                    let words = in_text(&terms, &expressions.loosest);
+                    format!("facets : ({}) AND ({words})", marks.join(" OR "))
+                };
+                let is_full = found.read(connection, &conditions, &marked(&little), &little, ROWS_READ)?;
+                let crowded_out =
+                    |group: &&Group| is_full && little.len() > 1 && found.count(**group) < LITTLE;
+                for group in little.iter().filter(crowded_out).copied().collect::<Vec<Group>>() {
+                    found.read(connection, &conditions, &marked(&[group]), &[group], limit)?;
+                }
+            }
+            Ok(found.candidates())
         })
         .await
     }
+}
+
+/// The best chunks of each group.
+struct Best {
+    limit: usize,
+    of: Vec<(Group, HashMap<i64, LexicalCandidate>)>,
+}
+
+impl Best {
+    fn new(groups: &[Group], limit: usize) -> Best {
+        Best { limit, of: groups.iter().map(|group| (*group, HashMap::new())).collect() }
+    }
+
+    fn count(&self, group: Group) -> usize {
+        self.of.iter().find(|(own, _)| *own == group).map_or(0, |(_, found)| found.len())
+    }
+
+    /// Adds what matches, from `rows` rows at most, until none of the groups `wanted` has room for more; returns whether there
+    /// may be more.
+    fn read(
+        &mut self,
+        connection: &Connection,
+        conditions: &Conditions,
+        expression: &str,
+        wanted: &[Group],
+        rows: usize,
+    ) -> Result<bool> {
+        let mut added = vec![0; self.of.len()];
+        let is_wanted: Vec<bool> = self.of.iter().map(|(group, _)| wanted.contains(group)).collect();
+        let mut is_full = false;
+        let count = search(connection, conditions, expression, rows, &mut |candidate| {
+            if let Some(place) = self.of.iter().position(|(group, _)| *group == candidate.group)
+                && added[place] < self.limit
+            {
+                added[place] += 1;
+                self.of[place].1.insert(candidate.chunk, candidate);
+            }
+            is_full =
+                added.iter().zip(&is_wanted).all(|(added, is_wanted)| !is_wanted || *added == self.limit);
+            !is_full
+        })?;
+        Ok(is_full || count == rows)
+    }
+
+    /// Returns the best of all groups, the best first.
+    fn candidates(self) -> Vec<LexicalCandidate> {
+        let best_first = |a: &LexicalCandidate, b: &LexicalCandidate| {
+            b.score.total_cmp(&a.score).then(a.chunk.cmp(&b.chunk))
+        };
+        let mut candidates: Vec<LexicalCandidate> = Vec::new();
+        for (_, found) in self.of {
+            let mut found: Vec<LexicalCandidate> = found.into_values().collect();
+            found.sort_by(best_first);
+            candidates.extend(found.into_iter().take(self.limit));
+        }
+        candidates.sort_by(best_first);
+        candidates
+    }
+}
+
+/// Returns the expression `words` of `terms` as it matches the text alone, not the marks of groups. To look into all columns
+/// takes a quarter less, and only a few words are marks.
+fn in_text(terms: &[String], words: &str) -> String {
+    let is_mark = |term: &String| {
+        let term = term.to_lowercase();
+        Group::ALL.iter().any(|group| term.contains(&write::facet(*group)))
+    };
+    if terms.iter().any(is_mark) {
+        format!("{{speaker header text context}} : ({words})")
+    } else {
+        words.to_owned()
+    }
+}
+
+/// Returns those of `groups` that a good part of the documents belong to.
+fn large(inner: &Inner, connection: &Connection, groups: &[Group]) -> Result<Vec<Group>> {
+    let documents = documents(connection)?;
+    if documents < SMALL_CORPUS {
+        return Ok(groups.to_vec());
+    }
+    let marks = groups.iter().map(|group| write::facet(*group)).collect();
+    let counts = count(inner, connection, documents, marks)?;
+    let is_large = |((count, _), group): ((i64, String), &Group)| {
+        (count as f64 >= LARGE_SHARE * documents as f64).then_some(*group)
+    };
+    Ok(counts.into_iter().zip(groups).filter_map(is_large).collect())
 }
 
 /// Returns those of `groups` that hold anything: the others needn't be waited for.
@@ -185,16 +277,26 @@ pub(super) fn search(
     Ok(count)
 }
 
-/// Returns the expressions that match `terms`, the strictest first; none where there are no terms.
-fn expressions(inner: &Inner, connection: &Connection, terms: Vec<String>) -> Result<Vec<String>> {
+/// What is asked for `terms`.
+struct Expressions {
+    /// What the text has to have, the strictest first.
+    tiers: Vec<String>,
+    /// What a text of a group has to have that few of the others are of.
+    loosest: String,
+}
+
+fn expressions(inner: &Inner, connection: &Connection, terms: &[String]) -> Result<Expressions> {
     if terms.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Expressions { tiers: Vec::new(), loosest: String::new() });
     }
     let documents = documents(connection)?;
     if documents < SMALL_CORPUS {
-        return Ok(vec![joined(&terms)]);
+        return Ok(Expressions { tiers: vec![joined(terms)], loosest: joined(terms) });
     }
-    Ok(tiers(count(inner, connection, documents, terms)?, documents))
+    let mut counted = count(inner, connection, documents, terms.to_vec())?;
+    counted.sort();
+    let loosest = joined(&rarest(&counted, RARE_SHARE, documents, MOST_WORDS));
+    Ok(Expressions { tiers: tiers(&counted, documents), loosest })
 }
 
 /// Returns how many documents there are, about: chunks are numbered, and few are gone.
@@ -203,19 +305,12 @@ pub(super) fn documents(connection: &Connection) -> Result<i64> {
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
-/// Returns the expressions of a large corpus for `terms` with the documents each stands in, the strictest first.
-fn tiers(mut terms: Vec<(i64, String)>, documents: i64) -> Vec<String> {
-    terms.sort();
+/// Returns the expressions of a large corpus for `terms` with the documents each stands in, the rarest first; the strictest
+/// expression first.
+fn tiers(terms: &[(i64, String)], documents: i64) -> Vec<String> {
     let mut tiers: Vec<String> = Vec::with_capacity(TIERS.len());
     for (least, share, most) in TIERS {
-        let room = LEAST_DOCUMENTS.max((documents as f64 * share) as i64);
-        let mut total = 0;
-        let within = |(place, (documents, _)): &(usize, &(i64, String))| {
-            total += documents;
-            *place == 0 || total <= room
-        };
-        let words: Vec<&String> =
-            terms.iter().enumerate().take_while(within).take(most).map(|(_, (_, term))| term).collect();
+        let words = rarest(terms, share, documents, most);
         let expression = match least {
             2 if words.len() < 2 => continue,
             2 => pairs(&words),
@@ -228,17 +323,33 @@ fn tiers(mut terms: Vec<(i64, String)>, documents: i64) -> Vec<String> {
     tiers
 }
 
+/// Returns the rarest of `terms`, at least one and at most `most`, that together stand in at most `share` of the documents.
+/// Words that stood nowhere when they were counted come on top, [`MOST_UNMET`] at most: by now a text may have them.
+fn rarest(terms: &[(i64, String)], share: f64, documents: i64, most: usize) -> Vec<&String> {
+    let room = LEAST_DOCUMENTS.max((documents as f64 * share) as i64);
+    let (unmet, met) = terms.split_at(terms.partition_point(|(documents, _)| *documents == 0));
+    let mut total = 0;
+    let within = |(place, (documents, _)): &(usize, &(i64, String))| {
+        total += documents;
+        *place == 0 || total <= room
+    };
+    let met = met.iter().enumerate().take_while(within).take(most).map(|(_, (_, term))| term);
+    unmet.iter().map(|(_, term)| term).take(MOST_UNMET).chain(met).collect()
+}
+
 /// Returns the expression that any of `words` matches.
 fn joined(words: &[impl AsRef<str>]) -> String {
     words.iter().map(|word| quoted(word.as_ref())).collect::<Vec<_>>().join(" OR ")
 }
 
-/// Returns the expression that any two of `words` match.
+/// Returns the expression that any two of `words`, the rarest first, match.
+///
+/// BM25 counts the documents of a word for each time that the expression has it, so common words stand in few pairs' lists: the
+/// most common of three stands there once, the others twice.
 fn pairs(words: &[&String]) -> String {
-    let pair = |(place, word): (usize, &&String)| {
-        format!("({} AND ({}))", quoted(word), joined(&words[place + 1..]))
-    };
-    words[..words.len() - 1].iter().enumerate().map(pair).collect::<Vec<_>>().join(" OR ")
+    let pair =
+        |(place, word): (usize, &&String)| format!("({} AND ({}))", quoted(word), joined(&words[..place]));
+    words.iter().enumerate().skip(1).rev().map(pair).collect::<Vec<_>>().join(" OR ")
 }
 
 /// Returns the term as the index's language quotes it.
@@ -340,6 +451,11 @@ mod tests {
         counts.iter().enumerate().map(|(n, documents)| (*documents, format!("w{n}"))).collect()
     }
 
+    fn sorted(mut terms: Vec<(i64, String)>) -> Vec<(i64, String)> {
+        terms.sort();
+        terms
+    }
+
     #[test]
     fn in_a_small_corpus_every_word_decides() {
         assert_eq!(joined(&["w0", "w1", "w2"]), r#""w0" OR "w1" OR "w2""#);
@@ -347,11 +463,24 @@ mod tests {
 
     #[test]
     fn in_a_large_one_two_of_the_rarest_decide_then_two_of_more_and_then_one() {
-        let found = tiers(terms(&[40_000, 300, 3_000, 9_000, 15_000]), 100_000);
-        let two_of_three = r#"("w1" AND ("w2" OR "w3")) OR ("w2" AND ("w3"))"#;
+        let found = tiers(&sorted(terms(&[40_000, 300, 3_000, 9_000, 15_000])), 100_000);
+        let two_of_three = r#"("w3" AND ("w1" OR "w2")) OR ("w2" AND ("w1"))"#;
         let two_of_four =
-            r#"("w1" AND ("w2" OR "w3" OR "w4")) OR ("w2" AND ("w3" OR "w4")) OR ("w3" AND ("w4"))"#;
+            r#"("w4" AND ("w1" OR "w2" OR "w3")) OR ("w3" AND ("w1" OR "w2")) OR ("w2" AND ("w1"))"#;
         assert_eq!(found, [two_of_three, two_of_four, r#""w1" OR "w2""#]);
+        let unmet = tiers(&sorted(terms(&[0, 300, 3_000])), 100_000);
+        let two_of_all = r#"("w2" AND ("w0" OR "w1")) OR ("w1" AND ("w0"))"#;
+        assert_eq!(unmet, [two_of_all, r#""w0" OR "w1" OR "w2""#], "a new text may have it");
+    }
+
+    #[test]
+    fn the_marks_of_groups_are_looked_for_in_the_text_alone() {
+        let of =
+            |terms: &[&str]| in_text(&terms.iter().map(|term| (*term).to_owned()).collect::<Vec<_>>(), "w");
+        assert_eq!(
+            (of(&["group", "message"]), of(&["a GroupMessage"])),
+            ("w".into(), "{speaker header text context} : (w)".to_owned())
+        );
     }
 
     #[test]
@@ -366,6 +495,6 @@ mod tests {
 
     #[test]
     fn a_common_word_alone_still_matches_and_quotes_are_data() {
-        assert_eq!(tiers(vec![(90_000, "a\"b".into())], 100_000), [r#""a""b""#]);
+        assert_eq!(tiers(&[(90_000, "a\"b".into())], 100_000), [r#""a""b""#]);
     }
 }
