@@ -94,6 +94,12 @@ pub fn directory_of(client: Client, path: &Path) -> Option<PathBuf> {
     }
 }
 
+/// Whether `client` named a folder that the transcript lies in by the digest of one of the roots, as an older Gemini CLI
+/// does, which says nowhere else where a session was held.
+pub fn is_named_after(client: Client, path: &Path, roots: &[PathBuf]) -> bool {
+    client == Client::Gemini && path.ancestors().skip(1).take(DEPTH).any(|folder| is_hash_of(folder, roots))
+}
+
 /// Returns the directory that Gemini CLI keeps `folder` for.
 fn project_root(folder: &Path) -> Option<PathBuf> {
     let mut text = String::new();

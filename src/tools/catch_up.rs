@@ -177,7 +177,7 @@ pub async fn follow(
         }
         let whose = match taken.reference.event == share::SHARED {
             true => Whose::Shared,
-            false => Whose::Hooked,
+            false => Whose::Hooked(&taken.reference.directory),
         };
         let before = output.bytes_left;
         let quiet = &mut |_| {};

@@ -165,7 +165,7 @@ pub(super) async fn follow(
     engine: &Engine,
     project: &OpenProject,
     place: &Place,
-    (client, path, whose): (Client, &Path, Whose),
+    (client, path, whose): (Client, &Path, Whose<'_>),
     patience: Option<Duration>,
     output: &mut Output,
     span: &mut Span,
@@ -187,7 +187,7 @@ pub(super) async fn follow(
     let begins = cursor.at;
     let mut batch = Batch::default();
     let mut described = None;
-    let mut share = if whose == Whose::Named { None } else { Share::of(engine, place, client, path) };
+    let mut share = Share::of(engine, place, (client, path, whose));
     let mut visited = Visited::new(engine, place);
     // Of a session that was held elsewhere a turn is read from its beginning on.
     let mut turn = None;
@@ -262,7 +262,7 @@ pub(super) async fn follow(
         (cursor.at, cursor.looked) = (lines.at(), lines.looked());
         cursor.keep(engine, project, &source, path, &reader).await?;
     }
-    if whose == Whose::Hooked {
+    if matches!(whose, Whose::Hooked(_)) {
         visited.tell(engine, client, path);
     }
     Ok(())

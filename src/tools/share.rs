@@ -23,13 +23,13 @@ const MOST_HELD: usize = 32;
 
 /// How a transcript came to be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Whose {
+pub(super) enum Whose<'a> {
     /// The user named it: all of it is imported.
     Named,
     /// An import found it: no other project is told of it.
     Found,
-    /// A hook told of it.
-    Hooked,
+    /// A hook that ran in this directory told of it; that was in the project then.
+    Hooked(&'a Path),
     /// The project that it was held in told of it.
     Shared,
 }
@@ -40,7 +40,7 @@ pub(super) const SHARED: &str = "shared";
 /// What a project gets of a session that was held elsewhere.
 pub(super) struct Share<'a> {
     within: Within<'a>,
-    /// The directory it was held in.
+    /// The directory it was held in; empty where nobody knows.
     held_in: String,
     /// What was said in this turn above the project, while nothing was done in it.
     waiting: Vec<Said>,
@@ -49,12 +49,33 @@ pub(super) struct Share<'a> {
 }
 
 impl<'a> Share<'a> {
-    /// Returns what the project gets of the session at `path`, or `None` where that is all of it: it was held here, or
-    /// nobody knows where.
-    pub fn of(engine: &'a Engine, place: &'a Place, client: Client, path: &Path) -> Option<Share<'a>> {
-        let held_in = transcripts::directory_of(client, path).filter(|directory| directory.is_dir())?;
-        let held_in = held_in.to_str()?.to_owned();
-        let mut within = Within { config: engine.config(), place, known: HashMap::new() };
+    /// Returns what the project gets of the session at `path`, or `None` where that is all of it: it was named, or it was
+    /// held here. Of one that was held nobody knows where it gets what is known to be done here.
+    pub fn of(
+        engine: &'a Engine,
+        place: &'a Place,
+        (client, path, whose): (Client, &Path, Whose<'_>),
+    ) -> Option<Share<'a>> {
+        let held_in = transcripts::directory_of(client, path);
+        let is_found_here = match (whose, &held_in) {
+            (Whose::Named, _) => true,
+            (_, None) => whose == Whose::Found || transcripts::is_named_after(client, path, &place.roots()),
+            // A work tree that is gone belonged to the project that its hooks left references for. A client writes down
+            // a name that isn't UTF-8 as another one.
+            (Whose::Hooked(directory), Some(held_in)) => {
+                directory.to_string_lossy() == held_in.to_string_lossy() && !held_in.exists()
+            }
+            (_, Some(_)) => false,
+        };
+        if is_found_here {
+            return None;
+        }
+        let held_in = held_in.and_then(|directory| directory.into_os_string().into_string().ok());
+        let held_in = held_in.unwrap_or_default();
+        // Only where it is gone: else the place itself tells whose it is.
+        let anothers = Some(PathBuf::from(&held_in))
+            .filter(|directory| whose == Whose::Shared && !held_in.is_empty() && !directory.exists());
+        let mut within = Within { config: engine.config(), place, anothers, known: HashMap::new() };
         let is_held_here = within.has(&held_in);
         (!is_held_here).then_some(Share { within, held_in, waiting: Vec::new(), is_here: false })
     }
@@ -156,6 +177,8 @@ impl<'a> Visited<'a> {
 struct Within<'a> {
     config: &'a Config,
     place: &'a Place,
+    /// A directory of another project that is gone, and may have lain within this one.
+    anothers: Option<PathBuf>,
     known: HashMap<String, bool>,
 }
 
@@ -164,9 +187,12 @@ impl Within<'_> {
         if let Some(known) = self.known.get(directory) {
             return *known;
         }
-        let has = self.place.work_tree(directory).is_some() && {
-            let innermost = project::place(Path::new(directory), self.config).ok().flatten();
-            // A directory that is gone can't be asked.
+        let path = Path::new(directory);
+        let is_anothers = self.anothers.as_ref().is_some_and(|anothers| path.starts_with(anothers));
+        let has = !is_anothers && self.place.work_tree(directory).is_some() && {
+            // A directory that is gone belonged to what it lay in.
+            let there = path.ancestors().find(|directory| directory.exists()).unwrap_or(path);
+            let innermost = project::place(there, self.config).ok().flatten();
             innermost.is_none() || innermost == project::place(&self.place.root, self.config).ok().flatten()
         };
         self.known.insert(directory.to_owned(), has);
@@ -175,6 +201,10 @@ impl Within<'_> {
 
     /// Whether the project lies beneath `directory`.
     fn is_beneath(&self, directory: &str) -> bool {
+        if directory.is_empty() {
+            // Every path starts with that.
+            return false;
+        }
         let directory = Path::new(directory);
         let canonical = directory.canonicalize();
         let directory = canonical.as_deref().unwrap_or(directory);

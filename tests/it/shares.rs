@@ -141,3 +141,79 @@ fn an_import_finds_sessions_held_above_the_repository() {
     let sessions = folder.home.json(&folder.work, &["sessions"]);
     assert_eq!(sessions["sessions"].as_array().unwrap().len(), 2, "{sessions}");
 }
+
+/// A session held in a work tree of `one` that changed a file in the repository `two`, which was told of it, and the work
+/// tree is gone since.
+fn in_a_tree_that_is_gone(folder: &Folder, tree: &Path) {
+    let one = folder.home.repo_at(folder.work.join("one"));
+    let talk = Talk::new(&folder.home, "9d1f2a44-5af3-46fb-8473-94dff3a77ff6", tree, "one-tree");
+    talk.says("user", 0, "overhaul the bilge pump");
+    talk.says("assistant", 1, "the bilge pump hums");
+    talk.edits(2, "bilge.rs");
+    talk.says("user", 10, "paint the hull");
+    talk.edits(11, folder.work.join("two/hull.rs").to_str().unwrap());
+    talk.hook(&folder.home, "Stop");
+    // The project that it was held in is another's, whose server tells the other.
+    folder.home.serve(&folder.work.join("one")).search("anything");
+    assert_eq!(folder.home.waiting(), 1, "the other repository is told of the session");
+    one.git(&["worktree", "remove", "--force", tree.to_str().unwrap()]);
+    assert!(!tree.exists());
+}
+
+fn finds(folder: &Folder, name: &str, word: &str) -> bool {
+    let hits = folder.home.serve(&folder.work.join(name)).search(word);
+    hits.iter().any(|hit| hit["text"].as_str().unwrap_or_default().contains(word))
+}
+
+/// Where the directory that a session was held in was gone, all of it went to each repository that it had worked in.
+#[test]
+fn of_a_session_whose_directory_is_gone_another_repository_gets_what_was_done_there() {
+    let folder = Folder::new();
+    in_a_tree_that_is_gone(&folder, &folder.work.join("one-tree"));
+    assert!(finds(&folder, "two", "hull.rs"));
+    assert_eq!(folder.home.waiting(), 0, "it was followed");
+    assert!(!finds(&folder, "two", "bilge"), "what was said in another project");
+    assert!(finds(&folder, "one", "bilge"));
+}
+
+/// The same where the directory lay within the other repository.
+#[test]
+fn a_work_tree_that_lay_within_another_repository_is_not_of_that() {
+    let folder = Folder::new();
+    let tree = folder.work.join("two/trees/one");
+    folder.home.repo_at(folder.work.join("one")).git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
+    in_a_tree_that_is_gone(&folder, &tree);
+    assert!(finds(&folder, "two", "hull.rs"));
+    assert!(!finds(&folder, "two", "bilge"), "what was said in another project");
+}
+
+/// The hook of a session in a work tree left its reference, and the work tree was removed before a call followed it.
+#[test]
+fn a_session_in_a_work_tree_that_is_gone_belongs_to_the_repository_as_a_whole() {
+    let folder = Folder::new();
+    let tree = folder.work.join("one-tree");
+    let talk = Talk::new(&folder.home, "9d1f2a44-5af3-46fb-8473-94dff3a77ff6", &tree, "one-tree");
+    talk.says("user", 0, "overhaul the bilge pump");
+    talk.hook(&folder.home, "Stop");
+    let one = folder.home.repo_at(folder.work.join("one"));
+    one.git(&["worktree", "remove", "--force", tree.to_str().unwrap()]);
+    assert!(finds(&folder, "one", "bilge"));
+}
+
+/// A client writes down a directory whose name isn't UTF-8 as another one that doesn't exist.
+#[test]
+fn of_a_session_held_in_an_odd_directory_another_repository_gets_what_was_done_there() {
+    let folder = Folder::new();
+    let odd = folder.work.join("odd\u{fffd}");
+    let talk = Talk::new(&folder.home, "9d1f2a44-5af3-46fb-8473-94dff3a77ff6", &odd, "main");
+    talk.says("user", 0, "overhaul the bilge pump");
+    talk.edits(1, folder.work.join("two/hull.rs").to_str().unwrap());
+    let mut payload: Value = serde_json::from_slice(&talk.payload("Stop")).unwrap();
+    payload["cwd"] = json!(folder.work.join("two"));
+    feed(
+        folder.home.tiro(&folder.work.join("two"), &["hook", "claude-code"]),
+        payload.to_string().as_bytes(),
+    );
+    assert!(finds(&folder, "two", "hull.rs"));
+    assert!(!finds(&folder, "two", "bilge"), "what was said in another project");
+}
