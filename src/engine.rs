@@ -357,15 +357,15 @@ impl Engine {
         }
     }
 
-    /// Returns, once, what happened to the files that are used: another store is open than before, or what others could
-    /// read was closed.
+    /// Returns, once, what happened meanwhile: another store is open than before, what others could read was closed, or
+    /// something was not stored.
     pub fn take_news(&self) -> Option<String> {
         let news = std::mem::take(&mut *self.news.lock().unwrap_or_else(PoisonError::into_inner));
         (!news.is_empty()).then(|| news.join(" "))
     }
 
     /// Keeps what the next answer that can says, and logs it.
-    fn tell(&self, news: String) {
+    pub fn tell(&self, news: String) {
         tracing::warn!("{news}");
         self.news.lock().unwrap_or_else(PoisonError::into_inner).push(news);
     }

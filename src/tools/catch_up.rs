@@ -218,6 +218,16 @@ pub async fn follow(
         link::take_back(project).await?;
     }
     followed.imported += output.imported;
+    if output.too_much > 0 {
+        let entries = common::counted(output.too_much, "entry of a session is", "entries of sessions are");
+        let notice =
+            format!("{entries} not stored: it is more than is kept of one session (16 MB) or of one entry");
+        // The next answer says what no call waited for.
+        match is_idle {
+            true => engine.tell(notice),
+            false => followed.notices.push(notice),
+        }
+    }
     if output.bytes_left > 0 {
         followed.notices.push(format!("{} bytes of transcripts are not read yet", output.bytes_left));
     }

@@ -29,9 +29,33 @@ pub(super) struct Cursor {
     /// When the session began, as far as is known, and the last time known before `at`.
     pub(super) first: Option<Millis>,
     last: Option<Millis>,
-    /// Bytes kept so far, of what tools printed and of all.
-    pub(super) tools_kept: usize,
-    pub(super) all_kept: usize,
+    /// What is kept of what stands before `at`.
+    #[serde(flatten)]
+    kept: Kept,
+    /// Whether something was done in the project in the turn there, of a session that was held elsewhere.
+    #[serde(default)]
+    pub(super) is_here: bool,
+    /// What is kept of entries that end at `at` or after it, by where they end: they are read again the next time.
+    #[serde(skip)]
+    ahead: Vec<(u64, Kept)>,
+}
+
+/// Bytes that are kept of a session.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Kept {
+    /// Of what tools printed.
+    #[serde(rename = "tools_kept")]
+    pub(super) tools: usize,
+    /// Of all.
+    #[serde(rename = "all_kept")]
+    pub(super) all: usize,
+}
+
+impl Kept {
+    pub(super) fn add(&mut self, other: Kept) {
+        self.tools += other.tools;
+        self.all += other.all;
+    }
 }
 
 impl Cursor {
@@ -55,6 +79,31 @@ impl Cursor {
             last: self.last,
             ..About::default()
         }
+    }
+
+    /// Returns what is kept of the session so far.
+    pub(super) fn kept(&self) -> Kept {
+        let mut kept = self.kept;
+        self.ahead.iter().for_each(|(_, each)| kept.add(*each));
+        kept
+    }
+
+    /// Counts an entry that ends with the line at `end`.
+    pub(super) fn keeps(&mut self, end: u64, kept: Kept) {
+        self.ahead.push((end, kept));
+    }
+
+    /// Lets reading go on at `at` the next time. What stands before is counted once, however often what follows is read.
+    pub(super) fn advance(&mut self, at: u64) {
+        self.at = at;
+        let kept = &mut self.kept;
+        self.ahead.retain(|(end, each)| {
+            let is_behind = *end < at;
+            if is_behind {
+                kept.add(*each);
+            }
+            !is_behind
+        });
     }
 
     /// Stores how far the transcript is read, what is known of its session, and by what its file is known again.

@@ -3,10 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
-
-use super::common::{self, counted};
-use super::cursor::Cursor;
+use super::common;
+use super::cursor::{Cursor, Kept};
 use super::kept_out::{self, KeptOut};
 use super::link::{Place, Span, link_span};
 use super::share::{self, Share, Visited, Whose};
@@ -20,6 +18,8 @@ use crate::memory::{Draft, FileWrite, Identity, Kind, LONGEST_TEXT, Millis, Prov
 use crate::remember::remember;
 use crate::scope::SessionId;
 use crate::store::{Origin, Outcome};
+
+pub use super::imported::Output;
 
 /// What is stored by one transaction: entries, and bytes of their texts.
 const BATCH: usize = 256;
@@ -36,6 +36,10 @@ const UNIQUE: usize = 24;
 /// Bytes that may follow a call before it is no longer waited for.
 const WAITED: u64 = 256 * 1024;
 
+/// Bytes of a turn that are read again for what follows, of a session that was held elsewhere. Of a longer turn what was said
+/// before anything was done in the project isn't known any more where something is. Arbitrary: most turns are shorter.
+const READ_AGAIN: u64 = 1024 * 1024;
+
 /// Bytes of a transcript that are looked at by a step that must come to an end: a line may have none.
 const STEP: u64 = 64 * 1024 * 1024;
 /// How long an import goes on to make what sessions come down to; an idle server and `tiro index` do the rest.
@@ -50,45 +54,6 @@ pub struct Args {
     pub transcripts: Vec<PathBuf>,
     /// When to stop, leaving the rest to the next time; never if left out.
     pub patience: Option<Duration>,
-}
-
-/// What `tiro import claude-code|codex|gemini` answers.
-#[derive(Debug, Default, Serialize)]
-pub struct Output {
-    /// Transcripts read.
-    pub transcripts: usize,
-    /// Transcripts that grew since they were read last.
-    pub grown: usize,
-    /// Entries stored by this call.
-    pub imported: usize,
-    /// Entries that were stored before.
-    pub already_stored: usize,
-    /// Outputs so like an earlier one that only their number is kept.
-    pub repeated: usize,
-    /// Entries that were forgotten before and stay forgotten.
-    pub forgotten: usize,
-    /// Entries left out: beyond what is kept of one session, said while capture was paused, or to be ignored.
-    pub left_out: usize,
-    /// Private passages taken out.
-    pub private: usize,
-    /// Lines of unknown types, by type.
-    pub unknown: Vec<common::Redaction>,
-    /// Lines that can't be read: no JSON, or too long.
-    pub unreadable: usize,
-    /// Transcripts that can't be read, with the reason.
-    pub failed: Vec<String>,
-    /// Bytes read.
-    pub bytes: u64,
-    /// Bytes that are left for the next time.
-    pub bytes_left: u64,
-    /// Commits that have a session behind them now.
-    pub commits_linked: usize,
-    /// Secrets replaced, by rule.
-    pub redactions: Vec<common::Redaction>,
-    /// Pieces not embedded yet.
-    pub pending: usize,
-    /// What else there is to know.
-    pub notices: Vec<String>,
 }
 
 /// Reads what is new in the project's transcripts and stores it; `progress` hears bytes done and all.
@@ -188,6 +153,9 @@ pub(super) async fn follow(
     let mut batch = Batch::default();
     let mut described = None;
     let mut share = Share::of(engine, place, (client, path, whose));
+    if let Some(share) = &mut share {
+        share.resume(cursor.is_here);
+    }
     let mut visited = Visited::new(engine, place);
     // Of a session that was held elsewhere a turn is read from its beginning on.
     let mut turn = None;
@@ -207,15 +175,15 @@ pub(super) async fn follow(
             }
             None => visited.note(&said),
         }
-        batch.bytes += said.iter().map(|said| said.text.len()).sum::<usize>();
-        batch.said.extend(said);
+        batch.take(at, said);
         let is_over = is_last && (is_late || lines.is_spent());
         if is_last && !is_over {
             let rest = reader.rest();
-            batch.said.extend(match &mut share {
+            let rest = match &mut share {
                 Some(share) => share.take(rest),
                 None => rest,
-            });
+            };
+            batch.take(lines.at().saturating_sub(1), rest);
         }
         if is_last || batch.said.len() >= BATCH || batch.bytes >= BATCH_BYTES {
             let said = std::mem::take(&mut batch).said;
@@ -233,10 +201,12 @@ pub(super) async fn follow(
                 &mut described,
             )
             .await?;
-            let from = reader.open_from();
-            let from = from.into_iter().chain(turn).min();
-            cursor.at = from.unwrap_or(u64::MAX).min(lines.at()).max(cursor.at);
+            turn = turn.filter(|turn| lines.at() - turn <= READ_AGAIN);
+            let from = reader.open_from().into_iter().chain(turn).min();
+            cursor.advance(from.unwrap_or(u64::MAX).min(lines.at()).max(cursor.at));
             cursor.looked = if from.is_none() { lines.looked() } else { 0 };
+            // A turn that is read from its beginning on says so itself.
+            cursor.is_here = turn.is_none() && share.as_ref().is_some_and(Share::is_here);
             cursor.keep(engine, project, &source, path, &reader).await?;
             progress(lines.at() - begins);
         }
@@ -256,10 +226,13 @@ pub(super) async fn follow(
         if let Some(share) = &mut share {
             rest = share.take(rest);
         }
+        let rest = rest.into_iter().map(|said| (lines.at().saturating_sub(1), said)).collect();
         let origin = &mut described;
         store(engine, project, place, (client, path), &about, rest, &mut cursor, output, span, origin)
             .await?;
-        (cursor.at, cursor.looked) = (lines.at(), lines.looked());
+        cursor.advance(lines.at());
+        cursor.looked = lines.looked();
+        cursor.is_here = share.as_ref().is_some_and(Share::is_here);
         cursor.keep(engine, project, &source, path, &reader).await?;
     }
     if matches!(whose, Whose::Hooked(_)) {
@@ -270,8 +243,16 @@ pub(super) async fn follow(
 
 #[derive(Default)]
 struct Batch {
-    said: Vec<Said>,
+    /// With where the line begins that each ended with.
+    said: Vec<(u64, Said)>,
     bytes: usize,
+}
+
+impl Batch {
+    fn take(&mut self, end: u64, said: Vec<Said>) {
+        self.bytes += said.iter().map(|said| said.text.len()).sum::<usize>();
+        self.said.extend(said.into_iter().map(|said| (end, said)));
+    }
 }
 
 fn count(counts: &Counts, output: &mut Output) {
@@ -290,7 +271,7 @@ async fn store(
     place: &Place,
     (client, path): (Client, &Path),
     about: &About,
-    said: Vec<Said>,
+    said: Vec<(u64, Said)>,
     cursor: &mut Cursor,
     output: &mut Output,
     span: &mut Span,
@@ -302,7 +283,7 @@ async fn store(
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let session = common::session(&project.redactor, "session", about.session.as_deref().unwrap_or(&stem))?;
     let pauses = KeptOut::of(engine, project);
-    cursor.first = cursor.first.or_else(|| said.iter().find_map(kept_out::began));
+    cursor.first = cursor.first.or_else(|| said.iter().find_map(|(_, said)| kept_out::began(said)));
     let title = about.title.as_deref().filter(|_| !pauses.title(cursor.first, about.last));
     let work_tree = about.worktree.as_deref().and_then(|directory| place.work_tree(directory));
     let origin = Origin {
@@ -313,10 +294,11 @@ async fn store(
     };
     let ignored = &engine.config().ignored;
     // A fork begins with a copy of what it was forked from, under the same ids.
-    let ids = said.iter().map(|said| said.key.clone()).filter(|key| key.len() >= UNIQUE).collect();
+    let ids = said.iter().map(|(_, said)| said.key.clone()).filter(|key| key.len() >= UNIQUE).collect();
     let copied = project.store.known_elsewhere(&project.scope, &session, ids).await?;
     let mut drafts = Vec::with_capacity(said.len());
-    for said in said {
+    let mut kept = cursor.kept();
+    for (end, said) in said {
         if copied.contains(&said.key) {
             output.already_stored += 1;
             continue;
@@ -324,21 +306,20 @@ async fn store(
         let time = said.time.or(said.since).unwrap_or_else(|| engine.now());
         let size = said.text.len();
         let is_tool = said.role == Role::Tool;
-        let is_beyond =
-            cursor.all_kept + size > ALL_KEPT || (is_tool && cursor.tools_kept + size > TOOLS_KEPT);
+        let is_too_much =
+            kept.all + size > ALL_KEPT || (is_tool && kept.tools + size > TOOLS_KEPT) || size > LONGEST_TEXT;
         let files = said.files.iter().filter_map(|file| place.relative(file, said.worktree.as_deref()));
         let files: Vec<String> = files.map(|(file, _)| file).collect();
-        if is_beyond
-            || size > LONGEST_TEXT
-            || pauses.said(&said, cursor.first)
-            || ignored.session(session.as_str())
-            || ignored.any_path(&files)
-        {
+        let is_unwanted =
+            pauses.said(&said, cursor.first) || ignored.session(session.as_str()) || ignored.any_path(&files);
+        if is_unwanted || is_too_much {
             output.left_out += 1;
+            output.too_much += usize::from(!is_unwanted);
             continue;
         }
-        cursor.all_kept += size;
-        cursor.tools_kept += if is_tool { size } else { 0 };
+        let more = Kept { all: size, tools: if is_tool { size } else { 0 } };
+        kept.add(more);
+        cursor.keeps(end, more);
         span.widen(time);
         let mut draft = draft(said, &session, time, files, place);
         draft.work.writes.retain(|write| !ignored.path(&write.path));
@@ -440,52 +421,4 @@ pub(super) fn places(engine: &Engine) -> Result<Places> {
     engine.config().clients.clone().ok_or_else(|| {
         Error::bad_input("there is no home directory, so clients can't be found").hint("set HOME")
     })
-}
-
-impl Output {
-    /// Returns the answer in words.
-    pub fn text(&self) -> String {
-        let mut text = format!(
-            "Imported {} from {} ({} new bytes)",
-            counted(self.imported, "entry", "entries"),
-            counted(self.grown, "transcript", "transcripts"),
-            self.bytes
-        );
-        for (count, what) in [
-            (self.already_stored, "stored before"),
-            (self.repeated, "like an earlier one and counted there"),
-            (self.forgotten, "forgotten before and stay so"),
-            (self.left_out, "left out"),
-        ] {
-            if count > 0 {
-                text += &format!(", {count} {what}");
-            }
-        }
-        text.push('.');
-        if self.commits_linked > 0 {
-            text += &format!("\n{} linked to sessions.", counted(self.commits_linked, "commit", "commits"));
-        }
-        if self.private > 0 {
-            text += &format!("\n{} taken out.", counted(self.private, "private passage", "private passages"));
-        }
-        if !self.unknown.is_empty() || self.unreadable > 0 {
-            let kinds: Vec<String> =
-                self.unknown.iter().map(|each| format!("{} {}", each.count, each.rule)).collect();
-            text += &format!(
-                "\nSkipped lines: {} unreadable; unknown types: {}.",
-                self.unreadable,
-                match kinds.is_empty() {
-                    true => "none".to_owned(),
-                    false => kinds.join(", "),
-                }
-            );
-        }
-        if !self.failed.is_empty() {
-            text += &format!("\nCan't be read: {}.", common::some(&self.failed));
-        }
-        if self.bytes_left > 0 {
-            text += &format!("\n{} bytes are left for the next time.", self.bytes_left);
-        }
-        text + &common::footnotes(&self.redactions, self.pending, &self.notices)
-    }
 }

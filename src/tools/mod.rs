@@ -31,6 +31,7 @@ mod hits;
 pub mod import_git;
 pub mod import_preview;
 pub mod import_sessions;
+mod imported;
 mod in_time;
 pub mod index;
 pub mod init;

@@ -80,6 +80,16 @@ impl<'a> Share<'a> {
         (!is_held_here).then_some(Share { within, held_in, waiting: Vec::new(), is_here: false })
     }
 
+    /// Goes on in a turn in which something was done in the project, or nothing was.
+    pub fn resume(&mut self, is_here: bool) {
+        self.is_here = is_here;
+    }
+
+    /// Whether something was done in the project in the turn that was read last.
+    pub fn is_here(&self) -> bool {
+        self.is_here
+    }
+
     /// Returns those entries that belong to the project, with those before that do since.
     pub fn take(&mut self, said: Vec<Said>) -> Vec<Said> {
         let mut taken = Vec::new();

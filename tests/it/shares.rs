@@ -217,3 +217,58 @@ fn of_a_session_held_in_an_odd_directory_another_repository_gets_what_was_done_t
     assert!(finds(&folder, "two", "hull.rs"));
     assert!(!finds(&folder, "two", "bilge"), "what was said in another project");
 }
+
+/// A turn was read from its beginning on each time it grew, and counted each time towards what is kept of a session.
+#[test]
+fn a_turn_that_is_read_again_counts_once() {
+    let folder = Folder::new();
+    let (one, talk) = (folder.work.join("one"), &folder.talk);
+    talk.says("user", 0, "grease the capstan");
+    folder.stands("one", "assistant", 1, &"the capstan wants much grease. ".repeat(20_000));
+    // Of a session 16 MB are kept: with what is read again it would be full after some thirty.
+    for step in 0..32 {
+        folder.stands("one", "assistant", 10 + step, &format!("pawl {step} is greased"));
+        let imported = folder.home.json(&one, &["import", "claude-code"]);
+        assert_eq!(
+            imported["imported"].as_u64().unwrap(),
+            if step == 0 { 3 } else { 1 },
+            "{step}: {imported}"
+        );
+        assert_eq!(imported["left_out"], 0, "{step}: {imported}");
+    }
+}
+
+/// A turn longer than what one step reads was begun again by each.
+#[test]
+fn a_long_turn_is_not_read_from_its_beginning_for_ever() {
+    let folder = Folder::new();
+    let (one, talk) = (folder.work.join("one"), &folder.talk);
+    talk.says("user", 0, "grease the capstan");
+    talk.edits(1, "one/capstan.rs");
+    for at in 0..3 {
+        talk.calls(2 + at, "Bash", json!({"command": "seq"}), &format!("{at} barnacles ").repeat(50_000));
+    }
+    let imported = folder.home.json(&one, &["import", "claude-code"]);
+    assert!(imported["bytes"].as_u64().unwrap() > 1 << 20, "{imported}");
+    talk.says("assistant", 10, "the capstan turns again");
+    let again = folder.home.json(&one, &["import", "claude-code"]);
+    assert!(again["bytes"].as_u64().unwrap() < 1000, "{again}");
+    let found = folder.home.json(&one, &["search", "turns again"]);
+    assert!(
+        found["hits"].to_string().contains("turns again"),
+        "said in a turn in which something was done: {found}"
+    );
+}
+
+/// What was too much for one session was left out of what follows for good, and no answer said so.
+#[test]
+fn what_is_too_much_for_one_session_is_said() {
+    let folder = Folder::new();
+    let talk = &folder.talk;
+    talk.says("user", 0, &"barnacles ".repeat(1_700_000));
+    talk.says("user", 1, "what is this?");
+    folder.hook(&folder.work);
+    let mut server = folder.home.serve(&folder.work);
+    let said = server.data("search_project_memory", json!({"query": "barnacles"}));
+    assert!(said["notices"].to_string().contains("more than is kept of one session"), "{}", said["notices"]);
+}
