@@ -1,6 +1,6 @@
 //! Files that are there whole or not at all.
 
-use std::fs::File;
+use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
@@ -32,7 +32,9 @@ pub(in crate::store) fn make(target: &Path, fill: impl FnOnce(&Path) -> Result<(
         .map_err(|error| error.hint("name a folder that exists and can be written"))?
         .into_temp_path();
     fill(&file)?;
-    File::open(&file).and_then(|written| written.sync_all()).context(Kind::Io, unwritten)?;
+    // Windows syncs a file only by a handle that can write.
+    let written = OpenOptions::new().write(true).open(&file);
+    written.and_then(|written| written.sync_all()).context(Kind::Io, unwritten)?;
     file.persist_noclobber(target).map_err(|error| match error.error.kind() {
         std::io::ErrorKind::AlreadyExists => exists(target),
         _ => Error::new(Kind::Io, unwritten()).source(error.error),
@@ -80,7 +82,7 @@ fn exists(target: &Path) -> Error {
 /// Has the folder's new entry written to the disk, where the system can do that.
 fn sync_folder(folder: &Path) {
     #[cfg(unix)]
-    if File::open(folder).and_then(|folder| folder.sync_all()).is_err() {
+    if std::fs::File::open(folder).and_then(|folder| folder.sync_all()).is_err() {
         tracing::warn!("the folder of a backup can't be synced");
     }
     #[cfg(not(unix))]
