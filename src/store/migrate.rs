@@ -38,12 +38,15 @@ const LINKS: Migration =
     Migration { sql: include_str!("../../migrations/0005_links.sql"), min_reader: 1, min_writer: 1 };
 const STORE: Migration =
     Migration { sql: include_str!("../../migrations/0006_store.sql"), min_reader: 1, min_writer: 1 };
+const HELD: Migration =
+    Migration { sql: include_str!("../../migrations/0007_held.sql"), min_reader: 1, min_writer: 1 };
 /// The same where the registry came first.
 const OWNER_SESSIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..SESSIONS };
 const OWNER_CONTEXT: Migration = Migration { min_reader: 2, min_writer: 2, ..CONTEXT };
 const OWNER_QUARTERS: Migration = Migration { min_reader: 2, min_writer: 2, ..QUARTERS };
 const OWNER_LINKS: Migration = Migration { min_reader: 2, min_writer: 2, ..LINKS };
 const OWNER_STORE: Migration = Migration { min_reader: 2, min_writer: 2, ..STORE };
+const OWNER_HELD: Migration = Migration { min_reader: 2, min_writer: 2, ..HELD };
 const REGISTRY: Migration =
     Migration { sql: include_str!("../../migrations/registry_0001.sql"), min_reader: 2, min_writer: 2 };
 const LEDGER: Migration = Migration {
@@ -54,7 +57,7 @@ const LEDGER: Migration = Migration {
 
 fn migrations(flavour: Flavour) -> &'static [Migration] {
     match flavour {
-        Flavour::Project => &[MEMORIES, SESSIONS, CONTEXT, QUARTERS, LINKS, STORE],
+        Flavour::Project => &[MEMORIES, SESSIONS, CONTEXT, QUARTERS, LINKS, STORE, HELD],
         Flavour::Owner => &[
             MEMORIES,
             REGISTRY,
@@ -64,6 +67,7 @@ fn migrations(flavour: Flavour) -> &'static [Migration] {
             OWNER_QUARTERS,
             OWNER_LINKS,
             OWNER_STORE,
+            OWNER_HELD,
         ],
     }
 }

@@ -68,6 +68,44 @@ fn a_session_that_wrote_hours_before_is_linked_and_one_that_read_is_not() {
     assert_eq!(counted, (&json!(1), &json!(1), &json!(1.0)), "{stats}");
 }
 
+/// A server of an earlier version that went on running linked by time alone, and replaced what evidence had told.
+#[test]
+fn what_an_older_server_links_by_time_is_no_link_and_is_made_anew() {
+    let (home, repo, mut server) = followed();
+    let (writes, reads) =
+        (Talk::new(&home, "writes", &repo.path, "main"), Talk::new(&home, "reads", &repo.path, "main"));
+    writes.says("user", 0, "tighten the valve");
+    adds(&writes, &repo, 60, "src/valve.rs", "fn tighten() {}");
+    writes.hook(&home, "Stop");
+    reads.says("user", 70, "what does a valve do?");
+    reads.hook(&home, "Stop");
+    commits(&repo, 120, "Tighten the valve");
+    assert_eq!(behind(&mut server, "Tighten the valve"), json!(["writes"]));
+    server.end();
+
+    // The statements of such a server.
+    let store = rusqlite::Connection::open(home.store()).unwrap();
+    let seq = "(SELECT seq FROM memories WHERE kind = 'commit' AND text LIKE '%Tighten the valve%')";
+    let read = "(SELECT seq FROM sessions WHERE name = 'reads')";
+    store.execute(&format!("DELETE FROM commit_sessions WHERE memory = {seq}"), []).unwrap();
+    let link = format!("INSERT INTO commit_sessions (memory, place, session) SELECT {seq}, 0, {read}");
+    store.execute(&link, []).unwrap();
+    let noted: i64 =
+        store.query_row("SELECT count(*) FROM imports WHERE source = 'links'", [], |row| row.get(0)).unwrap();
+    assert_eq!(noted, 0, "it is noted that links are to be made anew");
+    drop(store);
+
+    let mut server = home.serve(&repo.path);
+    let found = behind(&mut server, "Tighten the valve");
+    assert!(!found.to_string().contains("reads"), "nothing but the time speaks for it: {found}");
+    // The server does that while it is idle.
+    let is_made = (0..60).any(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(500));
+        behind(&mut server, "Tighten the valve") == json!(["writes"])
+    });
+    assert!(is_made);
+}
+
 #[test]
 fn what_was_taken_back_before_the_commit_links_nothing() {
     let (home, repo, mut server) = followed();

@@ -47,7 +47,7 @@ pub struct ForeignCall {
 
 impl Reader {
     /// Returns the sessions that the commit in row `commit` came of, with how sure that is. Older files have none: their
-    /// links were made by time alone.
+    /// links were made by time alone, as those below 0.5 were by a server of such a version.
     pub(super) fn links(&self, commit: i64) -> Result<Vec<(SessionId, f64)>> {
         if !self.has("file_writes") {
             return Ok(Vec::new());
@@ -61,7 +61,7 @@ impl Reader {
             Ok(name.zip(row.get::<_, f64>(1).ok()))
         })?;
         let found: Vec<_> = rows.collect::<rusqlite::Result<_>>().map_err(read)?;
-        Ok(found.into_iter().flatten().filter(|(_, sure)| (0.0..=1.0).contains(sure)).collect())
+        Ok(found.into_iter().flatten().filter(|(_, sure)| (0.5..=1.0).contains(sure)).collect())
     }
 
     /// Returns what is known of the work of the tool call in row `memory`.
