@@ -291,7 +291,7 @@ impl Engine {
             let registered_in = installation.registry.memories().clone();
             Ok(Found { project, registered_in, keeps_id: None, around })
         };
-        Ok(&self.blank_project.get_or_open(Found::holds, blank).await?.project)
+        Ok(&self.blank_project.get_or_open(|found| found.holds(&self.config), blank).await?.project)
     }
 
     /// Returns the project the process was started for, opened as [`Engine::project`] does, and made where nothing is kept of
@@ -336,12 +336,12 @@ impl Engine {
             };
             Ok(Found { project, registered_in: registry.memories().clone(), keeps_id, around })
         };
-        Ok(&self.project.get_or_open(Found::holds, open).await?.project)
+        Ok(&self.project.get_or_open(|found| found.holds(&self.config), open).await?.project)
     }
 
     /// Returns the project where a call has opened it already, and it is still there.
     pub fn opened_project(&self) -> Option<&OpenProject> {
-        self.project.last().filter(|found| found.holds()).map(|found| &found.project)
+        self.project.last().filter(|found| found.holds(&self.config)).map(|found| &found.project)
     }
 
     /// Gives back all that is open: the process ends, and calls that are still under way fail. The last process to do so

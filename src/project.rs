@@ -208,6 +208,11 @@ fn around(directory: &Path, config: &Config) -> Result<Around> {
     Ok(around)
 }
 
+/// Whether the repository that `directory` lies in still can't be read.
+pub fn is_in_trouble(directory: &Path, config: &Config) -> bool {
+    around(directory, config).map_or(true, |around| around.trouble.is_some())
+}
+
 /// Returns the id kept in the repository, giving it one where it has none or only a copy of another's.
 ///
 /// A repository that can't be written is known by its place, like a directory. Beside the id stands the other's, where

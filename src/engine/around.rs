@@ -27,6 +27,11 @@ impl Around {
         Around { directory: directory.to_owned(), found }
     }
 
+    /// The directory that it was looked above.
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// Whether all is as it was; so it is taken to be where the directory itself is gone, as a work tree that was removed.
     pub(super) fn is_same(&self) -> bool {
         !self.directory.exists() || self.directory.ancestors().map(git_dir).eq(self.found.iter().copied())

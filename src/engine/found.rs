@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::OpenProject;
 use super::around::Around;
+use crate::config::Config;
 use crate::project;
 use crate::store::Store;
 
@@ -17,11 +18,14 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Whether all is as it was when it was opened; where it isn't, its store is left.
-    pub fn holds(&self) -> bool {
+    /// Whether all is as it was when it was opened; where it isn't, its store is left. Git's trouble that is over is another
+    /// state of the repository, though the repository is the same.
+    pub fn holds(&self, config: &Config) -> bool {
         let id = &self.project.scope.project;
         let is_kept = self.keeps_id.as_ref().is_none_or(|place| project::keeps(place, id));
-        let is_same = is_kept && self.around.is_same();
+        let is_as_troubled =
+            || self.project.trouble.is_none() || project::is_in_trouble(self.around.directory(), config);
+        let is_same = is_kept && self.around.is_same() && is_as_troubled();
         let holds = is_same && self.registered_in.is_current() && self.project.store.is_current();
         if !holds {
             self.project.store.leave();

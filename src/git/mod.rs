@@ -280,15 +280,11 @@ impl Repository {
     /// [`Kind::Git`] if `HEAD` cannot be read.
     pub fn head(&self) -> Result<Head> {
         let head = place::refs::head(&self.place, &self.packed);
-        match (head.name, head.fault) {
-            (None, Some(fault)) => {
-                Err(Error::new(Kind::Git, format!("cannot read what is checked out: {fault}")))
-            }
-            (name, _) => {
-                let branch = name.map(|name| name.strip_prefix("refs/heads/").unwrap_or(&name).to_owned());
-                Ok(Head { branch, commit: head.commit })
-            }
+        if let Some(fault) = head.fault {
+            return Err(Error::new(Kind::Git, format!("cannot read what is checked out: {fault}")));
         }
+        let branch = head.name.map(|name| name.strip_prefix("refs/heads/").unwrap_or(&name).to_owned());
+        Ok(Head { branch, commit: head.commit })
     }
 
     /// Returns where the history begins: the commit checked out first, then the other branches by name, at most 20,000.

@@ -75,7 +75,9 @@ pub async fn link_span(
         None => Some(UNFINISHED),
         Some(_) => None,
     };
-    if let Some(rules) = rules {
+    // Where git is in trouble they stay unfinished as long.
+    let known = store.import_cursor(scope, RULES.0).await?;
+    if let Some(rules) = rules.filter(|rules| known.as_deref() != Some(rules)) {
         // The time says nothing: what is linked depends on what is stored.
         store.set_import_cursor(scope, RULES.0, rules, 0).await?;
     }
@@ -103,7 +105,7 @@ pub async fn take_back(project: &OpenProject) -> Result<()> {
     if current.is_empty() {
         Ok(())
     } else {
-        project.store.replace_commits(&project.scope, current, Vec::new()).await
+        project.store.replace_commits(&project.scope, current, None, Vec::new()).await
     }
 }
 
@@ -246,7 +248,7 @@ impl Place {
 }
 
 /// Links the commits of a stretch of time, and those after it that what was done in it may have led to; returns how many
-/// have a session behind them, or `None` where git took too long.
+/// have a session behind them, or `None` where git took too long or can't be asked: what it would tell stays as it is known.
 async fn link(
     project: &OpenProject,
     place: &Place,
@@ -255,6 +257,9 @@ async fn link(
     patience: Option<Duration>,
 ) -> Result<Option<usize>> {
     let (store, scope) = (&project.store, &project.scope);
+    if project.trouble.is_some() {
+        return Ok(None);
+    }
     let (from, until) = (from.saturating_sub(AMENDED_WITHIN), until.saturating_add(HORIZON));
     let begin = from.saturating_sub(HORIZON);
     let commits = store.commits_made(scope, (begin - 1, i64::MAX), until, MOST_COMMITS).await?;
@@ -309,7 +314,8 @@ async fn link(
     }
     if project.repository.is_some() {
         let replaced = replaced.iter().map(|each| (seq(each.old), seq(each.by))).collect();
-        store.replace_commits(scope, todo.iter().map(|at| seq(*at)).collect(), replaced).await?;
+        let among = evidence.commits.iter().map(|commit| commit.seq).collect();
+        store.replace_commits(scope, todo.iter().map(|at| seq(*at)).collect(), Some(among), replaced).await?;
     }
     Ok(Some(linked))
 }
@@ -328,7 +334,7 @@ fn inherit(links: &mut Vec<(i64, f64)>, from: &[(i64, f64)]) {
 }
 
 /// Asks git which lines the commits change that somebody may have written, and which commits others stand for; `None` where
-/// that isn't told by `until`.
+/// that isn't told by `until`, or what is checked out can't be read.
 fn told(
     repository: &Repository,
     evidence: &Evidence,
@@ -336,6 +342,7 @@ fn told(
     amended: &HashSet<(String, String)>,
     until: Option<Instant>,
 ) -> Option<(HashMap<usize, ChangedLines>, Vec<Replaced>)> {
+    let head = repository.head().ok()?.commit;
     let mut wanted: Vec<usize> = todo.iter().flat_map(|&at| evidence.wants_lines(at)).collect();
     wanted.sort_unstable();
     wanted.dedup();
@@ -361,9 +368,8 @@ fn told(
         let reached = all.iter().zip(reached).filter(|(_, reach)| *reach == Reach::Yes);
         Some(reached.map(|((at, _), _)| *at).collect())
     };
-    let Some(head) = repository.head().ok().and_then(|head| head.commit) else {
-        return Some((lines, Vec::new()));
-    };
+    // Nothing is checked out yet.
+    let Some(head) = head else { return Some((lines, Vec::new())) };
     let (current, on_branch) = (leading_to(&[head])?, leading_to(&repository.branch_tips())?);
     let are_alike = |one: &Commit, other: &Commit, files: &[String]| {
         let first = |commit: &Commit| commit.shas.iter().find_map(|sha| sha.parse::<Sha>().ok());

@@ -227,6 +227,78 @@ fn a_squash_stands_for_its_parts_and_has_their_sessions() {
     assert_eq!(opened["references"].as_array().unwrap().len(), 2, "{opened}");
 }
 
+/// Two parts and their squash, and a server that knows them.
+fn squashed(days: i64) -> (Home, Repo, Server, Value) {
+    let (home, repo, mut server) = followed();
+    let day = 24 * 3600;
+    let talk = Talk::new(&home, "parts", &repo.path, "work");
+    repo.git(&["checkout", "-q", "-b", "work"]);
+    for (at, file, line) in [(0, "src/valve.rs", "fn tighten() {}"), (600, "src/gauge.rs", "fn read() {}")] {
+        adds(&talk, &repo, 25 * day + at, file, line);
+        commits(&repo, 25 * day + at + 60, &format!("Fiddle with {file}"));
+    }
+    talk.hook(&home, "Stop");
+    server.search("fiddle");
+    repo.git(&["checkout", "-q", "main"]);
+    repo.git(&["merge", "-q", "--squash", "work"]);
+    commits(&repo, days * day, "Tighten valve and gauge");
+    repo.git(&["branch", "-q", "-D", "work"]);
+    let squash = commit(&mut server, "Tighten valve and gauge");
+    (home, repo, server, squash)
+}
+
+/// What was done at another time had commits judged without the one that stands for them, and they came back.
+#[test]
+fn a_squash_still_stands_for_its_parts_where_something_before_them_is_linked() {
+    let (home, repo, mut server, squash) = squashed(45);
+    let parts = |server: &mut Server| {
+        let opened = server.data("expand_detail", json!({"id": squash["id"]}));
+        opened["references"].as_array().cloned().unwrap_or_default().len()
+    };
+    assert_eq!(parts(&mut server), 2);
+    let talk = Talk::new(&home, "before", &repo.path, "main");
+    talk.says("user", 0, "oil the hinge");
+    talk.hook(&home, "Stop");
+    assert!(!server.search("hinge").is_empty());
+    assert_eq!(parts(&mut server), 2);
+}
+
+/// Where git couldn't be asked commits were judged without what it tells, and that stayed until the server was started anew.
+#[test]
+fn while_git_is_in_trouble_links_stay_and_afterwards_they_are_made() {
+    let (home, repo, server) = followed();
+    server.end();
+    let talk = Talk::new(&home, "takes back", &repo.path, "main");
+    talk.says("user", 0, "loosen the valve");
+    let path = repo.path.join("src/valve.rs");
+    let input = json!({"file_path": path, "old_string": "", "new_string": "fn loosen() {}"});
+    talk.calls(60, "Edit", input, "The file has been updated.");
+    talk.hook(&home, "Stop");
+    appends(&repo, "src/valve.rs", "fn tighten() {}");
+    commits(&repo, 120, "Tighten the valve");
+    let mut server = home.serve(&repo.path);
+    assert_eq!(behind(&mut server, "Tighten the valve"), json!([]));
+    server.end();
+
+    let config = repo.path.join(".git/config");
+    let sound = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, "[core\n").unwrap();
+    let mut server = home.serve(&repo.path);
+    talk.says("user", 180, "oil the hinge");
+    talk.hook(&home, "Stop");
+    let answer = server.data("search_project_memory", json!({"query": "hinge"}));
+    assert!(answer["notices"].to_string().contains("memory works without git"), "{answer}");
+    assert_eq!(behind(&mut server, "Tighten the valve"), json!([]), "judged without its lines");
+
+    std::fs::write(&config, sound).unwrap();
+    adds(&talk, &repo, 240, "src/gauge.rs", "fn read() {}");
+    talk.hook(&home, "Stop");
+    commits(&repo, 300, "Read the gauge");
+    assert_eq!(behind(&mut server, "Read the gauge"), json!(["takes back"]));
+    let answer = server.data("search_project_memory", json!({"query": "hinge"}));
+    assert!(!answer["notices"].to_string().contains("without git"), "{answer}");
+}
+
 /// Every imported commit said `branch main`.
 #[test]
 fn a_commit_says_a_branch_only_where_it_is_known() {

@@ -248,22 +248,33 @@ impl Store {
         .await
     }
 
-    /// Notes which of `commits` others stand for, pairs of the old one's row and the other's: the other refers to it.
+    /// Notes which of `commits` others stand for, pairs of the old one's row and the other's: the other refers to it. Where
+    /// `among` says which commits were looked at, the references of others stay.
     pub async fn replace_commits(
         &self,
         scope: &Scope,
         commits: Vec<i64>,
+        among: Option<HashSet<i64>>,
         replaced: Vec<(i64, i64)>,
     ) -> Result<()> {
         self.write(scope, move |connection, scope| {
             // What is checked out again is replaced no more.
             for commit in &commits {
-                connection
-                    .prepare_cached(
-                        "DELETE FROM memory_references WHERE target = (SELECT id FROM memories WHERE seq = ?1)
-                             AND memory IN (SELECT seq FROM memories WHERE kind = 'commit' AND owner = ?2)",
-                    )?
-                    .execute((commit, scope.owner.as_str()))?;
+                let mut statement = connection.prepare_cached(
+                    "SELECT r.memory, r.target FROM memories o CROSS JOIN memory_references r ON r.target = o.id
+                     CROSS JOIN memories b ON b.seq = r.memory
+                     WHERE o.seq = ?1 AND b.kind = 'commit' AND b.owner = ?2",
+                )?;
+                let rows = statement.query_map((commit, scope.owner.as_str()), |row| {
+                    Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+                })?;
+                for (by, old) in rows.collect::<Result<Vec<_>, _>>()? {
+                    if among.as_ref().is_none_or(|among| among.contains(&by)) {
+                        connection
+                            .prepare_cached("DELETE FROM memory_references WHERE memory = ?1 AND target = ?2")?
+                            .execute((by, old))?;
+                    }
+                }
             }
             for (old, by) in &replaced {
                 connection
