@@ -169,10 +169,11 @@ fn holds_only_ours(path: &Path) -> bool {
     let Ok(entries) = fs::read_dir(path) else { return false };
     entries.into_iter().all(|entry| {
         let name = entry.map(|entry| entry.file_name().to_string_lossy().into_owned()).unwrap_or_default();
-        name == MODELS
-            || OWN_NAMES
-                .iter()
-                .any(|own| name == *own || name.strip_prefix(own).is_some_and(|rest| BESIDE.contains(&rest)))
+        // A database is made under a name of its own beside the one that it gets.
+        let is_beside =
+            |rest: &str| BESIDE.contains(&rest) || (rest.starts_with('.') && rest.contains(".part"));
+        let is_own = |own: &str| name == own || name.strip_prefix(own).is_some_and(is_beside);
+        name == MODELS || OWN_NAMES.iter().any(|own| is_own(own))
     })
 }
 

@@ -143,7 +143,12 @@ impl Store {
 
     fn open_in_turn(path: &Path, flavour: Flavour, project: ProjectId, turn: &place::Turn) -> Result<Store> {
         // SQLite gives what lies beside a file the mode of that file, and a new one what the umask leaves.
-        let entered = place::Entered::enter(path, turn).map_err(|error| opening(path, error))?;
+        let fill = |new: &Path| {
+            let mut writer = connect(new, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+            migrate::migrate(&mut writer, path, flavour)?;
+            writer.close().map_err(|(_, error)| error.into())
+        };
+        let entered = place::Entered::enter(path, turn, fill).map_err(|error| opening(path, error))?;
         let mut writer =
             connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(|error| opening(path, error))?;
         migrate::migrate(&mut writer, path, flavour)?;

@@ -39,12 +39,8 @@ impl Registry {
         private::data_dir(data_dir)?;
         let path = data_dir.join("owner.db");
         if is_empty(&path) && has_stores(&data_dir.join("projects")) {
-            // Another process may just be making it, after it was lost.
-            std::thread::sleep(MAKING);
-            if is_empty(&path) {
-                return Err(emptied(&path)
-                    .hint("move it away, then `tiro doctor` says what is left, or `tiro restore` a backup"));
-            }
+            return Err(emptied(&path)
+                .hint("move it away, then `tiro doctor` says what is left, or `tiro restore` a backup"));
         }
         let store = Store::open(&path, Flavour::Owner, ProjectId::owner_wide())?;
         Ok(Registry { store, scope: Scope::project(owner.clone(), ProjectId::owner_wide()) })
@@ -53,7 +49,7 @@ impl Registry {
     /// Errors where the store of the project at `path` was made before and has no bytes now: taken for a new one, what was
     /// remembered would be as if it had never been.
     pub async fn refuse_emptied(&self, id: &ProjectId, path: &Path) -> Result<()> {
-        // In this order: what was noted as made has bytes from then on.
+        // A store that is made has its name when it is whole, also where it was removed and is made anew.
         if self.is_made(id).await? && is_empty(path) {
             return Err(emptied(path).hint(
                 "move it away, then `tiro restore` a backup; `tiro.db.backups` beside it may hold one of its own",
@@ -344,9 +340,7 @@ impl Registry {
     }
 }
 
-/// How long a process that makes `owner.db` may leave it without a byte.
-const MAKING: Duration = Duration::from_secs(1);
-
+/// Whether there is a file without a byte: no process leaves one when it makes a store.
 fn is_empty(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
 }

@@ -200,6 +200,35 @@ fn a_store_that_lost_all_its_bytes_is_not_taken_for_a_new_one() {
     assert_eq!(home.serve(&project).search("durian").len(), 1);
 }
 
+/// While one server made a store anew that was removed, another saw its file without a byte, and said that it had lost them.
+#[test]
+fn a_store_that_was_removed_is_made_anew_by_many_at_once() {
+    let home = Home::new();
+    let project = home.dir("project");
+    home.serve(&project).save("s", "1", "the durian smells");
+    for removed in ["projects", "projects", "owner.db", "projects", "projects", "owner.db"] {
+        for name in [removed.to_owned(), format!("{removed}-wal"), format!("{removed}-shm")] {
+            let path = home.data().join(name);
+            let _ = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+        }
+        let mut servers: Vec<Server> = (0..6).map(|_| home.serve(&project)).collect();
+        let asked: Vec<u64> = servers
+            .iter_mut()
+            .enumerate()
+            .map(|(at, server)| {
+                let messages = json!([{"id": at.to_string(), "role": "user", "text": "a medlar"}]);
+                let arguments = json!({"session_id": "s", "messages": messages});
+                server.ask("tools/call", json!({"name": "save_messages", "arguments": arguments}))
+            })
+            .collect();
+        for (server, id) in servers.iter_mut().zip(asked) {
+            let answer = server.receive();
+            assert_eq!(answer["id"], id);
+            assert_ne!(answer["result"]["isError"], true, "after {removed} was removed: {answer}");
+        }
+    }
+}
+
 /// People copy the file of a store, and what was in the log beside it was missing.
 #[test]
 fn after_the_last_process_ended_the_file_alone_holds_everything() {

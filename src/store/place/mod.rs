@@ -76,13 +76,18 @@ pub(super) struct Entered {
 }
 
 impl Entered {
-    /// Makes the file where it is missing and removes the log of a file that was there before.
+    /// Makes the file by `fill` where it is missing, and removes the log of a file that was there before. Others see the file
+    /// when it is whole: one without a byte is one that lost them.
     ///
-    /// Errors as [`private::create`] does.
-    pub(super) fn enter(path: &Path, turn: &Turn) -> Result<Entered> {
+    /// Errors as [`private::create`] and `fill` do.
+    pub(super) fn enter(path: &Path, turn: &Turn, fill: impl FnOnce(&Path) -> Result<()>) -> Result<Entered> {
         let is_missing = matches!(path.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
         if is_missing {
+            if turn.is_held() {
+                whole::remove_unfinished_of(path);
+            }
             remove_logs(path);
+            whole::begin(path, fill)?;
         }
         private::create(path)?;
         let file = look(path)?;

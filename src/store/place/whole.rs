@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 use rusqlite::backup::{Backup, StepResult};
+use tempfile::TempPath;
 
 use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::store::LOOK_AGAIN;
@@ -20,17 +21,10 @@ pub(in crate::store) fn make(target: &Path, fill: impl FnOnce(&Path) -> Result<(
     if target.symlink_metadata().is_ok() {
         return Err(exists(target));
     }
-    let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut prefix = target.file_name().unwrap_or_default().to_owned();
-    prefix.push(".");
     let unwritten = || format!("cannot write `{}`", quoted(target.display()));
-    let file = tempfile::Builder::new()
-        .prefix(&prefix)
-        .suffix(&format!(".{UNFINISHED}"))
-        .tempfile_in(folder)
+    let file = empty_beside(target)
         .context(Kind::Io, unwritten)
-        .map_err(|error| error.hint("name a folder that exists and can be written"))?
-        .into_temp_path();
+        .map_err(|error| error.hint("name a folder that exists and can be written"))?;
     fill(&file)?;
     // Windows syncs a file only by a handle that can write.
     let written = OpenOptions::new().write(true).open(&file);
@@ -39,8 +33,35 @@ pub(in crate::store) fn make(target: &Path, fill: impl FnOnce(&Path) -> Result<(
         std::io::ErrorKind::AlreadyExists => exists(target),
         _ => Error::new(Kind::Io, unwritten()).source(error.error),
     })?;
-    sync_folder(folder);
+    sync_folder(folder_of(target));
     Ok(())
+}
+
+/// Makes the file `target` by `fill` as [`make`] does, where another process doesn't come first, and syncs nothing. Where no
+/// file can be made there, nothing happens.
+pub(in crate::store) fn begin(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let Ok(file) = empty_beside(target) else { return Ok(()) };
+    fill(&file)?;
+    match file.persist_noclobber(target) {
+        Err(error) if error.error.kind() != std::io::ErrorKind::AlreadyExists => {
+            let message = format!("cannot make `{}`", quoted(target.display()));
+            Err(Error::new(Kind::Store, message).source(error.error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Makes an empty file beside `target`, for this user alone.
+fn empty_beside(target: &Path) -> std::io::Result<TempPath> {
+    let mut prefix = target.file_name().unwrap_or_default().to_owned();
+    prefix.push(".");
+    let suffix = format!(".{UNFINISHED}");
+    let file = tempfile::Builder::new().prefix(&prefix).suffix(&suffix).tempfile_in(folder_of(target))?;
+    Ok(file.into_temp_path())
+}
+
+fn folder_of(target: &Path) -> &Path {
+    target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Copies the pages of the database behind `source` into the empty file `target`, as they are at one moment: what others
@@ -61,6 +82,18 @@ pub(in crate::store) fn remove_unfinished(folder: &Path) {
     for path in unfinished(folder) {
         if std::fs::remove_file(&path).is_err() {
             tracing::warn!("an unfinished copy of the store can't be removed");
+        }
+    }
+}
+
+/// Removes what processes that died left unfinished of the file `target`.
+pub(in crate::store) fn remove_unfinished_of(target: &Path) {
+    let mut prefix = target.file_name().unwrap_or_default().to_owned();
+    prefix.push(".");
+    let prefix = prefix.to_string_lossy();
+    for path in unfinished(folder_of(target)) {
+        if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&*prefix)) {
+            let _ = std::fs::remove_file(path);
         }
     }
 }
@@ -119,6 +152,24 @@ mod tests {
         assert!(again.unwrap_err().to_string().contains("exists already"));
         make(&folder.path().join("b.db"), |_| Err(Error::bad_input("no"))).unwrap_err();
         assert_eq!(names(folder.path()), ["a.db"]);
+        // What is begun has its name when it is filled, and leaves the one alone that came first.
+        let begun = folder.path().join("d.db");
+        begin(&begun, |_| Err(Error::bad_input("no"))).unwrap_err();
+        begin(&begun, |file| {
+            assert!(!begun.exists());
+            std::fs::write(file, "first").unwrap();
+            begin(&begun, |file| {
+                std::fs::write(file, "second").unwrap();
+                Ok(())
+            })
+        })
+        .unwrap();
+        assert_eq!(std::fs::read(&begun).unwrap(), b"second");
+        std::fs::write(folder.path().join("d.db.x1.part"), "half").unwrap();
+        remove_unfinished_of(&folder.path().join("a.db"));
+        assert_eq!(names(folder.path()), ["a.db", "d.db", "d.db.x1.part"]);
+        remove_unfinished_of(&begun);
+        std::fs::remove_file(&begun).unwrap();
         // A process that was killed in the middle left this.
         std::fs::write(folder.path().join("c.db.x1.part"), "half").unwrap();
         std::fs::write(folder.path().join("c.db.x1.part-journal"), "half").unwrap();
