@@ -110,6 +110,9 @@ impl<'a> Reader<'a> {
 
     fn read(mut self) -> Vec<Command> {
         while let Some(c) = self.take() {
+            if self.done.len() == MOST_COMMANDS {
+                return self.done;
+            }
             match c {
                 '\'' => self.quoted('\''),
                 '"' => self.quoted('"'),
@@ -224,6 +227,8 @@ impl<'a> Reader<'a> {
             Next::Word => self.command.words.push(word),
             Next::Output => self.command.writes.push(word),
             Next::Ignored => {}
+            // The text of more is taken for commands; a line has one or two.
+            Next::End { .. } if self.awaited.len() == MOST_COMMANDS => {}
             Next::End { is_indented } => {
                 self.awaited.push(Awaited { command: self.done.len(), end: word, is_indented });
             }
@@ -233,7 +238,8 @@ impl<'a> Reader<'a> {
     fn end_command(&mut self) {
         self.end_word();
         self.next = Next::Word;
-        let is_awaited = self.awaited.iter().any(|awaited| awaited.command == self.done.len());
+        // In the order of their commands: the last one tells.
+        let is_awaited = self.awaited.last().is_some_and(|awaited| awaited.command == self.done.len());
         if self.command != Command::default() || is_awaited {
             self.done.push(std::mem::take(&mut self.command));
         }
@@ -253,7 +259,10 @@ impl<'a> Reader<'a> {
                 text += line;
                 text.push('\n');
             }
-            self.done[command].reads = Some(text);
+            // The command ended with its line, where there was room for it.
+            if let Some(command) = self.done.get_mut(command) {
+                command.reads = Some(text);
+            }
         }
     }
 }
@@ -323,6 +332,18 @@ mod tests {
             assert_eq!((name, rest), ("git", &["add".to_owned(), ".".to_owned()][..]), "{line}");
         }
         assert_eq!(commands("> a")[0].name().0, "");
+    }
+
+    /// Each end of a command looked at all here-documents, and each command of the line was kept.
+    #[test]
+    fn of_a_line_of_very_many_commands_the_first_are_read() {
+        for part in ["<<a ", "b;", "a <<b;", "(", "<<a;\n", "'"] {
+            let line = part.repeat(1_000_000 / part.len());
+            assert!(Reader::new(&line).read().len() <= MOST_COMMANDS, "{part}");
+            assert!(commands(&line).len() <= MOST_COMMANDS, "{part}");
+        }
+        let line = "a <<b;".repeat(MOST_COMMANDS - 1) + "c\ntext\nb\n";
+        assert_eq!(commands(&line)[0].reads.as_deref(), Some("text\n"));
     }
 
     proptest::proptest! {
