@@ -105,8 +105,8 @@ pub struct Moment {
 }
 
 impl Moment {
-    const FIRST: i64 = -62_135_596_800;
-    const LAST: i64 = 253_402_300_799;
+    pub(super) const FIRST: i64 = -62_135_596_800;
+    pub(super) const LAST: i64 = 253_402_300_799;
 
     /// Reads `1700000000 +0130`; total: what cannot be read is the epoch, what is beyond the calendar its border.
     fn parse(text: &[u8]) -> Moment {

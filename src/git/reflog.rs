@@ -7,6 +7,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, MutexGuard, PoisonError};
 
+use super::commit::Moment;
 use super::place::files::{Folder, Found};
 use super::{Repository, Sha, place};
 use crate::memory::Millis;
@@ -113,7 +114,8 @@ impl Reflog {
                 let (old, new, rest) = three(who_and_when)?;
                 let mut words = rest.rsplit(' ');
                 let (_zone, seconds) = (words.next()?, words.next()?);
-                let time = seconds.parse::<i64>().ok()?.checked_mul(1000)?;
+                // As a commit's time: what is beyond the calendar is its border.
+                let time = seconds.parse::<i64>().ok()?.clamp(Moment::FIRST, Moment::LAST) * 1000;
                 let who = rest.split_once(" <").map_or("", |(who, _)| who).to_owned();
                 let from = old.parse().ok().filter(|sha: &Sha| sha.as_bytes() != &[0; 20]);
                 let action = Action::of(message);
@@ -339,6 +341,17 @@ mod tests {
         assert_eq!(log.at(100_000), Some(A.parse().unwrap()));
         assert_eq!(log.at(5_000_000), Some(B.parse().unwrap()));
         assert_eq!((log.moves[0].who.as_str(), log.moves[0].action), ("Ann Example", Action::Commit));
+    }
+
+    /// A commit at such a time ended the program that looked for what was done a second later.
+    #[test]
+    fn a_time_beyond_the_calendar_is_its_border() {
+        let times =
+            [(i64::MAX / 1000, Moment::LAST), (i64::MIN / 1000, Moment::FIRST), (i64::MAX, Moment::LAST)];
+        for (seconds, border) in times {
+            let log = Reflog::parse(&format!("{A} {B} Ann <a@b> {seconds} +0000\tcommit: x\n"), None);
+            assert_eq!(log.moves[0].time, border * 1000, "{seconds}");
+        }
     }
 
     #[test]
