@@ -100,6 +100,18 @@ pub struct ForeignMemory {
     pub forgotten: Option<(Option<String>, Millis)>,
 }
 
+impl ForeignMemory {
+    /// Returns how many bytes it takes with what stands beside it, about.
+    fn bytes(&self) -> usize {
+        let texts = [&self.files, &self.shas, &self.repeats].into_iter().flatten();
+        let parents = self.commit.iter().flat_map(|commit| commit.files.iter().chain(&commit.parents));
+        let texts = texts.chain(parents).map(|text| text.len() + size_of::<String>());
+        let names = self.references.len() * size_of::<MemoryId>() + self.links.len() * LONGEST_NAME;
+        let text = self.memory.text.len() + self.memory.indexed.as_ref().map_or(0, String::len);
+        text + texts.sum::<usize>() + names + self.evidence.bytes()
+    }
+}
+
 /// Some of the memories of a file, in the order they were stored.
 #[derive(Clone, Debug, Default)]
 pub struct ForeignPage {
@@ -291,7 +303,7 @@ impl Reader {
             }
             match self.one(seq)? {
                 Some(found) => {
-                    bytes += found.memory.text.len() + found.memory.indexed.as_ref().map_or(0, String::len);
+                    bytes += found.bytes();
                     page.memories.push(found);
                 }
                 None => page.malformed += 1,

@@ -340,3 +340,44 @@ fn what_stands_beside_the_memories_of_a_backup_is_held_to_the_rules() {
     home.json(&other, &["undo"]);
     assert_eq!(server.search("pomelo")[0]["text"], "a pomelo in the attic");
 }
+
+/// A page ended by its texts alone, whatever stood beside them, and of each change a megabyte was read.
+#[test]
+fn what_stands_beside_memories_is_read_in_parts() {
+    use tiro::memory::{Draft, Kind, Provenance};
+    use tiro::scope::{OwnerId, ProjectId, Scope};
+    use tiro::store::{Flavour, Foreign, ForeignPart, Store};
+
+    let home = Home::new();
+    let project = ProjectId::parse("0123456789abcdef").unwrap();
+    let path = home.path().join("tiro.db");
+    let store = Store::open(&path, Flavour::Project, project.clone()).unwrap();
+    let redactor = tiro::redact::Redactor::new([7; 32]);
+    let scope = Scope::project(OwnerId::new("ines"), project);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let pages = runtime.block_on(async {
+        for number in 0..3 {
+            let draft = Draft::new(Kind::Fact, Provenance::UserSaid, format!("quince {number}"), 0);
+            let (memory, _) = tiro::remember::prepare(&redactor, draft, &mut || [number; 16]);
+            store.save(&scope, vec![memory], 0, |_| {}).await.unwrap();
+        }
+        let store = Connection::open(&path).unwrap();
+        store
+            .execute_batch(
+                "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 2500)
+                 INSERT INTO file_writes (memory, time, path, lines)
+                 SELECT seq, n, printf('%.*c', 4000, 'a'), zeroblob(iif(n = 1, 256, 260)) FROM memories, n",
+            )
+            .unwrap();
+        let mut foreign = Foreign::open(&scope, &path).await.unwrap();
+        let mut pages = Vec::new();
+        while let Some(page) = foreign.next(ForeignPart::Told).await.unwrap() {
+            pages.push(page.memories);
+        }
+        pages
+    });
+    assert_eq!(pages.iter().map(Vec::len).collect::<Vec<usize>>(), [1, 1, 1]);
+    let writes = &pages[0][0].evidence.writes;
+    assert_eq!(writes.len(), 2500);
+    assert_eq!(writes.iter().filter(|write| write.lines.is_some()).count(), 1, "more than is ever kept");
+}

@@ -7,8 +7,8 @@ use crate::error::Result;
 use crate::memory::{MemoryId, Millis};
 use crate::scope::SessionId;
 
-/// Hashes of the lines of one change, in bytes, that are read. Arbitrary: those of a large file.
-const LONGEST_LINES: usize = 1 << 20;
+/// Hashes of the lines of one change, in bytes, that are read: as many as an import keeps, 64 of 32 bits.
+const LONGEST_LINES: usize = 256;
 
 /// What is known of the work of a tool call.
 #[derive(Clone, Debug, Default)]
@@ -17,6 +17,20 @@ pub struct ForeignEvidence {
     pub writes: Vec<ForeignWrite>,
     /// The commits it made.
     pub calls: Vec<ForeignCall>,
+}
+
+impl ForeignEvidence {
+    /// Returns how many bytes it takes, about.
+    pub(super) fn bytes(&self) -> usize {
+        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let writes = self.writes.iter().map(|write| {
+            let lines = write.lines.as_ref().map_or(0, Vec::len);
+            write.path.len() + text(&write.worktree) + text(&write.branch) + lines + size_of::<ForeignWrite>()
+        });
+        let calls = self.calls.iter();
+        let calls = calls.map(|call| call.sha.len() + text(&call.worktree) + size_of::<ForeignCall>());
+        writes.chain(calls).sum()
+    }
 }
 
 /// A change of a file.
@@ -30,7 +44,7 @@ pub struct ForeignWrite {
     pub worktree: Option<String>,
     /// The branch that was checked out.
     pub branch: Option<String>,
-    /// 32-bit hashes of lines put in and taken out; `None` where that isn't known.
+    /// 32-bit hashes of lines put in and taken out; `None` where that isn't known, or there are more than are ever kept.
     pub lines: Option<Vec<u8>>,
 }
 
