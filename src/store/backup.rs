@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, ReadOnly};
-use rusqlite::OpenFlags;
+use rusqlite::{Connection, OpenFlags};
 
 use super::place::whole;
 use super::{Inner, Store, blocking, lock};
@@ -115,28 +115,34 @@ fn keep_only(copy: &Path, scope: &Scope) -> Result<()> {
     let owner = scope.owner.as_str();
     // Answers made before are made again.
     connection.execute("DELETE FROM context_cache", [])?;
-    let is_shared: bool =
-        connection.query_row("SELECT EXISTS (SELECT 1 FROM memories WHERE owner <> ?1)", [owner], |row| {
-            row.get(0)
-        })?;
-    if is_shared {
-        for sql in [
-            "DELETE FROM text_index WHERE rowid IN
-                 (SELECT c.seq FROM chunks c JOIN memories m ON m.seq = c.memory WHERE m.owner <> ?1)",
-            "DELETE FROM operation_memories WHERE operation IN (SELECT id FROM operations WHERE owner <> ?1)",
-            "DELETE FROM operations WHERE owner <> ?1",
-            "DELETE FROM memories WHERE owner <> ?1",
-            "DELETE FROM sessions WHERE owner <> ?1",
-            "DELETE FROM purged WHERE owner <> ?1",
-            "DELETE FROM imports WHERE owner <> ?1",
-            "DELETE FROM measurements WHERE owner <> ?1",
-            "DELETE FROM counters WHERE owner <> ?1",
-            "DELETE FROM versions WHERE owner <> ?1",
-        ] {
-            connection.execute(sql, [owner])?;
-        }
+    // What is beneath a memory or an operation leaves with it.
+    let mut left = 0;
+    for sql in [
+        "DELETE FROM text_index WHERE rowid IN
+             (SELECT c.seq FROM chunks c JOIN memories m ON m.seq = c.memory WHERE m.owner <> ?1)",
+        "DELETE FROM operation_memories WHERE operation IN (SELECT id FROM operations WHERE owner <> ?1)",
+        "DELETE FROM operations WHERE owner <> ?1",
+        "DELETE FROM memories WHERE owner <> ?1",
+        "DELETE FROM sessions WHERE owner <> ?1",
+    ] {
+        left += connection.execute(sql, [owner])?;
+    }
+    for table in owned_tables(&connection)? {
+        left += connection.execute(&format!("DELETE FROM \"{table}\" WHERE owner <> ?1"), [owner])?;
+    }
+    if left > 0 {
         connection.execute("INSERT INTO text_index (text_index) VALUES ('optimize')", [])?;
         connection.execute_batch("VACUUM")?;
     }
     Ok(())
+}
+
+/// Returns the tables whose rows say whose they are.
+fn owned_tables(connection: &Connection) -> Result<Vec<String>> {
+    let mut statement = connection.prepare(
+        "SELECT t.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c
+         WHERE t.type = 'table' AND c.name = 'owner' ORDER BY t.name",
+    )?;
+    let rows = statement.query_map([], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }

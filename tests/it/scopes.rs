@@ -328,6 +328,7 @@ fn a_backup_holds_what_is_its_owners_and_no_more() {
             let (memory, _) = tiro::remember::prepare(&redactor, draft, &mut || [1; 16]);
             store.save(scope, vec![memory], 0, |_| {}).await.unwrap();
         }
+        put_into_every_table(&home.path().join("tiro.db"), "tomasz");
         store.back_up(&scopes[0], &copy).await.unwrap();
         let mut foreign = Foreign::open(&scopes[1], &copy).await.unwrap();
         foreign.next(ForeignPart::Told).await.unwrap().unwrap().memories
@@ -336,4 +337,54 @@ fn a_backup_holds_what_is_its_owners_and_no_more() {
     assert_eq!(texts, ["the quince is mine"]);
     let bytes = std::fs::read(&copy).unwrap();
     assert!(!bytes.windows(6).any(|window| window == b"pitaya"), "what is not the owner's is in the backup");
+    let copy = rusqlite::Connection::open(&copy).unwrap();
+    for table in owned_tables(&copy) {
+        let sql = format!("SELECT count(*) FROM \"{table}\" WHERE owner = 'tomasz'");
+        let count: i64 = copy.query_row(&sql, [], |row| row.get(0)).unwrap();
+        assert_eq!(count, 0, "{table}");
+    }
+}
+
+/// Returns the tables whose rows say whose they are.
+fn owned_tables(database: &rusqlite::Connection) -> Vec<String> {
+    let sql = "SELECT t.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c
+        WHERE t.type = 'table' AND c.name = 'owner'";
+    let tables: Result<Vec<String>, _> =
+        database.prepare(sql).unwrap().query_map([], |row| row.get(0)).unwrap().collect();
+    tables.unwrap()
+}
+
+/// Puts a row of the owner into each table that says whose its rows are.
+fn put_into_every_table(path: &std::path::Path, owner: &str) {
+    let database = rusqlite::Connection::open(path).unwrap();
+    database.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON").unwrap();
+    let tables = owned_tables(&database);
+    assert!(tables.len() > 10, "{tables:?}");
+    for table in tables {
+        let columns: Result<Vec<(String, String)>, _> = database
+            .prepare("SELECT name, type FROM pragma_table_info(?1)")
+            .unwrap()
+            .query_map([&table], |row| Ok((row.get(0)?, row.get(1)?)))
+            .unwrap()
+            .collect();
+        let columns = columns.unwrap();
+        let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+        let values: Vec<String> = columns
+            .iter()
+            .map(|(name, kind)| match (name.as_str(), kind.as_str()) {
+                ("owner", _) => format!("'{owner}'"),
+                (_, "TEXT") => "'x'".to_owned(),
+                (_, "BLOB") => "x'00'".to_owned(),
+                (_, "REAL") => "0.5".to_owned(),
+                _ => "987654".to_owned(),
+            })
+            .collect();
+        let (names, values) = (names.join(", "), values.join(", "));
+        database
+            .execute(&format!("INSERT OR IGNORE INTO \"{table}\" ({names}) VALUES ({values})"), [])
+            .unwrap();
+        let sql = format!("SELECT count(*) FROM \"{table}\" WHERE owner = '{owner}'");
+        let count: i64 = database.query_row(&sql, [], |row| row.get(0)).unwrap();
+        assert!(count > 0, "{table}");
+    }
 }
