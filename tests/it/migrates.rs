@@ -185,7 +185,13 @@ fn a_backup_is_made_while_others_write_and_has_its_name_when_it_is_whole() {
         // One that is killed has no name.
         let target = old.home.path().join("killed.db");
         let mut backup = old.home.tiro(&old.project, &["backup", target.to_str().unwrap()]).spawn().unwrap();
-        std::thread::sleep(Duration::from_millis(60));
+        let is_begun = || {
+            let names = std::fs::read_dir(old.home.path()).unwrap().map(|entry| entry.unwrap().file_name());
+            names.into_iter().any(|name| name.to_string_lossy().starts_with("killed.db."))
+        };
+        while !is_begun() {
+            assert!(backup.try_wait().unwrap().is_none(), "it ended before it could be killed");
+        }
         backup.kill().unwrap();
         backup.wait().unwrap();
         assert!(!target.exists() || state(&target).0 == "ok");
