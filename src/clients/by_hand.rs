@@ -1,26 +1,35 @@
 //! Servers of Tiro that somebody configured beside the one that `tiro init` sets up.
 //!
-//! The client then starts two of them, and the agent reads every tool twice. They are reported and left alone. It is not
-//! a search of all configurations that a client may have: those of the user and of this project are looked at.
+//! A client with both starts two of them, and the agent reads every tool twice. They are reported and left alone; who has
+//! no other server than such a one set Tiro up by hand, and is not advised to remove it. It is not a search of all
+//! configurations that a client may have: those of the user and of this project are looked at.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use toml_edit::DocumentMut;
 
-use super::{Client, Finding, Places, edit, file};
+use super::{Client, Finding, Places, Plan, claude_code, edit, file};
 use crate::error::quoted;
 
 /// The name of the server that `tiro init` sets up.
 const OURS: &str = "tiro";
 
-/// Returns a finding for each server of Tiro that is configured besides ours, for the user or for the project in `root`.
+/// Returns a finding for each server of Tiro that is configured besides ours, for the user or for the project in `root`,
+/// in the clients that have ours, or get it by `plan`, where that is to be written.
 ///
 /// A file that is missing or can't be read has none.
-pub fn look(places: &Places, root: Option<&Path>) -> Vec<Finding> {
+pub fn look(places: &Places, root: Option<&Path>, plan: Option<&Plan>) -> Vec<Finding> {
     let mut found = Vec::new();
+    let is_planned =
+        |client| plan.is_some_and(|plan| plan.changes.iter().any(|change| change.client == client));
     let mut add = |client: Client, path: &Path, servers: Vec<String>| {
-        found.extend(servers.iter().map(|name| finding(client, path, name)));
+        let offered = match (is_ours_there(places, root, client), is_planned(client)) {
+            (true, _) => "the agent is offered every tool twice",
+            (false, true) => "the agent will be offered every tool twice",
+            (false, false) => return,
+        };
+        found.extend(servers.iter().map(|name| finding(client, path, name, offered)));
     };
     // Where the user chose another directory, the file is in it, else beside it.
     let user = match places.claude_code == places.home.join(".claude") {
@@ -38,34 +47,50 @@ pub fn look(places: &Places, root: Option<&Path>) -> Vec<Finding> {
     let in_project = |name: &str| root.map(|root| root.join(name));
     // The server of a plugin has a name of its own: one that is called like ours is a second one.
     if let Some(path) = in_project(".mcp.json") {
-        add(Client::ClaudeCode, &path, json(&path).map(|settings| servers(&settings)).unwrap_or_default());
+        add(Client::ClaudeCode, &path, servers_in(&path, Client::ClaudeCode));
     }
     // The other clients start one server of each name.
     let others = |servers: Vec<String>| servers.into_iter().filter(|name| name != OURS).collect();
-    for path in
-        [Some(places.codex.join("config.toml")), in_project(".codex/config.toml")].into_iter().flatten()
-    {
-        add(Client::Codex, &path, others(toml_servers(&path)));
-    }
-    for path in
-        [Some(places.gemini.join("settings.json")), in_project(".gemini/settings.json")].into_iter().flatten()
-    {
-        add(
-            Client::Gemini,
-            &path,
-            others(json(&path).map(|settings| servers(&settings)).unwrap_or_default()),
-        );
+    for client in [Client::Codex, Client::Gemini] {
+        for path in files(places, root, client) {
+            add(client, &path, others(servers_in(&path, client)));
+        }
     }
     found
 }
 
-fn finding(client: Client, path: &Path, name: &str) -> Finding {
+/// Whether a server that is called like ours is set up in `client`: of Claude Code the plugin's.
+fn is_ours_there(places: &Places, root: Option<&Path>, client: Client) -> bool {
+    files(places, root, client).iter().any(|path| servers_in(path, client).iter().any(|name| name == OURS))
+}
+
+/// Returns the files in which `client` has our server, for the user and for the project.
+fn files(places: &Places, root: Option<&Path>, client: Client) -> Vec<PathBuf> {
+    let in_project = |name: &str| root.map(|root| root.join(name));
+    let files = match client {
+        Client::ClaudeCode => [Some(claude_code::servers(places)), None],
+        Client::Codex => [Some(places.codex.join("config.toml")), in_project(".codex/config.toml")],
+        Client::Gemini => [Some(places.gemini.join("settings.json")), in_project(".gemini/settings.json")],
+        Client::Git => [None, None],
+    };
+    files.into_iter().flatten().collect()
+}
+
+/// Returns the names of the servers in the file at `path` that start Tiro.
+fn servers_in(path: &Path, client: Client) -> Vec<String> {
+    match client {
+        Client::Codex => toml_servers(path),
+        _ => json(path).map(|settings| servers(&settings)).unwrap_or_default(),
+    }
+}
+
+fn finding(client: Client, path: &Path, name: &str, offered: &str) -> Finding {
     let name = quoted(name);
     let mend = match client {
         Client::ClaudeCode => format!("`claude mcp remove {name}` removes it"),
         _ => format!("take `{name}` out of that file"),
     };
-    let found = format!("the server `{name}` starts Tiro too: the agent is offered every tool twice");
+    let found = format!("the server `{name}` starts Tiro too: {offered}");
     Finding { client, path: path.to_owned(), found, mend }
 }
 
@@ -139,7 +164,7 @@ mod tests {
     #[test]
     fn servers_beside_ours_are_found_where_clients_keep_them() {
         let home = Home::new();
-        assert!(look(&home.places, None).is_empty());
+        assert!(look(&home.places, None, None).is_empty());
         let root = home.dir.path().join("work/app");
         let tiro = r#"{"command": "tiro", "args": ["serve"]}"#;
         let other = r#"{"command": "other", "args": ["serve"]}"#;
@@ -157,6 +182,8 @@ mod tests {
             ),
         );
         put("work/app/.mcp.json", format!(r#"{{"mcpServers": {{"memory": {tiro}}}}}"#));
+        assert!(look(&home.places, Some(&root), None).is_empty(), "ours is not there: the user needs them");
+        put(".claude/skills/tiro/.mcp.json", format!(r#"{{"mcpServers": {{"tiro": {tiro}}}}}"#));
         put(
             ".codex/config.toml",
             "[mcp_servers.tiro]\ncommand = \"/x/tiro\"\nargs = [\"serve\"]\n[mcp_servers.t2]\ncommand = \"tiro\"\nargs = [\"serve\"]\n"
@@ -167,7 +194,7 @@ mod tests {
             format!(r#"{{"mcpServers": {{"tiro": {tiro}, "g": {tiro}}}}}"#),
         );
         let names = |root: Option<&Path>| -> Vec<String> {
-            let found = look(&home.places, root);
+            let found = look(&home.places, root, None);
             found.iter().map(|it| it.found.split('`').nth(1).unwrap().to_owned()).collect()
         };
         assert_eq!(names(Some(&root.join("src"))), ["tiro", "mine", "t2"]);

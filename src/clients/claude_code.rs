@@ -6,10 +6,10 @@
 //! nothing here. Timeouts of tools are left alone: the default is half an hour. What somebody adds to the files of the
 //! plugin is theirs, and keeps it a plugin when ours goes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::edit::{Entries, Hook, Member, Ours, When, insert, json, object, pretty, value};
-use super::{Client, Plan, SERVE, Setup, cut, file};
+use super::{Client, Places, Plan, SERVE, Setup, cut, file};
 use crate::error::{Result, quoted};
 
 /// How our entries are found again.
@@ -61,6 +61,11 @@ pub fn plan(setup: &Setup<'_>, plan: &mut Plan) {
             None => Ok(pretty(plugin.clone())),
         });
     }
+}
+
+/// Returns the file of the plugin that names its servers.
+pub fn servers(places: &Places) -> PathBuf {
+    places.claude_code.join("skills/tiro").join(SERVERS)
 }
 
 /// Returns `text` without what is ours; empty where that is all.

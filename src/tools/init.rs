@@ -34,10 +34,12 @@ pub struct Prepared {
     pub scope_before: Option<Scope>,
     /// Whether this project was chosen before, where only chosen ones are captured.
     pub is_chosen: bool,
-    /// Servers of Tiro that somebody configured beside ours.
+    /// Servers of Tiro that somebody configured beside ours, which is there or planned.
     pub beside: Vec<clients::Finding>,
     /// What there is to import.
     pub backfill: Backfill,
+    /// The project's root, where the working directory is one.
+    pub root: Option<PathBuf>,
     /// The project's name, where the working directory is one.
     pub project: Option<String>,
     /// What the first call that stores something makes besides, in words; empty where something is kept of the project already.
@@ -108,7 +110,8 @@ pub async fn prepare(engine: &Engine, scope: Option<Scope>) -> Result<Prepared> 
     let repository = project.as_ref().and_then(|project| project.repository.as_deref());
     let git = repository.map(|repository| git_place(engine, repository, Vec::new()));
     let plan = clients::plan(&places, &engine.config().program()?, git.as_ref())?;
-    let beside = by_hand::look(&places, project.as_ref().map(|project| project.root.as_path()));
+    let root = project.as_ref().map(|project| project.root.clone());
+    let beside = by_hand::look(&places, root.as_deref(), Some(&plan));
     let backfill = match &project {
         Some(project) => backfill(&places, project).await?,
         None => Backfill::default(),
@@ -124,6 +127,7 @@ pub async fn prepare(engine: &Engine, scope: Option<Scope>) -> Result<Prepared> 
         is_chosen,
         beside,
         backfill,
+        root,
         project: project.map(|project| project.name),
         makes,
     })
@@ -141,12 +145,18 @@ pub fn first_call_makes(engine: &Engine, project: &SeenProject) -> Vec<String> {
 /// Writes what was prepared.
 pub fn apply(engine: &Engine, prepared: &Prepared) -> Result<Output> {
     let Applied { written, mut findings } = clients::apply(&prepared.plan.changes, &record(engine))?;
-    findings.extend(prepared.plan.findings.iter().chain(&prepared.beside).cloned());
+    findings.extend(prepared.plan.findings.iter().cloned());
+    findings.extend(twice(engine, prepared)?);
     let found = prepared.plan.found.iter().map(|client| client.name().to_owned()).collect();
     if prepared.scope_before != Some(prepared.scope) {
         prepared.scope.choose(&engine.config().data_dir)?;
     }
     Ok(Output { found, written, findings, captured: prepared.scope })
+}
+
+/// Returns the servers of Tiro that are configured now beside ours.
+pub fn twice(engine: &Engine, prepared: &Prepared) -> Result<Vec<clients::Finding>> {
+    Ok(by_hand::look(&import_sessions::places(engine)?, prepared.root.as_deref(), None))
 }
 
 /// Notes that the project is captured where only chosen ones are.

@@ -130,7 +130,10 @@ pub async fn clients(engine: &Engine) -> Vec<Finding> {
         });
     }
     // It is no fault: everything works, and costs the agent more tokens.
-    found.extend(prepared.beside.iter().map(|finding| beside(what, finding)));
+    match init::twice(engine, &prepared) {
+        Err(error) => found.push(super::doctor::failed(what, &error)),
+        Ok(twice) => found.extend(twice.iter().map(|finding| beside(what, finding))),
+    }
     match init::lost(engine).await {
         Err(error) => found.push(super::doctor::failed(what, &error)),
         // It is no fault: a repository may be gone for good.

@@ -26,10 +26,15 @@ fn a_server_configured_by_hand_is_noticed_by_init_and_doctor() {
             && text.contains("claude mcp remove memory")
             && text.contains("`notes` starts Tiro too")
     };
+    // Without ours they are the only servers there are: who set Tiro up by hand was advised to remove it.
+    let told = home.run(&repo.path, &["doctor"]);
+    assert!(!told.stdout.contains("starts Tiro too"), "{told:?}");
     let looked = home.run(&repo.path, &["init", "--dry-run"]);
     assert!(looked.is_ok && notices(&looked.stderr), "{looked:?}");
+    assert!(looked.stderr.contains("will be offered every tool twice"), "{looked:?}");
     let ran = home.run(&repo.path, &["init", "--yes"]);
     assert!(ran.is_ok && notices(&ran.stdout), "{ran:?}");
+    assert!(ran.stdout.contains("is offered every tool twice"), "{ran:?}");
     let told = home.run(&repo.path, &["doctor"]);
     assert!(told.is_ok && notices(&told.stdout), "{told:?}");
     assert_eq!(std::fs::read_to_string(repo.path.join(".mcp.json")).unwrap(), mine);
