@@ -87,9 +87,13 @@ impl Spool {
         self.folders().any(|folder| Folder::open(&self.root, folder).is_ok_and(|folder| folder.has(CAPTURED)))
     }
 
-    /// Whether commits are followed although nobody asked for it in this project: it is one of all.
-    pub fn is_one_of_all(&self) -> bool {
-        self.scope() == Some(Scope::Machine)
+    /// Whether commits are followed although none were imported: the user had this project captured, or all.
+    pub fn is_followed(&self) -> bool {
+        match self.scope() {
+            Some(Scope::Machine) => true,
+            Some(Scope::Project) => self.is_chosen(),
+            None => false,
+        }
     }
 
     /// Chooses the project, whose root is `root`.
@@ -136,12 +140,12 @@ mod tests {
         let data = tempfile::tempdir().unwrap();
         let data = data.path();
         let (one, two) = (Spool::of(data, Path::new("/one")), Spool::of(data, Path::new("/two")));
-        assert!(one.is_captured() && two.is_captured() && !one.is_one_of_all());
+        assert!(one.is_captured() && two.is_captured() && !one.is_followed());
         Scope::Machine.choose(data).unwrap();
-        assert!(one.is_captured() && one.is_one_of_all());
+        assert!(one.is_captured() && one.is_followed());
         Scope::Project.choose(data).unwrap();
         one.choose(Path::new("/one")).unwrap();
-        assert!(one.is_captured() && !two.is_captured() && !one.is_one_of_all());
+        assert!(one.is_captured() && !two.is_captured() && one.is_followed() && !two.is_followed());
         assert_eq!(chosen_projects(data), [Path::new("/one")]);
         std::fs::write(data.join("spool/scope"), [0xff, 0xfe]).unwrap();
         assert!(!two.is_captured(), "what can't be read counts as the smaller one");

@@ -1,8 +1,8 @@
 //! Follows what happened beside: references that hooks left, and commits that no call has seen.
 //!
 //! Nothing runs without a client, so a call catches up before it answers, in steps that it can afford; what is left is
-//! for the server while it idles, and for the next call. Commits are followed only where the user had them imported,
-//! and sessions only where hooks were installed.
+//! for the server while it idles, and for the next call. Commits are followed only where the user had them imported or the
+//! project captured, and not where the user chose other projects; sessions only where hooks were installed.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -269,10 +269,23 @@ async fn commits_of(
     followed: &mut Followed,
 ) -> Result<bool> {
     let Some(repository) = project.repository.clone() else { return Ok(true) };
-    if !Stored::of(project).await?.is_followed() {
-        if !engine.spool(project).is_one_of_all() {
-            return Ok(true);
+    let stored = Stored::of(project).await?;
+    let spool = engine.spool(project);
+    let is_wanted = match stored.is_imported() {
+        true => spool.is_captured(),
+        // Nobody asked for it in this project: it is one of those that the user had captured.
+        false => spool.is_followed(),
+    };
+    if !is_wanted {
+        // What is committed meanwhile stays out when the project is captured again.
+        if stored.is_followed() && !stored.is_imported() {
+            let Some(tips) = in_time(Some(until), move |_| repository.tips()).await else { return Ok(false) };
+            let tips: Vec<Sha> = tips.found.iter().map(|tip| tip.sha).collect();
+            follow_from(engine, &tips).await?;
         }
+        return Ok(true);
+    }
+    if !stored.is_followed() {
         // The session that the project is first seen in may have made commits already.
         let since = engine.now() / 1000 - FIRST_SEEN;
         match in_time(Some(until), move |stop| repository.before(since, stop)).await {
@@ -290,7 +303,7 @@ async fn commits_of(
     if output.left_out > 0 {
         followed.notices.push(format!(
             "{} not imported yet; the server does it while idle, `tiro import git` at once",
-            common::counted(output.left_out, "older commit is", "older commits are")
+            common::counted(output.left_out, "commit is", "commits are")
         ));
     }
     if output.is_unfinished {

@@ -18,6 +18,9 @@ const WHOLE: &str = "whole";
 /// The same, as versions before 0.2 wrote it; they also did where the history was declined, so an import doesn't rely on it.
 const FORMERLY_WHOLE: &str = "complete";
 
+/// The user had some of the history imported, with a limit or of a clone that lacks some.
+const PARTIAL: &str = "partial";
+
 /// An import of everything was begun.
 const INTERRUPTED: &str = "interrupted";
 
@@ -49,9 +52,19 @@ impl Stored {
         })
     }
 
-    /// Whether commits are followed.
+    /// Whether it is known from where on commits are followed.
     pub fn is_followed(&self) -> bool {
         self.imported.is_some() || self.seen.is_some()
+    }
+
+    /// Whether the user had commits imported, the whole history or some of it.
+    pub fn is_imported(&self) -> bool {
+        self.imported.is_some()
+    }
+
+    /// Whether it relies on what an earlier version said: of what is known, nothing is missing before it, and that is all.
+    pub fn has_no_gaps(&self, wanted: Wanted) -> bool {
+        wanted == Wanted::New && self.imported.as_deref() == Some(FORMERLY_WHOLE)
     }
 
     /// Whether an import said that it stored everything, which one before 0.2 may have said of nothing.
@@ -66,7 +79,8 @@ impl Stored {
 
     /// Returns where branches pointed when commits were followed last, where only what came since is wanted.
     pub fn seen(&self, wanted: Wanted) -> Option<&[Sha]> {
-        let is_all_wanted = wanted == Wanted::Everything || self.imported.is_some();
+        let is_partial = matches!(self.imported.as_deref(), None | Some(PARTIAL));
+        let is_all_wanted = wanted == Wanted::Everything || !is_partial;
         self.seen.as_deref().filter(|_| !is_all_wanted)
     }
 
@@ -80,8 +94,14 @@ impl Stored {
 
     /// Notes that commits are being stored, of which `left_out` older ones are not: where this stops, what is stored says
     /// nothing of its ancestors.
+    ///
+    /// What an earlier version said stays: the history may have been declined, and would be imported as what an interrupted
+    /// import left. Commits are stored parents before children then, so nothing is missing before what is known.
     pub async fn begin(&self, engine: &Engine, wanted: Wanted, left_out: usize) -> Result<()> {
-        let is_partial = left_out > 0 && self.imported.is_some();
+        if self.has_no_gaps(wanted) {
+            return Ok(());
+        }
+        let is_partial = left_out > 0 && self.imported.as_deref().is_some_and(|imported| imported != PARTIAL);
         if self.covers(wanted) == Known::CoversAncestors || is_partial {
             let project = engine.begin_project().await?;
             project.store.set_import_cursor(&project.scope, SOURCE, INTERRUPTED, engine.now()).await?;
@@ -94,10 +114,21 @@ impl Stored {
         if self.seen(wanted).is_some() {
             return follow_from(engine, tips).await;
         }
-        let is_old = wanted == Wanted::New && self.imported.as_deref() == Some(FORMERLY_WHOLE);
-        let state = if is_old { FORMERLY_WHOLE } else { WHOLE };
+        let state = if self.has_no_gaps(wanted) { FORMERLY_WHOLE } else { WHOLE };
         let project = engine.begin_project().await?;
         project.store.set_import_cursor(&project.scope, SOURCE, state, engine.now()).await
+    }
+
+    /// Notes that some of what was wanted is stored: what is new is followed all the same.
+    pub async fn end_in_part(&self, engine: &Engine, wanted: Wanted, tips: &[Sha]) -> Result<()> {
+        if wanted == Wanted::Everything && self.imported.is_none() {
+            let project = engine.begin_project().await?;
+            project.store.set_import_cursor(&project.scope, SOURCE, PARTIAL, engine.now()).await?;
+        }
+        match self.is_followed() {
+            true => Ok(()),
+            false => follow_from(engine, tips).await,
+        }
     }
 }
 

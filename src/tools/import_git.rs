@@ -10,7 +10,7 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
-use super::followed::{Stored, Wanted, follow_from};
+use super::followed::{Stored, Wanted};
 use super::in_time::in_time;
 use super::link::{self, Place, Span};
 use super::{catch_up, common, history, summarize_commits};
@@ -170,9 +170,7 @@ pub async fn run(
     }
     match may_be_whole(&output) {
         true => stored.end(engine, wanted, &tips).await?,
-        // Of a history that is imported in part, what is new is followed all the same.
-        false if !stored.is_followed() => follow_from(engine, &tips).await?,
-        false => {}
+        false => stored.end_in_part(engine, wanted, &tips).await?,
     }
     if learns {
         history::learn(project, None).await?;
@@ -267,7 +265,10 @@ pub(super) fn find(
     };
     let unreadable = history.unreadable.iter().map(|each| format!("{}: {}", each.sha, each.reason)).collect();
     let skipped = args.limit.map_or(0, |limit| history.commits.len().saturating_sub(limit));
-    if skipped > 0 {
+    if skipped > 0 && stored.has_no_gaps(args.wanted) {
+        history.commits.truncate(history.commits.len() - skipped);
+        notices.push(format!("{skipped} newer commits were left out by `limit`"));
+    } else if skipped > 0 {
         history.commits.drain(..skipped);
         notices.push(format!("{skipped} older commits were left out by `limit`"));
     }
