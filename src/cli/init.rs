@@ -84,6 +84,8 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     }
     let output = init::apply(engine, &prepared)?;
     init::choose_project(engine, &prepared).await?;
+    // Before the question: it may never be answered, and an import may fail.
+    init::follow_commits(engine, &prepared).await?;
     let code = out.answer(&output, &output.text())?;
     let is_left = !prepared.backfill.is_empty();
     if is_left && !args.no_backfill && (args.yes || asked("Import this now?", true)?) {
@@ -91,7 +93,6 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     } else if is_left {
         print::aside(&prepared.backfill.declined());
     }
-    init::follow_commits(engine).await?;
     Ok(code)
 }
 

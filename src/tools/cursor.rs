@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::clients::transcripts;
-use crate::engine::{Engine, OpenProject};
+use crate::engine::{Engine, OpenProject, SeenProject};
 use crate::error::Result;
 use crate::import::transcript::{About, Transcript};
 use crate::memory::Millis;
@@ -67,6 +67,14 @@ impl Cursor {
         // Another file, or one that was rewound: what it has in common with the one before is stored already.
         let is_other = cursor.at + cursor.looked > all || cursor.around != digest(&around);
         Ok((if is_other { Cursor::default() } else { cursor }, all))
+    }
+
+    /// Returns how many bytes of a transcript are not read yet.
+    pub(super) async fn unread(seen: &SeenProject, path: &Path) -> Result<u64> {
+        let Some(project) = &seen.open else { return Ok(transcripts::around(path, 0, 0)?.0) };
+        let source = project.redactor.redact(&format!("transcript:{}", path.display())).text.into_owned();
+        let (cursor, all) = Cursor::of(project, &source, path).await?;
+        Ok(all.saturating_sub(cursor.at + cursor.looked))
     }
 
     /// Returns what is known of the session so far.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::Serialize;
 
 use super::common::counted;
+use super::cursor::Cursor;
 use super::followed::{Stored, follow_from};
 use super::import_sessions;
 use super::link::Place;
@@ -53,20 +54,20 @@ pub struct Backfill {
     pub git: bool,
     /// Commits that are not imported.
     pub commits: usize,
-    /// The clients that held sessions here.
+    /// The clients that held sessions here which are not imported.
     pub sessions: Vec<Held>,
     /// How long importing it all takes, in seconds, at the rate measured.
     pub seconds: u64,
 }
 
-/// What a client keeps of the project's sessions.
+/// What a client keeps of the project's sessions that is not imported.
 #[derive(Clone, Debug, Serialize)]
 pub struct Held {
     /// The client.
     pub client: Client,
-    /// How many transcripts.
+    /// How many transcripts grew since they were read last, or were never read.
     pub transcripts: usize,
-    /// Their size.
+    /// Bytes of them that were not read.
     pub bytes: u64,
 }
 
@@ -168,11 +169,18 @@ pub async fn choose_project(engine: &Engine, prepared: &Prepared) -> Result<()> 
     Ok(())
 }
 
-/// Has commits followed from now on, where they are not yet: what branches lead to now is left to an import.
-pub async fn follow_commits(engine: &Engine) -> Result<()> {
-    let Ok(project) = engine.begin_project().await else { return Ok(()) };
+/// Has commits followed from now on, where they are not yet: what branches lead to now is left to an import, and so is what
+/// was committed while the project was not captured.
+///
+/// Errors where the project's memory can't be opened or written.
+pub async fn follow_commits(engine: &Engine, prepared: &Prepared) -> Result<()> {
+    if prepared.project.is_none() {
+        return Ok(());
+    }
+    let project = engine.begin_project().await?;
     let Some(repository) = &project.repository else { return Ok(()) };
-    if Stored::of(project).await?.is_followed() {
+    let stored = Stored::of(project).await?;
+    if stored.is_imported() || (stored.is_followed() && prepared.was_captured()) {
         return Ok(());
     }
     let tips: Vec<Sha> = repository.tips().found.into_iter().map(|tip| tip.sha).collect();
@@ -184,7 +192,7 @@ pub async fn follow_commits(engine: &Engine) -> Result<()> {
 pub struct Others {
     /// Hooks of other repositories.
     pub hooks: Vec<PathBuf>,
-    /// Other projects that were chosen to be captured.
+    /// Other projects that were chosen to be captured, where only chosen ones are.
     pub projects: Vec<PathBuf>,
 }
 
@@ -195,7 +203,12 @@ pub async fn others(engine: &Engine) -> Result<Others> {
     let repository = here.as_ref().and_then(|project| project.repository.as_deref());
     let own = repository.and_then(|repository| clients::hook_of(&git_place(engine, repository, Vec::new())));
     hooks.retain(|hook| Some(hook) != own.as_ref());
-    let mut projects = capture::chosen_projects(&engine.config().data_dir);
+    let data_dir = &engine.config().data_dir;
+    let mut projects = match Scope::chosen(data_dir) {
+        Some(Scope::Project) => capture::chosen_projects(data_dir),
+        // What was chosen once needs nothing of its own where every project is captured.
+        _ => Vec::new(),
+    };
     projects.retain(|root| here.as_ref().is_none_or(|project| project.root != *root));
     Ok(Others { hooks, projects })
 }
@@ -283,10 +296,15 @@ async fn backfill(places: &Places, project: &SeenProject) -> Result<Backfill> {
     let roots = Place::new(&project.root, repository).roots();
     let mut bytes = 0;
     for client in [Client::ClaudeCode, Client::Codex, Client::Gemini] {
-        let found = transcripts::of_project(places, client, &roots);
-        let size = found.iter().map(|each| each.bytes).sum::<u64>();
-        if !found.is_empty() {
-            backfill.sessions.push(Held { client, transcripts: found.len(), bytes: size });
+        let (mut count, mut size) = (0, 0);
+        for transcript in transcripts::of_project(places, client, &roots) {
+            // What can't be read is not imported either, and an import says so.
+            let unread = Cursor::unread(project, &transcript.path).await.unwrap_or(transcript.bytes);
+            count += usize::from(unread > 0);
+            size += unread;
+        }
+        if count > 0 {
+            backfill.sessions.push(Held { client, transcripts: count, bytes: size });
         }
         bytes += size;
     }
@@ -339,6 +357,15 @@ impl Prepared {
         !self.plan.changes.is_empty()
             || self.scope_before.is_some_and(|before| before != self.scope)
             || !is_chosen
+    }
+
+    /// Whether the user had this project captured before, or all.
+    fn was_captured(&self) -> bool {
+        match self.scope_before {
+            Some(Scope::Machine) => true,
+            Some(Scope::Project) => self.is_chosen,
+            None => false,
+        }
     }
 
     /// Returns an error where there is nothing to set up.

@@ -41,6 +41,7 @@ mod replaced;
 mod restores;
 mod retires;
 mod scopes;
+mod set_up_again;
 mod sets_up;
 mod shares;
 mod spends;

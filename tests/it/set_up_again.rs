@@ -1,0 +1,158 @@
+//! Setting up again, elsewhere or after something failed: what is captured then, and what is not.
+
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::harness::{Home, Repo, Server, feed};
+use crate::talk::Talk;
+
+fn init(home: &Home, repo: &Repo, args: &[&str]) {
+    let ran = home.run(&repo.path, &[&["init", "--yes", "--no-backfill"], args].concat());
+    assert!(ran.is_ok, "{ran:?}");
+}
+
+fn commits(server: &mut Server, query: &str) -> usize {
+    server.hits(json!({"query": query, "kinds": ["commit"]})).len()
+}
+
+/// Commits of a project that was followed before went on being imported where the user had then chosen another project, and
+/// after Tiro was removed.
+#[test]
+fn commits_of_a_project_that_is_not_captured_any_more_are_left_alone() {
+    for imports in [false, true] {
+        let home = Home::new();
+        home.dir("home/.claude");
+        let (repo, other) = (home.repo("repo"), home.repo("other"));
+        other.commit("a.txt", "a\n", "Lay the keel");
+        init(&home, &other, &[]);
+        if imports {
+            assert_eq!(home.json(&other.path, &["import", "git"])["imported"], 1);
+        }
+        let mut server = home.serve(&other.path);
+        other.commit("b.txt", "b\n", "Grease the yardarm");
+        assert_eq!(commits(&mut server, "yardarm"), 1);
+
+        init(&home, &repo, &["--scope", "project"]);
+        other.commit("c.txt", "c\n", "Splice the halyard");
+        assert_eq!(commits(&mut server, "halyard"), 0, "imported: {imports}");
+        // What was committed meanwhile stays out when the project is chosen again, unless its history is imported.
+        init(&home, &other, &[]);
+        other.commit("d.txt", "d\n", "Trim the spinnaker");
+        assert_eq!(commits(&mut server, "spinnaker"), 1);
+        assert_eq!(commits(&mut server, "halyard"), usize::from(imports));
+        if !imports {
+            assert!(home.run(&other.path, &["init", "--remove", "--all"]).is_ok);
+            other.commit("e.txt", "e\n", "Caulk the bilge");
+            assert_eq!(commits(&mut server, "bilge"), 0);
+        }
+    }
+}
+
+/// A project that had been chosen while only chosen ones were captured kept all clients set up when Tiro was removed.
+#[test]
+fn what_was_chosen_once_keeps_nothing_where_every_project_is_captured() {
+    let home = Home::new();
+    home.dir("home/.claude");
+    let (repo, other) = (home.repo("repo"), home.repo("other"));
+    init(&home, &repo, &["--scope", "project"]);
+    init(&home, &repo, &["--scope", "machine"]);
+    init(&home, &other, &[]);
+    let removed = home.run(&other.path, &["init", "--remove"]);
+    assert!(removed.is_ok && !removed.stdout.contains("Clients stay set up"), "{removed:?}");
+    assert!(!home.path().join("home/.claude/skills").exists());
+    assert!(!home.data().join("spool/scope").exists());
+}
+
+/// Where the question whether to import could not be asked, or was never answered, commits were not followed either.
+#[test]
+fn commits_are_followed_before_it_is_asked_whether_to_import() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    repo.commit("a.txt", "a\n", "Lay the keel");
+    init(&home, &repo, &[]);
+    let connection = rusqlite::Connection::open(home.store()).unwrap();
+    connection.execute_batch("DELETE FROM imports").unwrap();
+    drop(connection);
+    let ran = home.run(&repo.path, &["init"]);
+    assert!(!ran.is_ok && ran.stderr.contains("no terminal"), "{ran:?}");
+    repo.commit("b.txt", "b\n", "Grease the yardarm");
+    let mut server = home.serve(&repo.path);
+    assert_eq!((commits(&mut server, "yardarm"), commits(&mut server, "keel")), (1, 0));
+}
+
+/// `init` said that all was well where no memory could be made.
+#[test]
+fn a_memory_that_cannot_be_made_is_an_error_of_setting_up() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    repo.commit("a.txt", "a\n", "Lay the keel");
+    std::fs::write(home.data().join("projects"), "").unwrap();
+    let ran = home.run(&repo.path, &["init", "--yes", "--no-backfill"]);
+    assert!(!ran.is_ok && ran.stderr.contains("projects"), "{ran:?}");
+}
+
+/// Transcripts that were imported counted as left to import: `init` asked for them again, and failed without a terminal.
+#[test]
+fn what_is_imported_is_not_asked_about_again() {
+    let home = Home::new();
+    home.dir("home/.claude");
+    let repo = home.repo("repo");
+    repo.commit("a.txt", "a\n", "Lay the keel");
+    let talk = Talk::new(&home, "one", &repo.path, "main");
+    talk.says("user", 0, "why does the yardarm creak?");
+    let ran = home.run(&repo.path, &["init", "--yes"]);
+    assert!(ran.is_ok && ran.stderr.contains("1 transcript"), "{ran:?}");
+    let again = home.run(&repo.path, &["init"]);
+    assert!(again.is_ok && again.stdout.contains("nothing was changed"), "{again:?}");
+    assert!(again.stderr.contains("is left to import"), "{again:?}");
+    talk.says("user", 60, "and the halyard?");
+    let looked = home.run(&repo.path, &["init", "--dry-run"]);
+    assert!(looked.stderr.contains("1 transcript"), "{looked:?}");
+}
+
+/// What an earlier version noted of a history that was declined: where following new commits took more than one call, all of
+/// that history was imported by the next.
+#[test]
+fn a_history_declined_with_an_earlier_version_stays_out_when_following_takes_several_calls() {
+    let home = Home::new();
+    let repo = home.repo("repo");
+    for number in 0..3 {
+        repo.commit("a.txt", &format!("{number}\n"), &format!("Turn the capstan {number}"));
+    }
+    repo.commit("b.txt", "b\n", "Grease the yardarm");
+    init(&home, &repo, &[]);
+    assert_eq!(home.json(&repo.path, &["import", "git", "--limit", "1"])["imported"], 1);
+    let connection = rusqlite::Connection::open(home.store()).unwrap();
+    // As 0.1 left it: the newest imported, the whole noted as complete.
+    let formerly = "DELETE FROM imports WHERE source LIKE 'git%'; \
+        INSERT INTO imports (owner, source, cursor, at) SELECT DISTINCT owner, 'git', 'complete', 0 FROM memories";
+    connection.execute_batch(formerly).unwrap();
+    drop(connection);
+    let mut stream = String::new();
+    for number in 0..600 {
+        let from = if number == 0 { "from refs/heads/main^0\n" } else { "" };
+        let (message, text) = (format!("Sail {number}"), format!("{number}\n"));
+        stream += &format!(
+            "commit refs/heads/main\ncommitter A <a@example.org> {} +0000\ndata {}\n{message}\n{from}M 644 inline c.txt\ndata \
+             {}\n{text}\n",
+            1_700_000_100 + number,
+            message.len(),
+            text.len(),
+        );
+    }
+    let mut import = Command::new("git");
+    import.args(["fast-import", "--quiet"]).current_dir(&repo.path);
+    assert!(feed(import, stream.as_bytes()).is_ok);
+    let mut server = home.serve(&repo.path);
+    for _ in 0..6 {
+        server.search("sail");
+    }
+    server.end();
+    let connection = rusqlite::Connection::open(home.store()).unwrap();
+    let count = |pattern: &str| -> i64 {
+        let counted = "SELECT count(*) FROM memories WHERE kind = 'commit' AND title LIKE ?1";
+        connection.query_row(counted, [pattern], |row| row.get(0)).unwrap()
+    };
+    assert_eq!((count("Sail %"), count("Turn the capstan %")), (600, 0));
+}
