@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::Out;
+use super::show::sure;
 use super::terminal::{Marks, Page, Screen, Span, Style};
 use crate::engine::Engine;
 use crate::error::Result;
@@ -79,10 +80,7 @@ fn page(found: &search::Output, marks: &Marks, screen: Screen, now: Millis) -> P
             let told = format!("(a part; whole: tiro show {})", hit.id);
             page.line(3, [Span::new(Style::Faint, told)]);
         }
-        if !hit.conversations.is_empty() {
-            let told = format!("(made in {})", hit.conversations.join(", "));
-            page.line(3, [Span::new(Style::Faint, told)]);
-        }
+        made_in(&mut page, hit, marks);
     }
     page.gap();
     let faint = |text: String| [Span::new(Style::Faint, text)];
@@ -104,6 +102,42 @@ fn page(found: &search::Output, marks: &Marks, screen: Screen, now: Millis) -> P
     }
     page.notices(&found.notices);
     page
+}
+
+/// Adds the conversation that a commit was made in, with how sure that is, what opens it, and its best message.
+fn made_in(page: &mut Page, hit: &Hit, marks: &Marks) {
+    let faint = |text: String| Span::new(Style::Faint, text);
+    let Some(behind) = &hit.behind else {
+        let confidences = hit.confidences.iter().map(|confidence| sure(*confidence));
+        let all = confidences.chain(std::iter::repeat(String::new()));
+        let named: Vec<String> =
+            hit.conversations.iter().zip(all).map(|(session, sure)| format!("{session}{sure}")).collect();
+        if !named.is_empty() {
+            page.line(3, [faint(format!("made in {}", named.join(", ")))]);
+        }
+        return;
+    };
+    let title = match &behind.title {
+        Some(title) => format!("\"{title}\""),
+        None => behind.session_id.clone(),
+    };
+    let more = match hit.conversations.len() {
+        0 | 1 => String::new(),
+        count => format!(" and {} more", count - 1),
+    };
+    let (day, sure) = (page.day(&behind.date), sure(behind.confidence));
+    page.line(
+        3,
+        [
+            faint(format!("made in {title}, {day}{sure}{more} · tiro show ")),
+            Span::new(Style::Id, &behind.open),
+        ],
+    );
+    if let Some(said) = &behind.said {
+        let speaker = said.speaker.as_deref().unwrap_or("?");
+        page.line(6, [Span::new(Style::Name, speaker)]);
+        page.marked(6, &said.text, marks);
+    }
 }
 
 /// Returns the line that says what a hit is: who said it where, when, and what opens it.
@@ -130,7 +164,12 @@ fn heading(page: &Page, place: usize, hit: &Hit) -> Vec<Span> {
     let standing = match hit.freshness.as_str() {
         "file_changed" => Some("the file changed since"),
         "other_branch" => Some("on another branch"),
-        "commit_gone" => Some("commit gone"),
+        "commit_gone" => Some(match hit.gone.as_deref() {
+            Some("in_reflog") => "commit gone from all branches; the reflog still has it",
+            Some("unnamed") => "commit gone from all branches and reflogs",
+            _ => "commit gone",
+        }),
+        "unknown" => Some("not compared with git yet"),
         _ => None,
     };
     line.extend(standing.map(|standing| Span::new(Style::Warning, format!(" · {standing}"))));

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::memory::Millis;
 use crate::tools::common::counted;
 use crate::tools::levels::Depth;
-use crate::tools::linked::Linked;
+use crate::tools::linked::{self, Linked};
 use crate::tools::show::{self, Brief, Conversation, Opened, Output};
 
 /// Digits of a commit's id that are shown.
@@ -144,6 +144,10 @@ fn memory(opened: &Opened, screen: Screen, now: Millis) -> Page {
             let what = if kind == "session" { &linked.name } else { &linked.open };
             let mut line = vec![Span::new(Style::Id, what)];
             line.extend(linked.title.as_ref().map(|title| Span::new(Style::Plain, format!("  {title}"))));
+            line.push(Span::new(
+                Style::Faint,
+                format!("  {}{}", page.day(&linked.date), sure(linked.confidence)),
+            ));
             line.extend(linked.more.map(|more| Span::new(Style::Faint, format!("  and {more} more"))));
             page.line(1, line);
         }
@@ -209,6 +213,14 @@ fn session(shown: &Conversation, screen: Screen, now: Millis) -> Page {
 fn heading_of(page: &mut Page, name: &str) {
     page.gap();
     page.line(0, [Span::new(Style::Strong, name)]);
+}
+
+/// Returns what is said of how sure a link is: ` (62% sure)`, or nothing where it is all but certain.
+pub(super) fn sure(confidence: f64) -> String {
+    match linked::sure(confidence).trim_start_matches(", ") {
+        "" => String::new(),
+        sure => format!(" ({sure})"),
+    }
 }
 
 /// Adds memories in a line each under a heading, where there are any.

@@ -105,7 +105,7 @@ pub(super) async fn of(store: &Store, scope: &Scope, memory: &Memory) -> Result<
 }
 
 /// Returns what is said of how sure a link is: nothing where it is all but certain.
-pub(super) fn sure(confidence: f64) -> String {
+pub fn sure(confidence: f64) -> String {
     if confidence >= CERTAIN { String::new() } else { format!(", {:.0}% sure", confidence * 100.0) }
 }
 

@@ -49,6 +49,18 @@ fn a_commit_names_its_conversation_and_a_message_its_commits_and_each_opens_the_
         assert!(shown.is_ok && shown.stdout.contains(&format!("{heading}\n {named}")), "{shown:?}");
     }
 
+    // A person sees the same: the conversation, how sure that is, what opens it, and its best message.
+    let found = home.run(&repo.path, &["search", "cool the grommet", "--kinds", "commit"]).stdout;
+    let sure = hit["confidences"][0].as_f64().unwrap();
+    assert!(sure < 0.99, "{hit}");
+    let sure = format!("({:.0}% sure)", sure * 100.0);
+    let lines = format!("{sure} · tiro show flux capacitor#0\n      user\n      the grommet overheats");
+    assert!(found.contains("\n   made in flux capacitor, ") && found.contains(&lines), "{found}");
+    for id in [short, "flux capacitor#0"] {
+        let shown = home.run(&repo.path, &["show", id]).stdout;
+        assert!(shown.contains(&sure), "{shown}");
+    }
+
     // Where its message is a hit of its own, it isn't said twice.
     let (text, data) = server.both("search_project_memory", json!({"query": "cool the grommet"}));
     assert_eq!(strings(data["hits"].as_array().unwrap(), "kind").last().unwrap(), "commit");

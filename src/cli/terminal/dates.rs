@@ -41,6 +41,16 @@ pub fn ago(time: &str, now: Millis) -> String {
     }
 }
 
+/// Returns how long before `now` a day was, such as `3 days ago`; what is no day, or still to come, as it is.
+pub fn days_ago(day: &str, now: Millis) -> String {
+    let begin = format!("{day}T00:00:00Z");
+    match begin.parse::<Timestamp>().map(|then| now.div_euclid(1000) - then.as_second()) {
+        Ok(0..86_400) => "today".to_owned(),
+        Ok(86_400..) => ago(&begin, now),
+        _ => day.to_owned(),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -144,6 +144,14 @@ impl Page {
         }
     }
 
+    /// Returns which day `day` was, such as `2026-03-01`: for a terminal from now on, else as it is.
+    pub fn day(&self, day: &str) -> String {
+        match self.screen.width {
+            Some(_) => dates::days_ago(day, self.now),
+            None => day.to_owned(),
+        }
+    }
+
     /// Returns when `time` was, in RFC 3339: the day and the minute, for a terminal also how long ago.
     pub fn at(&self, time: &str) -> String {
         match self.screen.width {
