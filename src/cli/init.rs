@@ -14,7 +14,7 @@ use crate::tools::init::{self, Others, Prepared};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Don't ask
+    /// Don't ask; with --remove, what other repositories need stays
     #[arg(long, short)]
     yes: bool,
     /// Show what would be written and captured, and do nothing
@@ -53,7 +53,7 @@ impl ScopeName {
 /// Shows, asks, writes, and imports the past.
 pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     if args.remove {
-        return remove(engine, args.all, out).await;
+        return remove(engine, args.all, args.yes, out).await;
     }
     let mut prepared = init::prepare(engine, args.scope.map(ScopeName::scope)).await?;
     prepared.something()?;
@@ -96,12 +96,12 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     Ok(code)
 }
 
-async fn remove(engine: &Engine, mut all: bool, out: Out) -> Result<ExitCode> {
+async fn remove(engine: &Engine, mut all: bool, yes: bool, out: Out) -> Result<ExitCode> {
     let mut others = init::others(engine).await?;
     let is_empty = others.hooks.is_empty() && others.projects.is_empty();
     if !all && !is_empty {
         print::aside(&others.text());
-        all = std::io::stdin().is_terminal() && asked("Take Tiro out of these, too?", false)?;
+        all = !yes && std::io::stdin().is_terminal() && asked("Take Tiro out of these, too?", false)?;
     }
     if all {
         others = Others::default();

@@ -57,6 +57,7 @@ fn on_a_terminal(home: &Home, directory: &Path, args: &[&str], keys: &str) -> Op
     command.args(["-qec", &line.join(" "), "/dev/null"]).current_dir(directory).env_clear();
     command.envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?)))).env("SHELL", "/bin/sh");
     if !Path::new("/usr/bin/script").exists() || cfg!(target_os = "macos") {
+        assert!(!cfg!(target_os = "linux"), "these tests need `script` of util-linux");
         eprintln!("skipped: there is no `script` of util-linux");
         return None;
     }
@@ -265,6 +266,11 @@ fn other_repositories_keep_their_hooks_until_that_is_asked_for() {
         assert!(ran.is_ok && ran.stdout.contains("Take Tiro out of these, too? [y/N]"), "{ran:?}");
         assert_eq!((hook(&repo).exists(), hook(&other).exists()), (false, expected), "{ran:?}");
     }
+    // `--yes` asks nothing, and agrees to nothing that concerns others.
+    set_up();
+    let Some(ran) = on_a_terminal(&home, &repo.path, &["init", "--remove", "--yes"], "y\n") else { return };
+    assert!(ran.is_ok && !ran.stdout.contains("too? [y/N]"), "{ran:?}");
+    assert_eq!((hook(&repo).exists(), hook(&other).exists()), (false, true), "{ran:?}");
     assert!(!home.run(&repo.path, &["init", "--all"]).is_ok);
 }
 
