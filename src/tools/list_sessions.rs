@@ -123,7 +123,9 @@ impl Output {
         }
         let mut body = String::new();
         for session in &self.sessions {
-            let Session { session_id, memories, tokens, first, last, branch, .. } = session;
+            let Session { session_id, title, memories, tokens, first, last, branch } = session;
+            let title = title.as_ref().map(|title| format!(" \"{}\"", envelope::name(title)));
+            let title = title.unwrap_or_default();
             let branch = branch
                 .as_ref()
                 .map_or(String::new(), |branch| format!(", branch {}", envelope::name(branch)));
@@ -131,8 +133,10 @@ impl Output {
             let tokens = counted(*tokens, "token", "tokens");
             // A session is one line, whatever it is called.
             let name = envelope::name(session_id);
-            body +=
-                &format!("{}: {memories}, {tokens}, {first} to {last}{branch}\n", envelope::quoted(&name));
+            body += &format!(
+                "{}{title}: {memories}, {tokens}, {first} to {last}{branch}\n",
+                envelope::quoted(&name)
+            );
         }
         let mut text = envelope::wrap(&self.secret, &body);
         if let Some(cursor) = &self.next_cursor {

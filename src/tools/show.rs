@@ -12,7 +12,7 @@ use super::summarize_conversation::{self, Detail as Level};
 use super::{common, messages, times};
 use crate::engine::{Engine, OpenProject};
 use crate::envelope;
-use crate::error::{Error, Result, quoted};
+use crate::error::{self, Error, Result, quoted};
 use crate::filter::Filter;
 use crate::memory::{Kind, Memory, Millis};
 use crate::retrieve::query;
@@ -172,7 +172,11 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         return conversation(engine, project, called[0].clone(), &args).await;
     }
     if is_id(project, text)? {
-        return opened(engine, project, text, &args).await;
+        match opened(engine, project, text, &args).await {
+            // A title may look like the place of a message: `Fix the crash of #2819`.
+            Err(error) if error.kind() == error::Kind::NotFound && !called.is_empty() => {}
+            done => return done,
+        }
     }
     if is_quarter(text) {
         let filter = Filter {
@@ -215,6 +219,16 @@ fn is_quarter(text: &str) -> bool {
 }
 
 async fn opened(engine: &Engine, project: &OpenProject, id: &str, args: &Args) -> Result<Output> {
+    let of_conversations = [("from", args.from.is_some()), ("to", args.to.is_some())];
+    if let Some((name, _)) = of_conversations.into_iter().find(|(_, is_given)| *is_given) {
+        return Err(Error::bad_input(format!(
+            "`{name}` chooses messages of a conversation, and `{}` is none",
+            quoted(id)
+        ))
+        .hint(
+            "--before and --after show the messages around one; a conversation goes by its name or title",
+        ));
+    }
     let args = expand_detail::Args {
         id: id.to_owned(),
         level: args.level,
@@ -247,8 +261,9 @@ async fn opened(engine: &Engine, project: &OpenProject, id: &str, args: &Args) -
     let refers_to = store.refers_to(scope, memory.seq).await?;
     let mut referred_to_by = store.references(scope, memory.seq).await?;
     referred_to_by.retain(|seq| !refers_to.contains(seq));
-    opened.refers_to = briefs(store, scope, refers_to).await?;
-    opened.referred_to_by = briefs(store, scope, referred_to_by).await?;
+    let notices = &mut opened.detail.notices;
+    opened.refers_to = briefs(store, scope, refers_to, "that it refers to", notices).await?;
+    opened.referred_to_by = briefs(store, scope, referred_to_by, "that refer to it", notices).await?;
     let shown = |text: Option<String>| text.map(|text| escaped(&text));
     opened.speaker = shown(memory.speaker.or(memory.role.map(|role| role.to_string())));
     (opened.title, opened.branch, opened.path) =
@@ -274,7 +289,21 @@ async fn find<'e>(
     Ok(None)
 }
 
-async fn briefs(store: &Store, scope: &Scope, mut seqs: Vec<i64>) -> Result<Vec<Brief>> {
+/// Returns the first of some memories in a line each; a notice says how many `which` are left out.
+async fn briefs(
+    store: &Store,
+    scope: &Scope,
+    mut seqs: Vec<i64>,
+    which: &str,
+    notices: &mut Vec<String>,
+) -> Result<Vec<Brief>> {
+    let left_out = seqs.len().saturating_sub(MOST_BESIDE);
+    if left_out > 0 {
+        notices.push(format!(
+            "{} {which} left out: {MOST_BESIDE} are listed at most",
+            common::counted(left_out, "memory", "memories")
+        ));
+    }
     seqs.truncate(MOST_BESIDE);
     Ok(store.memories(scope, seqs).await?.into_iter().map(brief).collect())
 }
@@ -295,11 +324,24 @@ async fn conversation(
     session: SessionId,
     args: &Args,
 ) -> Result<Output> {
+    let of_memories = [
+        ("collapse", args.collapse, "goes one level up from a message or a summary"),
+        ("before", args.before.is_some(), "shows messages before one"),
+        ("after", args.after.is_some(), "shows messages after one"),
+        ("cursor", args.cursor.is_some(), "goes on with a long text"),
+    ];
+    if let Some((name, _, what)) = of_memories.into_iter().find(|(_, is_given, _)| *is_given) {
+        return Err(Error::bad_input(format!(
+            "`{name}` {what}, and `{}` is a conversation",
+            quoted(session.as_str())
+        ))
+        .hint("--from and --to choose messages of a conversation; SESSION#NUMBER opens one of them"));
+    }
     let (store, scope) = (&project.store, &project.scope);
     let rows = messages::range(project, &session, (None, None), (None, None)).await;
     // One can hold facts alone.
     let rows = match rows {
-        Err(error) if error.kind() == crate::error::Kind::NotFound => Vec::new(),
+        Err(error) if error.kind() == error::Kind::NotFound => Vec::new(),
         rows => rows?,
     };
     let own = Scope { sessions: crate::scope::Sessions::Only(vec![session.clone()]), ..scope.clone() };
@@ -307,7 +349,9 @@ async fn conversation(
     let About { title, client } =
         store.about_sessions(scope, vec![session.clone()]).await?.pop().unwrap_or_default();
     let time = |time: Option<Millis>| times::show_time(time.unwrap_or_default());
-    let commits = store.commits_of(scope, &session, MOST_BESIDE).await?;
+    let commits = store.commits_of(scope, &session, usize::try_from(i64::MAX).unwrap_or(usize::MAX)).await?;
+    let mut notices = Vec::new();
+    let commits = briefs(store, scope, commits, "that it led to", &mut notices).await?;
     let mut shown = Conversation {
         caution: envelope::CAUTION,
         session_id: escaped(session.as_str()),
@@ -319,9 +363,9 @@ async fn conversation(
         messages: rows.len(),
         tokens: rows.iter().map(|row| usize::try_from(row.tokens).unwrap_or(0)).sum(),
         summary: None,
-        commits: briefs(store, scope, commits).await?,
+        commits,
         said: Vec::new(),
-        notices: Vec::new(),
+        notices,
     };
     let is_part = args.from.is_some() || args.to.is_some();
     let level = match args.level {
@@ -345,7 +389,14 @@ async fn conversation(
         };
         let made = summarize_conversation::run(engine, args).await?;
         shown.summary = Some(made.summary);
+        shown.notices.extend(made.notices);
         return Ok(Output::Session(Box::new(shown)));
+    }
+    if args.focus.is_some() {
+        return Err(Error::bad_input(
+            "`focus` is what a summary is about, and messages are shown as they are",
+        )
+        .hint("leave it out, or choose a level: brief, standard or detailed"));
     }
     let mut rows = rows;
     let is_within =

@@ -26,9 +26,6 @@ const FRAME: usize = 180;
 const LEAST: usize = FRAME + 20;
 const MOST: usize = 8000;
 
-/// The longest name of a session that an answer without room repeats, in bytes.
-const SHORT_NAME: usize = 40;
-
 /// Topics that are named.
 const TOPICS: usize = 6;
 
@@ -122,6 +119,10 @@ pub struct Output {
     pub likely_usd: Option<f64>,
     /// Whether it was made before.
     pub cached: bool,
+    /// Whether something was left out to keep max_tokens: topics, messages cited, notices, the summary's end, the session's
+    /// name.
+    #[schemars(description = "Whether max_tokens left something out.")]
+    pub truncated: bool,
     /// Of a dry run: requests, tokens sent and received at most.
     pub estimate: Option<(usize, usize, usize)>,
     /// What else there is to know.
@@ -169,6 +170,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         cost_usd: Some(0.0),
         likely_usd: None,
         cached: false,
+        truncated: false,
         estimate: None,
         notices: clamped.into_iter().collect(),
         secret: installation.secret,
@@ -236,6 +238,7 @@ impl Output {
 
     /// Leaves something out of an answer that is `over` its budget; `false` where nothing is left to leave out.
     fn give_way(&mut self, over: usize) -> bool {
+        self.truncated = true;
         if self.topics.pop().is_some() {
             return true;
         }
@@ -252,9 +255,8 @@ impl Output {
             self.summary_tokens = messages::count(&self.summary);
             return true;
         }
-        let is_long = self.session_id.len() > SHORT_NAME;
-        self.session_id.truncate(self.session_id.floor_char_boundary(SHORT_NAME));
-        is_long || !std::mem::take(&mut self.model).is_empty()
+        // A part of a name would be taken for one: it stands there whole or not at all.
+        !std::mem::take(&mut self.model).is_empty() || !std::mem::take(&mut self.session_id).is_empty()
     }
 
     /// Returns the answer in words.
@@ -294,6 +296,9 @@ impl Output {
             "\n{} of {tokens} tokens, {counted}; {by}, quality {:.2}{kept}.",
             self.summary_tokens, self.quality
         );
+        if self.truncated {
+            text += "\nShortened to fit max_tokens.";
+        }
         text + &common::footnotes(&[], 0, &self.notices)
     }
 }

@@ -44,6 +44,7 @@ mod scopes;
 mod set_up_again;
 mod sets_up;
 mod shares;
+mod shows;
 mod spends;
 mod summaries;
 #[cfg(unix)]

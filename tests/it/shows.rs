@@ -1,0 +1,100 @@
+//! What is opened by name: which name is meant, flags that do something, and nothing left out unsaid.
+
+use serde_json::json;
+
+use crate::harness::Home;
+use crate::talk::Talk;
+
+/// Flags that had no effect on what was opened were taken without a word.
+#[test]
+fn a_flag_that_would_do_nothing_is_an_error_that_says_what_it_is_for() {
+    let home = Home::new();
+    let directory = home.dir("project");
+    let mut server = home.serve(&directory);
+    server.save("lantern-talk", "1", "Why does the lantern go out?");
+    let note = server.data("store_memory", json!({"text": "It runs on a timer.", "type": "fact"}));
+    let note = note["id"].as_str().unwrap();
+    for (args, told) in [
+        (&["show", "lantern-talk", "--collapse"][..], "`--collapse` goes one level up from a message"),
+        (&["show", "lantern-talk", "--before", "1"], "`--before` shows messages before one"),
+        (&["show", "lantern-talk", "--after", "1"], "`--after` shows messages after one"),
+        (&["show", "lantern-talk", "--cursor", "9"], "`--cursor` goes on with a long text"),
+        (&["show", "lantern-talk", "--messages", "--focus", "timer"], "`--focus` is what a summary is about"),
+        (&["show", note, "--from", "1"], "`--from` chooses messages of a conversation"),
+        (&["show", "lantern-talk#0", "--to", "1"], "`--to` chooses messages of a conversation"),
+    ] {
+        let ran = home.run(&directory, args);
+        assert!(
+            !ran.is_ok && ran.stderr.contains(told) && ran.stderr.contains("hint: "),
+            "{args:?}: {ran:?}"
+        );
+    }
+    assert!(home.run(&directory, &["show", "lantern-talk", "--focus", "timer"]).is_ok);
+}
+
+/// A title with a number sign was taken for a message of a session that there is not.
+#[test]
+fn a_title_that_looks_like_the_place_of_a_message_names_its_conversation() {
+    let home = Home::new();
+    let repo = home.repo("project");
+    let talk = Talk::new(&home, "0d9f2c55-9f7e-4b6a-8a3e-0c1d2e3f4a5b", &repo.path, "main");
+    talk.says("user", 1, "Fix the crash of #2819");
+    talk.says("assistant", 2, "It is the derrick.");
+    home.json(&repo.path, &["import", "claude-code"]);
+    let shown = home.json(&repo.path, &["show", "Fix the crash of #2819"]);
+    assert_eq!(shown["session_id"], talk.session, "{shown}");
+    assert_eq!(home.json(&repo.path, &["show", &format!("{}#1", talk.session)])["number"], 1);
+    let ran = home.run(&repo.path, &["show", "Fix the gash of #2819"]);
+    assert!(!ran.is_ok && ran.stderr.contains("Fix the gash of"), "{ran:?}");
+    // An agent that reads the list knows it by its title, too.
+    let listed = home.serve(&repo.path).text("list_sessions", json!({}));
+    assert!(listed.contains("\"Fix the crash of #2819\": "), "{listed}");
+}
+
+/// Lists ended at twenty without a word.
+#[test]
+fn what_a_list_leaves_out_is_counted() {
+    let home = Home::new();
+    let directory = home.dir("project");
+    let mut server = home.serve(&directory);
+    let ids: Vec<String> =
+        (0..25).map(|number| server.save("s", &number.to_string(), &format!("Step {number}."))).collect();
+    let note = json!({"text": "All of it is done.", "type": "fact", "references": ids});
+    let note = server.data("store_memory", note);
+    let shown = home.json(&directory, &["show", note["id"].as_str().unwrap()]);
+    assert_eq!(shown["refers_to"].as_array().unwrap().len(), 20);
+    let notice = "5 memories that it refers to left out: 20 are listed at most";
+    assert!(shown["notices"].to_string().contains(notice), "{shown}");
+}
+
+/// Topics, citations, notices and the end of a summary were left out without a word, and a session was named by a part of
+/// its name.
+#[test]
+fn a_summary_that_was_shortened_says_so_and_cuts_no_name() {
+    let home = Home::new();
+    let mut server = home.serve(&home.dir("project"));
+    let session =
+        "a long name of a conversation about lanterns, derricks and the harbour of Zierikzee ".repeat(2);
+    let session = session.trim();
+    for number in 0..30 {
+        let text = format!(
+            "The lantern {number} of the harbour goes out at noon, since the derrick {number} creaks."
+        );
+        server.save(session, &number.to_string(), &text);
+    }
+    let mut full = serde_json::Value::Null;
+    for max_tokens in [8000, 600, 400, 260, 200] {
+        let args = json!({"session_id": session, "level": "detailed", "max_tokens": max_tokens});
+        let (text, data) = server.both("summarize_conversation", args);
+        let name = data["session_id"].as_str().unwrap();
+        assert!(name == session || name.is_empty(), "{data}");
+        if full.is_null() {
+            full = data.clone();
+        }
+        // Topics are the first to go.
+        let is_less = data["topics"] != full["topics"];
+        assert!(is_less || max_tokens > 260, "{data}");
+        assert_eq!(data["truncated"], is_less, "{max_tokens}: {data}");
+        assert_eq!(text.contains("Shortened to fit max_tokens."), is_less, "{text}");
+    }
+}
