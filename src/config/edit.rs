@@ -67,15 +67,15 @@ pub struct Change {
 /// Writes what `change` says of the provider `name`; returns whether that changed the file. `admit` is given the provider as
 /// it stands, where there is one, while nobody else changes the file.
 ///
-/// Errors with what `admit` errors with, and with [`Kind::BadInput`] where the file would not be right afterwards; leaves it
-/// as it is then.
+/// Errors with what `admit` errors with, and with [`Kind::BadInput`] where the file would not be right afterwards, or where the
+/// provider would send its key unencrypted; leaves it as it is then.
 pub fn change(
     sources: &Sources,
     name: &str,
     change: &Change,
     admit: impl FnOnce(Option<&Configured>) -> Result<()>,
 ) -> Result<bool> {
-    edit(sources, |document| {
+    edit(sources, Some(name), |document| {
         let known = sources.providers(&sources.options()?)?;
         admit(known.iter().find(|each| each.provider.name == name))?;
         let is_bare = change.is_default && change.says_nothing();
@@ -155,7 +155,7 @@ pub fn change(
 
 /// Takes the provider `name` out of the file; returns whether it stood there.
 pub fn remove(sources: &Sources, name: &str) -> Result<bool> {
-    edit(sources, |document| {
+    edit(sources, None, |document| {
         if let Some(providers) = document.get_mut("providers").and_then(Item::as_table_like_mut) {
             providers.remove(name);
         }
@@ -201,7 +201,12 @@ fn no_table(name: &str) -> Error {
     Error::bad_input(format!("`{}` in the configuration file is no table", quoted(name)))
 }
 
-fn edit(sources: &Sources, work: impl FnOnce(&mut DocumentMut) -> Result<()>) -> Result<bool> {
+/// Has `work` edit the file, and checks it before it is written; `changed` is the provider that it changes.
+fn edit(
+    sources: &Sources,
+    changed: Option<&str>,
+    work: impl FnOnce(&mut DocumentMut) -> Result<()>,
+) -> Result<bool> {
     let Some(path) = &sources.file else {
         return Err(Error::bad_input("there is no place for a configuration file")
             .hint("set HOME, or name a file in TIRO_CONFIG"));
@@ -221,14 +226,14 @@ fn edit(sources: &Sources, work: impl FnOnce(&mut DocumentMut) -> Result<()>) ->
     if new == written {
         return Ok(false);
     }
-    check(&new, sources)?;
+    check(&new, sources, changed)?;
     let place = look(path)?;
     replace(&place.target, &State { bytes: Bytes(new.into_bytes()), mode: 0o600 })?;
     Ok(true)
 }
 
-/// Checks that the file would be right.
-fn check(new: &str, sources: &Sources) -> Result<()> {
+/// Checks that the file would be right, and that the provider `changed` would keep its key.
+fn check(new: &str, sources: &Sources, changed: Option<&str>) -> Result<()> {
     let trial =
         tempfile::NamedTempFile::new().context(Kind::Io, || "cannot write a temporary file".into())?;
     fs::write(trial.path(), new).context(Kind::Io, || "cannot write a temporary file".into())?;
@@ -242,8 +247,9 @@ fn check(new: &str, sources: &Sources) -> Result<()> {
         Error::bad_input(error_text).hint(hint)
     };
     let options = trial.options().map_err(plain)?;
-    trial.providers(&options).map_err(plain)?;
-    Ok(())
+    let providers = trial.providers(&options).map_err(plain)?;
+    let changed = providers.iter().find(|each| Some(each.provider.name.as_str()) == changed);
+    changed.map_or(Ok(()), |each| each.provider.keeps_key())
 }
 
 fn create_private(folder: &Path) -> Result<()> {

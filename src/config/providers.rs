@@ -14,7 +14,7 @@ use super::file::{self, Sources};
 use super::known::{KNOWN, Known, usual_service};
 use super::options::{END, External, Options, is_name};
 use crate::error::{Error, Result};
-use crate::llm::{ENCRYPTED, Key, Price, Provider, Service, is_model};
+use crate::llm::{Key, Price, Provider, Service, is_model};
 use crate::store::Money;
 
 /// What a provider may be asked for.
@@ -61,9 +61,21 @@ pub struct Configured {
     pub limits: Limits,
     /// Why it is known.
     pub origin: Origin,
+    /// Where it stands in the configuration file.
+    pub place: Option<String>,
 }
 
 impl Configured {
+    /// Errors with [`BadInput`](crate::error::Kind::BadInput) where it would send its key unencrypted.
+    pub fn keeps_key(&self) -> Result<()> {
+        match &self.place {
+            Some(place) => {
+                self.provider.keeps_key_as(&format!("`providers.{}` in {place}", self.provider.name))
+            }
+            None => self.provider.keeps_key(),
+        }
+    }
+
     /// Returns whether it is asked on this machine.
     pub fn is_local(&self) -> bool {
         self.provider.is_local()
@@ -81,7 +93,8 @@ impl Configured {
 }
 
 impl Sources {
-    /// Returns every provider that is configured, by name.
+    /// Returns every provider that is configured, by name; also one that would send its key unencrypted, which is refused where
+    /// it is changed or asked ([`Configured::keeps_key`]).
     ///
     /// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput) as [`Sources::options`] does.
     pub fn providers(&self, options: &Options) -> Result<Vec<Configured>> {
@@ -164,6 +177,7 @@ impl Sources {
             memory: true,
             limits: Limits::default(),
             origin: Origin::Environment,
+            place: None,
         }))
     }
 }
@@ -224,6 +238,7 @@ impl Reader<'_> {
             memory: true,
             limits: Limits::default(),
             origin: Origin::File,
+            place: Some(file::place(self.path, self.document, item)),
         };
         for (field, item) in table.iter().filter(|(field, _)| *field != "service") {
             self.field(&mut configured, field, item)?;
@@ -252,14 +267,6 @@ impl Reader<'_> {
         }
         if table.get("uses").is_none() {
             configured.uses = usual_uses(provider);
-        }
-        if configured.provider.sends_key_in_clear() {
-            let (place, host) = (file::place(self.path, self.document, item), configured.provider.host());
-            return Err(Error::bad_input(format!(
-                "`providers.{}` in {place} would send its key to {host} unencrypted: its endpoint begins with `http://`",
-                self.name
-            ))
-            .hint(ENCRYPTED));
         }
         Ok(configured)
     }

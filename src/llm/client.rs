@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::convert::{self, OnText};
 use super::failure::{Failure, late, not_repeated, too_long};
 use super::relay::{Relay, Route};
-use super::{Asking, ENCRYPTED, Failed, Key, Llm, Provider, Reply, Request, Service, is_model};
+use super::{Asking, Failed, Key, Llm, Provider, Reply, Request, Service, is_model};
 use crate::error::{Context, Error, Kind, Result, quoted};
 
 /// Finds a key. It is asked for each call, and once more when the key is refused; `None` where there is none to send.
@@ -57,13 +57,7 @@ impl Client {
             return Err(Error::bad_input(format!("provider `{}` has no name of a model", provider.name))
                 .hint("name the model as the service does, in at most 200 plain characters"));
         }
-        if provider.sends_key_in_clear() {
-            let (name, host) = (&provider.name, provider.host());
-            return Err(Error::bad_input(format!(
-                "provider `{name}` would send its key to {host} unencrypted: its endpoint begins with `http://`"
-            ))
-            .hint(ENCRYPTED));
-        }
+        provider.keeps_key()?;
         if model.contains("::") || model.contains("..") || model.contains(['?', '#', '%']) {
             return Err(Error::bad_input(format!("`{}` is no name of a model", quoted(model))));
         }

@@ -27,7 +27,7 @@ mod service;
 mod tests;
 
 pub use client::{Client, Keys, OnFailure};
-pub use service::{ENCRYPTED, is_model};
+pub use service::is_model;
 
 /// What the libraries beneath log is turned off by: keys, requests and answers are in it.
 pub const QUIET: &str = "genai=off,hyper=off,hyper_util=off,h2=off,reqwest=off,rustls=off";

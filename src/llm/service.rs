@@ -83,7 +83,7 @@ impl Service {
 }
 
 /// What helps where a key would be sent unencrypted.
-pub const ENCRYPTED: &str = "give it an endpoint with `https://`, or one on this machine that leads there, such as \
+const ENCRYPTED: &str = "give it an endpoint with `https://`, or one on this machine that leads there, such as \
     `http://localhost:8080` with `ssh -L 8080:localhost:8080 HOST`, or take its key away";
 
 impl Provider {
@@ -100,8 +100,25 @@ impl Provider {
         self.is_local() || (is_own_server && !self.is_handed_on())
     }
 
+    /// Errors with [`BadInput`](crate::error::Kind::BadInput) where a key would leave this machine unencrypted.
+    pub fn keeps_key(&self) -> Result<()> {
+        self.keeps_key_as(&format!("provider `{}`", self.name))
+    }
+
+    /// Errors as [`Provider::keeps_key`] does, calling it `name`.
+    pub fn keeps_key_as(&self, name: &str) -> Result<()> {
+        if !self.sends_key_in_clear() {
+            return Ok(());
+        }
+        let host = self.host();
+        Err(Error::bad_input(format!(
+            "{name} would send its key to {host} unencrypted: its endpoint begins with `http://`"
+        ))
+        .hint(ENCRYPTED))
+    }
+
     /// Returns whether a key would leave this machine unencrypted, where anybody on the way could read it.
-    pub fn sends_key_in_clear(&self) -> bool {
+    fn sends_key_in_clear(&self) -> bool {
         let is_plain = self.base().is_ok_and(|base| base.scheme() == "http");
         is_plain && self.key != Key::None && !self.service.is_local(self.endpoint.as_deref())
     }

@@ -129,6 +129,7 @@ pub(crate) async fn ask_one(
             format!("provider `{}` is outside this machine, and `external` is `never`", provider.name);
         return Err(Error::new(Kind::Provider, message));
     }
+    configured.keeps_key()?;
     let installation = engine.begin_installation().await?;
     let redact = |text: &str| installation.redactor.redact(text).text.into_owned();
     let turns = request.turns.iter().map(|turn| match turn {
@@ -286,7 +287,7 @@ pub(crate) fn estimate(provider: &Provider, request: &Request) -> Result<Money> 
         let message = format!("nobody said what `{}` of provider `{}` costs", provider.model, provider.name);
         let name = &provider.name;
         Error::new(Kind::Limit, message).hint(format!(
-            "`tiro provider add {name} --price INPUT,OUTPUT` says it, in dollars for a million tokens; 0,0 of your own server"
+            "set it with `tiro provider add {name} --price INPUT,OUTPUT`, in dollars per million tokens (0,0 for your own server)"
         ))
     })
 }

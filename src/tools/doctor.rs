@@ -47,6 +47,7 @@ const PROBE_BYTES: usize = 64 << 10;
 /// Looks at everything; changes nothing. Reads the whole store.
 pub async fn run(engine: &Engine) -> Result<Output> {
     let mut findings = vec![configuration(engine), data_directory(engine), surroundings::disk(engine)];
+    findings.extend(providers(engine));
     findings.push(model(engine));
     let owner = "memories of the owner";
     match engine.existing_installation().await {
@@ -101,6 +102,15 @@ fn configuration(engine: &Engine) -> Finding {
         },
         (None, None) => Finding { what, ok: true, found: "defaults".into(), mend: None },
     }
+}
+
+/// Returns what is wrong with providers that all else works without.
+fn providers(engine: &Engine) -> Vec<Finding> {
+    let config = engine.config();
+    // What can't be read is said of the configuration.
+    let providers = config.sources.providers(&config.options).unwrap_or_default();
+    let faults = providers.iter().filter_map(|each| each.keeps_key().err());
+    faults.map(|fault| failed("providers", &fault)).collect()
 }
 
 fn data_directory(engine: &Engine) -> Finding {

@@ -127,6 +127,7 @@ pub async fn show(engine: &Engine, name: Option<&str>, is_brief: bool) -> Result
     let (mut summaries, mut idle) = (None, Vec::new());
     for each in ask::candidates(engine, Use::Summarize)?.1 {
         let fault = ask::estimate(&each.provider, &Request::default()).map(drop);
+        let fault = fault.and_then(|()| each.keeps_key());
         match fault.and_then(|()| config::key(&each.provider.key).map(drop)) {
             Ok(()) => summaries = summaries.or(Some(each.provider.name)),
             Err(error) => idle.push(format!("`{}` is not asked: {}", each.provider.name, error.told())),

@@ -453,6 +453,18 @@ fn a_key_leaves_the_machine_encrypted_or_not_at_all() {
     let tried = with(&home, &project, &[("LAB_API_KEY", "plain-words")], &["provider", "test", "lab"]);
     assert!(!tried.is_ok && tried.stderr.contains("config.toml`, line"), "{tried:?}");
     assert!(tried.stderr.contains("unencrypted"), "{tried:?}");
+    // It had stopped every command and the server; all else works, and the doctor says it.
+    let key = [("LAB_API_KEY", "plain-words")];
+    for args in [&["search", "lantern"][..], &["provider", "show"], &["sessions"]] {
+        let ran = with(&home, &project, &key, args);
+        assert!(ran.is_ok, "{args:?}: {ran:?}");
+    }
+    let told = with(&home, &project, &key, &["doctor"]);
+    assert!(!told.is_ok && told.stdout.contains("FAIL providers: `providers.lab` in "), "{told:?}");
+    // Another provider can be changed beside it.
+    assert!(home.run(&project, &["provider", "add", "openai", "--model", "gpt-5"]).is_ok);
+    let moved = ["provider", "add", "lab", "--endpoint", "https://lab.invalid/v1"];
+    assert!(home.run(&project, &moved).is_ok);
 }
 
 #[test]
