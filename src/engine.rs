@@ -45,6 +45,7 @@ pub struct Engine {
     measured: Mutex<Vec<Measurement>>,
     saved: Mutex<Savings>,
     said_pending: AtomicBool,
+    serves_tools: AtomicBool,
 }
 
 /// What all projects of an owner share.
@@ -128,6 +129,7 @@ impl Engine {
             measured: Mutex::default(),
             saved: Mutex::default(),
             said_pending: AtomicBool::new(false),
+            serves_tools: AtomicBool::default(),
         }
     }
 
@@ -362,6 +364,16 @@ impl Engine {
     pub fn take_news(&self) -> Option<String> {
         let news = std::mem::take(&mut *self.news.lock().unwrap_or_else(PoisonError::into_inner));
         (!news.is_empty()).then(|| news.join(" "))
+    }
+
+    /// Notes that tools are served: the answers of those that only read say the news, too. A command prints them beside its own.
+    pub fn serves_tools(&self) {
+        self.serves_tools.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns the news for an answer of what only reads.
+    pub fn take_news_for_reading(&self) -> Option<String> {
+        self.serves_tools.load(Ordering::Relaxed).then(|| self.take_news()).flatten()
     }
 
     /// Keeps what the next answer that can says, and logs it.

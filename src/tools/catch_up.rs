@@ -62,10 +62,19 @@ pub struct Followed {
     pub notices: Vec<String>,
 }
 
-/// Catches up as far as a call may wait for, and says what is missing from its answer.
+/// Catches up as far as a call may wait for, and says what is missing from its answer, and, once, what happened to the files
+/// that are used.
 ///
 /// What fails is said and fails nothing: an answer from what is stored is better than none.
 pub async fn before_a_call(engine: &Engine) -> Vec<String> {
+    let mut notices = before(engine).await;
+    // Opening the store may have brought some; what only reads says it here, within its budget.
+    let news = engine.take_news_for_reading().map(|news| news.trim_end_matches('.').to_owned());
+    notices.splice(0..0, news);
+    notices
+}
+
+async fn before(engine: &Engine) -> Vec<String> {
     // The call says so itself where there is no project, and nothing happened beside one that nothing is kept of.
     let Ok(Some(project)) = to_follow(engine).await else {
         return match engine.project().await {

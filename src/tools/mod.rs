@@ -93,6 +93,7 @@ pub use schema::{input_schema, output_schema};
 ///
 /// Nothing is loaded or opened: a client may list the tools before anything works.
 pub fn all(engine: &Arc<Engine>) -> Vec<Tool> {
+    engine.serves_tools();
     vec![
         tool!(engine, search_project_memory, Memory, READS),
         tool!(engine, expand_detail, Memory, READS),
@@ -199,7 +200,7 @@ macro_rules! tool {
                 let output = $file::run(&engine, args).await?;
                 engine.measured($file::NAME, began.elapsed().as_micros() as u64);
                 let answer = $crate::tools::Answer::new(output.text(), &output);
-                // What only reads keeps a budget, to which this would be added.
+                // What only reads keeps a budget, to which this would be added: it says it among its own notices.
                 let news = if about_hints.read_only { None } else { engine.take_news() };
                 Ok(answer.with(news))
             }

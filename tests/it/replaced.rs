@@ -203,17 +203,31 @@ fn what_is_acknowledged_after_the_store_was_replaced_is_in_the_store_that_is_the
 
 /// A server answered from a file that was gone, and said nothing.
 #[test]
-fn the_answer_to_a_write_says_that_another_store_is_used() {
+fn the_next_answer_says_that_another_store_is_used() {
     let home = Home::new();
     let project = home.dir("project");
     let mut server = home.serve(&project);
     server.data("store_memory", json!({"text": "a quince"}));
     std::fs::remove_dir_all(home.data()).unwrap();
-    assert!(server.search("quince").is_empty(), "what is gone isn't found");
     let text = server.text("store_memory", json!({"text": "a pomelo"}));
     assert!(text.contains("was replaced"), "{text}");
+    assert!(server.search("quince").is_empty(), "what is gone isn't found");
     let text = server.text("store_memory", json!({"text": "a fig"}));
     assert!(!text.contains("was replaced"), "it is said once: {text}");
+    // Who only reads hears of it, too, within the budget and once.
+    for (tool, arguments) in [
+        ("search_project_memory", json!({"query": "pomelo", "max_tokens": 400})),
+        ("retrieve_context", json!({"query": "pomelo", "max_tokens": 400})),
+    ] {
+        std::fs::remove_dir_all(home.data()).unwrap();
+        home.json(&project, &["add", "a pomelo"]);
+        let (text, data) = server.both(tool, arguments.clone());
+        assert!(text.contains("was replaced") && text.contains("a pomelo"), "{tool}: {text}");
+        assert!(data["notices"].to_string().contains("was replaced"), "{tool}: {data}");
+        assert!(data["tokens_used"].as_u64() <= Some(400), "{tool}: {data}");
+        let text = server.text(tool, arguments);
+        assert!(!text.contains("was replaced") && text.contains("a pomelo"), "it is said once: {text}");
+    }
     assert_eq!(home.serve(&project).search("pomelo").len(), 1);
 }
 
