@@ -25,6 +25,8 @@ pub struct Backup {
     pub file: String,
     /// Its size in bytes.
     pub bytes: u64,
+    /// The file with what is stored for all projects, which is not in it.
+    pub not_included: String,
 }
 
 /// Copies the project's store to `file` while others go on working.
@@ -32,7 +34,8 @@ pub async fn back_up(engine: &Engine, file: PathBuf) -> Result<Backup> {
     let project = engine.project().await?;
     project.store.back_up(&project.scope, &file).await?;
     let bytes = std::fs::metadata(&file).map_or(0, |metadata| metadata.len());
-    Ok(Backup { file: file.display().to_string(), bytes })
+    let not_included = engine.config().data_dir.join("owner.db").display().to_string();
+    Ok(Backup { file: file.display().to_string(), bytes, not_included })
 }
 
 /// What `tiro restore` answers.
@@ -67,7 +70,8 @@ pub struct Restored {
 }
 
 /// What a backup holds and restoring leaves out: it is of the place, or is made anew.
-pub const LEFT_OUT: [&str; 4] = [
+pub const LEFT_OUT: [&str; 5] = [
+    "memories stored for all projects, which are in no project's store",
     "embeddings, which are made anew",
     "how far imports came: `tiro import` looks at everything again and stores nothing twice",
     "what was measured and spent there",
@@ -299,13 +303,21 @@ fn draft(redactor: &Redactor, foreign: ForeignMemory) -> Option<Draft> {
 impl Backup {
     /// Returns the answer in words.
     pub fn text(&self) -> String {
-        format!("Wrote {} ({} bytes).", self.file, self.bytes)
+        format!(
+            "Wrote {} ({} bytes).\nIt holds this project alone: memories stored for all your projects are in {}.",
+            self.file, self.bytes, self.not_included
+        )
     }
 }
 
 impl Restored {
     /// Returns the answer in words.
     pub fn text(&self) -> String {
+        self.told("the backup")
+    }
+
+    /// Returns in words what came of merging `source`.
+    pub fn told(&self, source: &str) -> String {
         let mut text = format!(
             "Added {}; {} here already, {} here, {} forgotten here. {} for embedding.",
             counted(self.added, "memory", "memories"),
@@ -314,18 +326,26 @@ impl Restored {
             counted(self.forgotten, "is", "are"),
             counted(self.pending, "piece waits", "pieces wait"),
         );
-        if self.still_forgotten > 0 || self.purged > 0 {
-            let forgotten = counted(self.still_forgotten, "was", "were");
-            let purged = counted(self.purged, "purged id stays", "purged ids stay");
-            text += &format!("\nOf those added {forgotten} forgotten there and stay so; {purged} away.");
+        if self.still_forgotten > 0 {
+            let forgotten = counted(self.still_forgotten, "of them was", "of them were");
+            let stay = if self.still_forgotten == 1 { "stays" } else { "stay" };
+            text += &format!("\n{forgotten} forgotten in {source} and {stay} forgotten (`tiro undo`).");
+        }
+        if self.purged > 0 {
+            let purged = counted(self.purged, "purged memory was", "purged memories were");
+            text += &format!("\n{purged} not restored.");
         }
         if self.summaries > 0 {
-            text += &format!("\n{} added.", counted(self.summaries, "summary", "summaries"));
+            text += &format!("\n{} added.", counted(self.summaries, "summary was", "summaries were"));
         }
         if self.outdated > 0 {
-            let outdated = counted(self.outdated, "summary is", "summaries are");
-            text +=
-                &format!("\n{outdated} of messages that differ here, left out and made anew where needed.");
+            let (outdated, their, they) = match self.outdated {
+                1 => ("1 summary was".to_owned(), "its", "it is"),
+                count => (format!("{count} summaries were"), "their", "they are"),
+            };
+            text += &format!(
+                "\n{outdated} skipped because {their} messages differ here; {they} remade when needed."
+            );
         }
         if self.too_long > 0 {
             let longer = counted(self.too_long, "memory is", "memories are");
@@ -339,6 +359,6 @@ impl Restored {
             let secrets = self.redactions.iter().map(|each| each.count).sum::<usize>();
             text += &format!("\n{} in it replaced.", counted(secrets, "secret was", "secrets were"));
         }
-        text + &format!("\nNot restored: {}.", self.left_out.join("; "))
+        text + &format!("\nNot taken from {source}: {}.", self.left_out.join("; "))
     }
 }

@@ -62,6 +62,8 @@ pub struct Merged {
     pub known: usize,
     /// Memories that were left behind: too long, or none.
     pub left_out: usize,
+    /// What else came of it: conflicts, what was forgotten on either side, summaries, secrets, and what is never taken over.
+    pub restored: backup::Restored,
     /// The store that is no longer used.
     pub left_behind: String,
 }
@@ -140,6 +142,7 @@ pub async fn merge(
         added: restored.added,
         known: restored.known,
         left_out: restored.too_long + restored.malformed,
+        restored,
         left_behind: source.display().to_string(),
     })
 }
@@ -318,19 +321,10 @@ impl Removed {
 impl Merged {
     /// Returns the answer in words.
     pub fn text(&self) -> String {
-        let Merged { into, from, added, known, left_out, left_behind } = self;
-        let added = counted(*added, "memory", "memories");
-        let known = counted(*known, "was", "were");
-        let left_out = match left_out {
-            0 => String::new(),
-            _ => format!(
-                " {} left out: too long, or not readable.",
-                counted(*left_out, "memory was", "memories were")
-            ),
-        };
+        let Merged { into, from, restored, left_behind, .. } = self;
         format!(
-            "Project {from} is part of {into} now: {added} added, {known} in both.{left_out}\n\
-             Its old store is no longer used and can be removed: {left_behind}"
+            "Project {from} is part of {into} now. {}\nIts old store is no longer used and can be removed: {left_behind}",
+            restored.told("the merged project")
         )
     }
 }
