@@ -59,30 +59,56 @@ fn a_decision_is_found_by_its_kind_and_stands_once_beside_its_message() {
     assert_eq!(home.files_with("vellichorometer"), Vec::<std::path::PathBuf>::new());
 }
 
+/// Sessions, of which each gives three facts: more in all than are mended in one step.
+const SESSIONS: usize = 75;
+
 #[test]
 fn a_store_of_an_earlier_version_is_mended_in_steps() {
     let home = Home::new();
     let project = home.dir("project");
     let mut server = home.serve(&project);
-    decided(&mut server);
+    for session in 0..SESSIONS {
+        let decision =
+            |n: usize| format!("We decided to keep the vellichorometer{session}x{n} in the north shed.");
+        let text = |n: usize| {
+            if n < 10 { decision(n) } else { format!("Remark {n} about olive trees and tides, number{n}.") }
+        };
+        let messages: Vec<Value> =
+            (0..60).map(|n| json!({"id": n.to_string(), "role": "user", "text": text(n)})).collect();
+        let session = format!("s{session}");
+        server.data("save_messages", json!({"session_id": session, "messages": messages}));
+        server.data("retrieve_context", json!({"query": "olive trees", "session_id": session}));
+    }
     server.hang_up();
     server.wait();
     // As earlier versions left it: the memory without anything that finds it.
     let store = rusqlite::Connection::open(home.store()).unwrap();
     let derived = "SELECT seq FROM memories WHERE kind IN ('fact', 'decision') AND provenance = 'derived'";
+    let count = |sql: &str| -> i64 { store.query_row(sql, [], |row| row.get(0)).unwrap() };
+    let all = count(&format!("SELECT count(*) FROM ({derived})"));
+    assert!(all > 200, "{all} are mended in one step");
     store
         .execute_batch(&format!(
             "DELETE FROM text_index WHERE rowid IN (SELECT seq FROM chunks WHERE memory IN ({derived}));
              DELETE FROM chunks WHERE memory IN ({derived});"
         ))
         .unwrap();
-    drop(store);
+    let text = |order: &str| -> String {
+        let sql = format!("SELECT text FROM memories WHERE seq IN ({derived}) ORDER BY seq {order} LIMIT 1");
+        store.query_row(&sql, [], |row| row.get(0)).unwrap()
+    };
+    let texts = [text("ASC"), text("DESC")];
+    let found = |server: &mut Server| -> Vec<bool> {
+        let is_found = |text: &String, hits: Vec<Value>| hits.iter().any(|hit| hit["text"] == **text);
+        texts.iter().map(|text| is_found(text, decisions(server, text))).collect()
+    };
     let mut server = home.serve(&project);
-    assert_eq!(decisions(&mut server, "vellichorometer").len(), 0);
+    assert_eq!(found(&mut server), [false, false]);
     server.hang_up();
     server.wait();
     // It mends what it can without a model, which it misses afterwards.
-    home.run(&project, &["index"]);
-    let mut server = home.serve(&project);
-    assert_eq!(decisions(&mut server, "vellichorometer").len(), 1);
+    let ran = home.run(&project, &["index"]);
+    assert!(!ran.is_ok && ran.stderr.contains("model"), "{ran:?}");
+    assert_eq!(count(&format!("SELECT count(DISTINCT memory) FROM chunks WHERE memory IN ({derived})")), all);
+    assert_eq!(found(&mut home.serve(&project)), [true, true]);
 }

@@ -167,7 +167,8 @@ fn git_trouble_is_a_notice_and_takes_no_memory_away() {
         // Sessions are captured all the same.
         let talk = Talk::new(&home, "s1", &repo.path, "main");
         talk.says("user", 0, "why does the yardarm creak?");
-        feed(home.tiro(&repo.path, &["hook", "claude-code"]), &talk.payload("Stop"));
+        talk.hook(&home, "Stop");
+        assert_eq!(home.serve(&repo.path).search("yardarm").len(), 1);
     }
     std::fs::write(&config, &sound).unwrap();
     assert_eq!(home.serve(&repo.path).search("keel capstan").len(), 2);
