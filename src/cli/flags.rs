@@ -10,7 +10,12 @@ const RENAMED: [(&str, &str); 5] = [
 ];
 
 /// Tools that are spoken of, and the subcommands that do the same.
-const TOOLS: [(&str, &str); 7] = [
+const TOOLS: [(&str, &str); 12] = [
+    ("save_messages", "tiro import"),
+    ("summarize_conversation", "tiro summarize"),
+    ("get_relevant_snippets", "tiro context"),
+    ("get_context_summary", "tiro context"),
+    ("configure_llm_provider", "tiro provider"),
     ("list_sessions", "tiro sessions"),
     ("forget_context", "tiro forget"),
     ("retrieve_context", "tiro context"),
@@ -36,6 +41,12 @@ pub fn named(command: &clap::Command, text: &str) -> String {
             text = format!("{flag}{rest}");
         }
     }
+    without_tools(&text)
+}
+
+/// Returns `text`, a notice, with the tools it names called as the subcommands that do the same.
+pub fn without_tools(text: &str) -> String {
+    let mut text = text.to_owned();
     for (tool, subcommand) in TOOLS {
         let subcommand = format!("`{subcommand}`");
         text = text.replace(&format!("`{tool}`"), &subcommand).replace(tool, &subcommand);
@@ -62,6 +73,10 @@ mod tests {
             (
                 "list_sessions shows them; leave `session_id` out to look across all",
                 "`tiro sessions` shows them; leave `--session` out to look across all",
+            ),
+            (
+                "save_messages and store_memory begin its memory",
+                "`tiro import` and `tiro add` begin its memory",
             ),
             ("`list_sessions` names those there are", "`tiro sessions` names those there are"),
             ("`conversation_ids` is empty", "`conversation_ids` is empty"),

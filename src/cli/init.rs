@@ -1,4 +1,4 @@
-//! `tiro init`: live beside the clients that are here.
+//! `tiro init`: connects Tiro to the agents installed on this machine.
 
 use std::io::{BufRead, IsTerminal};
 use std::process::ExitCode;
@@ -101,24 +101,31 @@ async fn remove(engine: &Engine, mut all: bool, yes: bool, out: Out) -> Result<E
     let is_empty = others.hooks.is_empty() && others.projects.is_empty();
     if !all && !is_empty {
         print::aside(&others.text());
-        all = !yes && std::io::stdin().is_terminal() && asked("Take Tiro out of these, too?", false)?;
+        all = !yes && std::io::stdin().is_terminal() && asked("Remove Tiro from these, too?", false)?;
     }
     if all {
         others = Others::default();
     }
     let removed = init::remove(engine, &others).await?;
     let mut text = format!(
-        "Restored {}, took our entries out of {}. What is remembered stays.",
+        "Restored {}, removed Tiro's entries from {}. What is remembered stays.",
         counted(removed.restored.len(), "file", "files"),
-        counted(removed.edited.len(), "file that was changed since", "files that were changed since"),
+        counted(removed.edited.len(), "file that was edited since", "files that were edited since"),
     );
     if !removed.swept.is_empty() {
         let files = counted(removed.swept.len(), "file", "files");
-        text += &format!("\nTook what is ours beyond doubt out of {files} that nothing was recorded of.");
+        text += &format!("\nRemoved Tiro's entries from {files}; what they held before is not recorded.");
     }
     if !removed.kept.is_empty() {
-        let hooks = counted(removed.kept.len(), "hook", "hooks");
-        text += &format!("\n{hooks} of other repositories stay: `tiro init --remove --all` takes them, too.");
+        let stay = match removed.kept.len() {
+            1 => "1 hook of other repositories stays: `tiro init --remove --all` removes it, too".to_owned(),
+            count => {
+                format!(
+                    "{count} hooks of other repositories stay: `tiro init --remove --all` removes them, too"
+                )
+            }
+        };
+        text += &format!("\n{stay}.");
     }
     for note in &removed.notes {
         text += &format!("\n{note}");

@@ -84,7 +84,7 @@ enum Command {
     Demo(demo::Args),
     /// Serve the tools over MCP on stdin and stdout; clients start this.
     Serve(serve::Args),
-    /// Live beside the clients that are here: their configuration, hooks, and what they remember already.
+    /// Connect Tiro to the agents installed on this machine, and import their past sessions.
     Init(init::Args),
     /// Import a history into the project's memory.
     Import(import::Args),
@@ -106,13 +106,13 @@ enum Command {
     Projects(projects::Args),
     /// Say how much the project remembers.
     Stats,
-    /// Embed what is found by words only so far.
+    /// Compute the missing embeddings.
     Index(index::Args),
     /// Forget memories; `tiro undo` brings them back.
     Forget(forget::ForgetArgs),
     /// Bring back what was forgotten last, or by the operation named.
     Undo(forget::UndoArgs),
-    /// Remove answers past their time and other left-overs; nothing that was said, stored or committed.
+    /// Delete expired cache entries and unused data; nothing that was said, stored or committed.
     Gc(gc::Args),
     /// Remember nothing of sessions until `tiro resume`.
     Pause(pause::Args),

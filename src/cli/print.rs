@@ -60,9 +60,10 @@ impl Out {
         self.view(answer, |screen| {
             let mut page = Page::new(screen, 0);
             for line in envelope::within(text) {
-                match line.trim().is_empty() {
-                    true => page.line(0, []),
-                    false => page.text(0, Style::Plain, line),
+                match line.strip_prefix("Note: ") {
+                    _ if line.trim().is_empty() => page.line(0, []),
+                    Some(_) => page.text(0, Style::Plain, &flags::without_tools(line)),
+                    None => page.text(0, Style::Plain, line),
                 }
             }
             page

@@ -87,8 +87,11 @@ fn page(found: &search::Output, marks: &Marks, screen: Screen, now: Millis) -> P
     match (found.hits.is_empty(), found.dropped) {
         (true, 0) => page.line(0, [Span::new(Style::Plain, "Nothing found.")]),
         (true, count) => {
-            let hits = counted(count as u64, "hit", "hits");
-            page.line(0, faint(format!("Of {hits} none fits --max-tokens.")));
+            let none = match count {
+                1 => "The one hit doesn't fit".to_owned(),
+                count => format!("None of the {count} hits fits"),
+            };
+            page.line(0, faint(format!("{none} --max-tokens; ask again with a larger one.")));
         }
         (false, 0) => {}
         (false, count) => page.line(0, faint(format!("Left out for --max-tokens: {count} more."))),
@@ -97,8 +100,12 @@ fn page(found: &search::Output, marks: &Marks, screen: Screen, now: Millis) -> P
         page.line(0, faint(format!("More: --cursor {cursor}")));
     }
     if found.pending > 0 {
-        let pieces = counted(found.pending as u64, "piece", "pieces");
-        page.line(0, faint(format!("Found by words only so far: {pieces}; `tiro index` embeds them.")));
+        // A line at the margin that begins with a number is a hit.
+        let pieces = counted(found.pending as u64, "piece, which has", "pieces, which have");
+        page.line(
+            0,
+            faint(format!("Only keywords find {pieces} no embedding yet (`tiro index` computes it).")),
+        );
     }
     page.notices(&found.notices);
     page

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::Out;
+use super::flags;
 use super::terminal::{Page, Screen, Span, Style, number};
 use crate::engine::Engine;
 use crate::error::Result;
@@ -25,7 +26,7 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     let args = list_sessions::Args { limit: Some(args.limit), cursor: args.cursor };
     let output = list_sessions::run(engine, args).await?;
     if output.sessions.is_empty() {
-        return out.answer(&output, &output.text());
+        return out.answer(&output, &flags::without_tools(&output.text()));
     }
     let now = engine.now();
     out.view(&output, |screen| page(&output, screen, now))

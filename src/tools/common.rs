@@ -152,6 +152,19 @@ pub fn counted<N: Copy + PartialEq + From<u8> + Display>(count: N, one: &str, se
     format!("{count} {}", if count == N::from(1) { one } else { several })
 }
 
+/// Returns a number with its thousands apart: `1,204`.
+pub fn thousands(number: impl TryInto<u64>) -> String {
+    let digits = number.try_into().map_or(0_u64, |number| number).to_string();
+    let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            shown.push(',');
+        }
+        shown.push(digit);
+    }
+    shown
+}
+
 /// Returns the first few of `items`, and how many more there are.
 pub fn some(items: &[String]) -> String {
     const SHOWN: usize = 5;
@@ -172,8 +185,8 @@ pub fn footnotes(redactions: &[Redaction], pending: usize, notices: &[String]) -
         text += &format!("\nSecrets replaced: {}.", shown.join(", "));
     }
     if pending > 0 {
-        let one = "piece is found by words now and by meaning once it is embedded";
-        let several = "pieces are found by words now and by meaning once they are embedded";
+        let one = "piece has no embedding yet; only keywords find it";
+        let several = "pieces have no embedding yet; only keywords find them";
         text += &format!("\n{}.", counted(pending, one, several));
     }
     for notice in notices {

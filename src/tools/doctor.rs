@@ -308,7 +308,11 @@ async fn pending(project: &OpenProject) -> Finding {
         Ok(count) => Finding {
             what,
             ok: true,
-            found: format!("{} found by words only so far", counted(count, "piece is", "pieces are")),
+            found: counted(
+                count,
+                "piece has no embedding yet; only keywords find it",
+                "pieces have no embedding yet; only keywords find them",
+            ),
             mend: Some("tiro index".into()),
         },
         Err(error) => failed(what, &error),

@@ -89,6 +89,9 @@ pub struct Output {
     /// What else there is to know.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
+    /// Whether the text says how many pieces are found by words only.
+    #[serde(skip)]
+    says_pending: bool,
     #[serde(skip)]
     rendered: String,
 }
@@ -204,13 +207,15 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         left = left.saturating_sub(messages::count(&line(&one)).max(made.tokens) + 1);
         summaries.push(one);
     }
+    let pending = project.store.pending(&scope).await?;
     let output = Output {
         caution: envelope::CAUTION,
         dropped: all - summaries.len(),
         summaries,
         tokens_used: 0,
         source_tokens,
-        pending: project.store.pending(&scope).await?,
+        pending,
+        says_pending: pending > 0 && engine.says_pending(),
         notices,
         rendered: String::new(),
     };
@@ -251,7 +256,7 @@ fn line(of: &OfSession) -> String {
 fn render(output: &Output, secret: &[u8; 32]) -> String {
     if output.summaries.is_empty() {
         let nothing = "No conversation has to do with that.".to_owned();
-        return nothing + &common::footnotes(&[], output.pending, &output.notices);
+        return nothing + &common::footnotes(&[], output.said_pending(), &output.notices);
     }
     let body: String = output.summaries.iter().map(line).collect();
     let mut text = envelope::wrap(secret, &body);
@@ -263,10 +268,15 @@ fn render(output: &Output, secret: &[u8; 32]) -> String {
         let (one, several) = ("conversation more has", "conversations more have");
         text += &format!(" {} to do with it.", common::counted(output.dropped, one, several));
     }
-    text + &common::footnotes(&[], output.pending, &output.notices)
+    text + &common::footnotes(&[], output.said_pending(), &output.notices)
 }
 
 impl Output {
+    /// Returns how many pieces the text says are found by words only: it does once a process.
+    fn said_pending(&self) -> usize {
+        if self.says_pending { self.pending } else { 0 }
+    }
+
     /// Returns the answer in words.
     pub fn text(&self) -> String {
         self.rendered.clone()

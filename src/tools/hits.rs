@@ -369,8 +369,11 @@ fn answer(page: &Page, count: usize) -> Output {
     output.rendered = match (count, output.dropped) {
         (0, 0) => "Nothing found.".to_owned(),
         (0, dropped) => {
-            let hits = common::counted(dropped, "hit", "hits");
-            format!("Of {hits} none fits max_tokens, and none was passed over: ask again with more.")
+            let none = match dropped {
+                1 => "The one hit doesn't fit".to_owned(),
+                count => format!("None of the {count} hits fits"),
+            };
+            format!("{none} max_tokens; ask again with a larger max_tokens.")
         }
         _ => envelope::wrap(&page.secret, &body),
     };
@@ -425,8 +428,9 @@ impl Output {
             lines += &format!("\nMore with cursor `{cursor}`.");
         }
         if self.pending > 0 && self.says_pending {
-            let pending = common::counted(self.pending, "piece is", "pieces are");
-            lines += &format!("\n{pending} found by words only so far.");
+            let one = "piece has no embedding yet; only keywords find it";
+            let several = "pieces have no embedding yet; only keywords find them";
+            lines += &format!("\n{}.", common::counted(self.pending, one, several));
         }
         self.notices.iter().for_each(|notice| lines += &format!("\nNote: {notice}."));
         lines

@@ -1,11 +1,11 @@
-//! Sets Tiro up beside the clients that are here, and takes it back.
+//! Connects Tiro to the agents installed on this machine, and takes that back.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde::Serialize;
 
-use super::common::counted;
+use super::common::{counted, thousands};
 use super::cursor::Cursor;
 use super::followed::{Stored, follow_from};
 use super::import_sessions;
@@ -337,16 +337,18 @@ impl Prepared {
     /// Returns which projects are captured, in words.
     fn captured(&self) -> String {
         match (self.scope, self.project.as_deref()) {
-            (Scope::Machine, _) => "Captured from then on: sessions and new commits of every project on this machine in \
-                which one of these clients works, not only of this one (`--scope project`: only of this one).\n"
-                .into(),
+            (Scope::Machine, _) => {
+                "From then on, sessions and new commits of every project on this machine in which one of \
+                these clients works are recorded (with `--scope project`, only of this one).\n"
+                    .into()
+            }
             (Scope::Project, Some(project)) => format!(
-                "Captured from then on: sessions and new commits of `{}` and of other projects where that was chosen. \
-                 Elsewhere the agent can search and store; nothing is captured there.\n",
+                "From then on, sessions and new commits of `{}` are recorded, and of other projects where you chose \
+                 `--scope project`. Elsewhere the agent can search and store; nothing is captured there.\n",
                 quoted(project)
             ),
             (Scope::Project, None) => {
-                "Captured are the projects where that was chosen, and no others.\n".into()
+                "Only projects where you chose `--scope project` are recorded.\n".into()
             }
         }
     }
@@ -403,18 +405,19 @@ impl Backfill {
         };
         let mut parts = Vec::new();
         if self.commits > 0 {
-            parts.push(counted(self.commits, "commit", "commits"));
+            let word = if self.commits == 1 { "commit" } else { "commits" };
+            parts.push(format!("{} {word}", thousands(self.commits)));
         }
         for Held { client, transcripts, bytes } in &self.sessions {
             let transcripts = counted(*transcripts, "transcript", "transcripts");
-            parts.push(format!("{transcripts} of {} ({bytes} bytes)", client.name()));
+            parts.push(format!("{transcripts} of {} ({} bytes)", client.name(), thousands(*bytes)));
         }
         match parts.is_empty() {
             true => format!("Nothing of `{}` is left to import.\n", quoted(project)),
             false => format!(
-                "To import of `{}`: {}; about {} s.\n",
+                "{} of `{}` can be imported, in about {} s.\n",
+                parts.join(" and "),
                 quoted(project),
-                parts.join(", "),
                 self.seconds
             ),
         }

@@ -299,7 +299,9 @@ impl Context {
             };
         }
         if self.pending > 0 {
-            text += &format!("\n{} still to be embedded or summarised.", self.pending);
+            let (one, several) = ("piece or conversation has", "pieces or conversations have");
+            let pending = super::common::counted(self.pending, one, several);
+            text += &format!("\n{pending} no embedding or summary yet.");
         }
         for notice in &self.notices {
             text += &format!("\nNote: {notice}.");
@@ -347,7 +349,7 @@ mod tests {
         #3 Ada: So.
         [/data 261eefbd92744baa]
         180 of 400 tokens: frame 159, recent 7, relevant 14. Left out: relevant 4. expand_detail opens SESSION#NUMBER.
-        2 still to be embedded or summarised.
+        2 pieces or conversations have no embedding or summary yet.
         Note: lexical search only.
         ");
     }

@@ -16,8 +16,8 @@ pub const NAME: &str = "retrieve_context";
 /// The name people are shown.
 pub const TITLE: &str = "Assemble context";
 /// What agents are told of it.
-pub const DESCRIPTION: &str = "For single facts use search_project_memory. Assembles what conversations hold on \
-    a question: key facts, summaries, recent and relevant messages. Of session_id, else across all.";
+pub const DESCRIPTION: &str = "For single facts use search_project_memory. Assembles what is remembered on \
+    a question: key facts, summaries, recent and relevant messages, commits. Of session_id, else of all.";
 
 /// What the call takes.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]

@@ -86,7 +86,7 @@ fn save_messages_says_what_became_of_them() {
         said(mask, &mut server, "save_messages", json!({"session_id": "cache-expiry", "messages": messages}));
     assert_snapshot!(answer, @"
     Saved 1 message in session `cache-expiry`, 1 was stored before, 1 id was stored before with another text, which stays (`2`).
-    1 piece is found by words now and by meaning once it is embedded.
+    1 piece has no embedding yet; only keywords find it.
     Note: 1 message has no id: saving it again would store it twice.
     ");
 }
@@ -110,7 +110,7 @@ fn a_search_quotes_its_hits_in_an_envelope() {
     Why does the sandpiper cache expire at noon?
     [/data <mark 1>]
 
-    2 pieces are found by words only so far.
+    2 pieces have no embedding yet; only keywords find them.
     Note: lexical …
     ");
     let answer =
@@ -186,7 +186,7 @@ fn a_memory_is_opened_with_what_was_said_around_it() {
     let stored = json!({"text": "Keep the sandpiper timer in UTC.", "type": "decision", "references": [id]});
     assert_snapshot!(said(mask, &mut server, "store_memory", stored.clone()), @"
     Stored as decision `<id 1>` (project).
-    1 piece is found by words now and by meaning once it is embedded.
+    1 piece has no embedding yet; only keywords find it.
     ");
     assert_snapshot!(said(mask, &mut server, "store_memory", stored), @"Already stored as decision `<id 1>` (project).");
     assert_snapshot!(said(mask, &mut server, "expand_detail", json!({"id": id})), @"
@@ -294,7 +294,7 @@ fn an_error_says_what_happened_and_what_to_try() {
 fn the_command_line_answers_alike() {
     let home = Home::new();
     let project = home.dir("project");
-    assert_snapshot!(home.run(&project, &["sessions"]).stdout, @"No sessions in project `project` yet; save_messages begins one.");
+    assert_snapshot!(home.run(&project, &["sessions"]).stdout, @"No sessions in project `project` yet; `tiro import` begins one.");
     let ran = home.run(&project, &["expand"]);
     assert!(ran.stderr.starts_with("error: unrecognized subcommand 'expand'"), "{ran:?}");
     let ran = home.run(&project, &["serch"]);
@@ -348,7 +348,7 @@ fn a_context_says_what_each_part_cost() {
     #1 assistant: The sandpiper cache expires at noon because the timer is in local time.
     [/data <mark 1>]
     … tokens: frame …, recent 37. expand_detail opens SESSION#NUMBER.
-    2 still to be embedded or summarised.
+    2 pieces or conversations have no embedding or summary yet.
     Note: lexical …
     ");
     let across = json!({"query": "why does the cache expire?"});
@@ -360,7 +360,7 @@ fn a_context_says_what_each_part_cost() {
     #1 assistant: The sandpiper cache expires at noon because the timer is in local time.
     [/data <mark 1>]
     … tokens: frame …, relevant 37. expand_detail opens SESSION#NUMBER.
-    2 still to be embedded or summarised.
+    2 pieces or conversations have no embedding or summary yet.
     Note: lexical …
     ");
 }

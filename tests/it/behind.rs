@@ -108,7 +108,7 @@ fn what_waits_to_be_embedded_is_said_once() {
     for expected in [true, false, false] {
         let (text, data) = server.both("search_project_memory", json!({"query": "quince"}));
         assert_eq!(
-            (text.contains("found by words only so far"), &data["pending"]),
+            (text.contains("has no embedding yet"), &data["pending"]),
             (expected, &json!(1)),
             "{text}"
         );

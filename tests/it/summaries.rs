@@ -128,7 +128,7 @@ fn a_summary_says_what_is_still_to_be_embedded() {
     let (text, data) =
         server.both("get_context_summary", json!({"query": "存储", "conversation_ids": ["zh"]}));
     assert!(data["pending"].as_u64().unwrap() > 0, "{data}");
-    assert!(text.contains("once it is embedded"), "{text}");
+    assert!(text.contains("has no embedding yet"), "{text}");
 }
 
 #[test]

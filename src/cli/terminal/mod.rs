@@ -13,8 +13,10 @@ use std::borrow::Cow;
 
 use anstyle::{AnsiColor, Style as Ansi};
 
+use super::flags;
 use crate::envelope;
 use crate::memory::Millis;
+pub use crate::tools::common::thousands as number;
 
 pub use marks::Marks;
 
@@ -129,9 +131,10 @@ impl Page {
         }
     }
 
-    /// Adds a line for each of `notices`.
+    /// Adds a line for each of `notices`, in the words of the command line.
     pub fn notices(&mut self, notices: &[String]) {
         for notice in notices {
+            let notice = flags::without_tools(notice);
             self.line(0, [Span::new(Style::Faint, format!("Note: {notice}."))]);
         }
     }
@@ -186,19 +189,6 @@ impl Page {
         }
         written.push('\n');
     }
-}
-
-/// Returns a number with its thousands apart: `1,204`.
-pub fn number(number: impl TryInto<u64>) -> String {
-    let digits = number.try_into().map_or(0_u64, |number| number).to_string();
-    let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            shown.push(',');
-        }
-        shown.push(digit);
-    }
-    shown
 }
 
 #[cfg(test)]
