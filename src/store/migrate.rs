@@ -39,7 +39,7 @@ const LINKS: Migration =
 const STORE: Migration =
     Migration { sql: include_str!("../../migrations/0006_store.sql"), min_reader: 1, min_writer: 1 };
 const HELD: Migration =
-    Migration { sql: include_str!("../../migrations/0007_held.sql"), min_reader: 1, min_writer: 1 };
+    Migration { sql: include_str!("../../migrations/0007_weak_links.sql"), min_reader: 1, min_writer: 1 };
 /// The same where the registry came first.
 const OWNER_SESSIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..SESSIONS };
 const OWNER_CONTEXT: Migration = Migration { min_reader: 2, min_writer: 2, ..CONTEXT };
