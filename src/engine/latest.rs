@@ -37,22 +37,66 @@ impl<T> Latest<T> {
     }
 
     /// Returns the last one that was opened where it holds, and what `open` gives otherwise. Of several calls at once one
-    /// opens it.
+    /// opens it; those that waited for it look whether it holds, since it may be of a moment before they came.
     pub(super) async fn get_or_open(
         &self,
         holds: impl Fn(&T) -> bool,
         open: impl AsyncFnOnce() -> Result<T>,
     ) -> Result<&T> {
         let mut cell = &self.first;
-        while let Some(opened) = cell.get() {
-            if !opened.next.initialized() && holds(&opened.value) {
+        let mut open = Some(open);
+        loop {
+            if let Some(opened) = cell.get() {
+                if !opened.next.initialized() && holds(&opened.value) {
+                    return Ok(&opened.value);
+                }
+                cell = &opened.next;
+                continue;
+            }
+            let opened = cell
+                .get_or_try_init(async || {
+                    let open = open.take().expect("it is called once: what it gives is returned");
+                    Ok::<_, crate::error::Error>(Box::new(Opened {
+                        value: open().await?,
+                        next: OnceCell::new(),
+                    }))
+                })
+                .await?;
+            if open.is_none() {
                 return Ok(&opened.value);
             }
-            cell = &opened.next;
         }
-        let open = async || {
-            Ok::<_, crate::error::Error>(Box::new(Opened { value: open().await?, next: OnceCell::new() }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use tokio::sync::Notify;
+
+    use super::*;
+
+    /// A repository was cloned again while an idle server opened its project: the call that waited for it was answered from a
+    /// project of the moment before.
+    #[tokio::test]
+    async fn who_waited_for_another_looks_whether_what_it_opened_holds() {
+        let (latest, now, go) =
+            (Arc::new(Latest::<u32>::default()), Arc::new(AtomicU32::new(1)), Notify::new());
+        let holds = |value: &u32| *value == now.load(Ordering::Relaxed);
+        let slow = latest.get_or_open(holds, async || {
+            let value = now.load(Ordering::Relaxed);
+            go.notified().await;
+            Ok(value)
+        });
+        let waiting = async {
+            tokio::task::yield_now().await;
+            now.store(2, Ordering::Relaxed);
+            go.notify_one();
+            latest.get_or_open(holds, async || Ok(now.load(Ordering::Relaxed))).await.copied()
         };
-        Ok(&cell.get_or_try_init(open).await?.value)
+        let (first, second) = tokio::join!(slow, waiting);
+        assert_eq!((*first.unwrap(), second.unwrap()), (1, 2));
     }
 }

@@ -38,7 +38,7 @@ const LINKS: Migration =
     Migration { sql: include_str!("../../migrations/0005_links.sql"), min_reader: 1, min_writer: 1 };
 const STORE: Migration =
     Migration { sql: include_str!("../../migrations/0006_store.sql"), min_reader: 1, min_writer: 1 };
-const HELD: Migration =
+const WEAK_LINKS: Migration =
     Migration { sql: include_str!("../../migrations/0007_weak_links.sql"), min_reader: 1, min_writer: 1 };
 /// The same where the registry came first.
 const OWNER_SESSIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..SESSIONS };
@@ -46,7 +46,7 @@ const OWNER_CONTEXT: Migration = Migration { min_reader: 2, min_writer: 2, ..CON
 const OWNER_QUARTERS: Migration = Migration { min_reader: 2, min_writer: 2, ..QUARTERS };
 const OWNER_LINKS: Migration = Migration { min_reader: 2, min_writer: 2, ..LINKS };
 const OWNER_STORE: Migration = Migration { min_reader: 2, min_writer: 2, ..STORE };
-const OWNER_HELD: Migration = Migration { min_reader: 2, min_writer: 2, ..HELD };
+const OWNER_WEAK_LINKS: Migration = Migration { min_reader: 2, min_writer: 2, ..WEAK_LINKS };
 const REGISTRY: Migration =
     Migration { sql: include_str!("../../migrations/registry_0001.sql"), min_reader: 2, min_writer: 2 };
 const LEDGER: Migration = Migration {
@@ -57,7 +57,7 @@ const LEDGER: Migration = Migration {
 
 fn migrations(flavour: Flavour) -> &'static [Migration] {
     match flavour {
-        Flavour::Project => &[MEMORIES, SESSIONS, CONTEXT, QUARTERS, LINKS, STORE, HELD],
+        Flavour::Project => &[MEMORIES, SESSIONS, CONTEXT, QUARTERS, LINKS, STORE, WEAK_LINKS],
         Flavour::Owner => &[
             MEMORIES,
             REGISTRY,
@@ -67,7 +67,7 @@ fn migrations(flavour: Flavour) -> &'static [Migration] {
             OWNER_QUARTERS,
             OWNER_LINKS,
             OWNER_STORE,
-            OWNER_HELD,
+            OWNER_WEAK_LINKS,
         ],
     }
 }
