@@ -105,6 +105,7 @@ impl Inner {
 /// Leaves nothing in the copied store that isn't the owner's, and checks it.
 fn keep_only(copy: &Path, scope: &Scope) -> Result<()> {
     let connection = super::connect(copy, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    super::moves_log_at_close(&connection)?;
     // It has no name yet, and is synced as a whole.
     connection.pragma_update(None, "synchronous", "OFF")?;
     connection.pragma_update(None, "journal_mode", "MEMORY")?;

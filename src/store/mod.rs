@@ -42,6 +42,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
 pub use backup::Check;
@@ -145,6 +146,7 @@ impl Store {
         // SQLite gives what lies beside a file the mode of that file, and a new one what the umask leaves.
         let fill = |new: &Path| {
             let mut writer = connect(new, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+            moves_log_at_close(&writer)?;
             migrate::migrate(&mut writer, path, flavour)?;
             writer.close().map_err(|(_, error)| error.into())
         };
@@ -247,6 +249,7 @@ impl Store {
             let mut reader = store.inner.readers.lend(turn)?;
             // Also after a connection was opened: it is of the same file as the others only if that was there all the time.
             store.inner.place.check()?;
+            moves_log_at_close(&reader)?;
             let snapshot = reader.transaction().map_err(Error::from)?;
             work(&store.inner, &snapshot, &scope)
         })
@@ -355,7 +358,17 @@ impl Inner {
     }
 }
 
-/// Opens a connection with the settings every connection has. Where nothing can be written, it reads.
+/// Has SQLite move the log into the file when the last connection is closed.
+///
+/// A connection may do so only once it is known to be of the file that the log is of: one that was opened just after another
+/// file was renamed into its place would write the log of the old file into the new one.
+fn moves_log_at_close(connection: &Connection) -> Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+    Ok(())
+}
+
+/// Opens a connection with the settings every connection has. Where nothing can be written, it reads. It leaves the log as it
+/// is until [`moves_log_at_close`].
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
     let opened = connect_to(path, flags);
     match &opened {
@@ -370,6 +383,7 @@ fn connect_to(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     // A blank store is named by an address; the path of a file is canonical, and none.
     let named = if path.starts_with("file:") { OpenFlags::SQLITE_OPEN_URI } else { OpenFlags::empty() };
     let connection = Connection::open_with_flags(path, flags | named | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
     connection.busy_timeout(BUSY_TIMEOUT)?;
     connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
     connection.pragma_update(None, "foreign_keys", true)?;

@@ -205,6 +205,23 @@ mod tests {
         assert!(readers.idle() <= KEPT, "{}", readers.idle());
     }
 
+    /// The log of the file that was there before was written into the one that had just been renamed into its place.
+    #[tokio::test]
+    async fn a_connection_to_a_file_that_was_just_replaced_leaves_the_new_one_as_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = store(&folder);
+        let older = folder.path().join("older.db");
+        std::fs::copy(&path, &older).unwrap();
+        let bytes = std::fs::read(&older).unwrap();
+        let writer = connect(&path, OpenFlags::SQLITE_OPEN_READ_WRITE).unwrap();
+        writer.execute("INSERT INTO meta (key, value) VALUES ('x', zeroblob(90000))", []).unwrap();
+        std::fs::rename(&older, &path).unwrap();
+        let readers = Readers::new(path.clone(), OLDEST);
+        drop(readers.lend(readers.turn().await).unwrap());
+        readers.close();
+        assert!(std::fs::read(&path).unwrap() == bytes, "the new file was written to");
+    }
+
     /// A read that went on for an hour kept the log of writes from beginning anew for an hour.
     #[tokio::test]
     async fn a_snapshot_that_is_too_old_is_given_up_and_the_log_shrinks() {

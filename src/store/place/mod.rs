@@ -100,6 +100,9 @@ impl Entered {
     pub(super) fn opened(self, connection: &Connection) -> Result<Place> {
         let Entered { path, file, open } = self;
         let is_read_only = connection.is_readonly("main")?;
+        if look(&path).is_ok_and(|now| now == file) {
+            super::moves_log_at_close(connection)?;
+        }
         let (id, is_left) = (id(connection)?, AtomicBool::new(false));
         Ok(Place { id, path, file: Some(file), is_read_only, is_left, _open: open })
     }
