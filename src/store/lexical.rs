@@ -12,6 +12,8 @@
 //! hold 72.2% of the evidence that way, 72.8% with every word, and 65.8% where one of the very rarest had to be there,
 //! at three times the cost.
 
+mod merge;
+
 use std::collections::HashMap;
 
 use rusqlite::types::Value;

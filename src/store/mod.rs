@@ -21,7 +21,6 @@ mod ledger;
 mod lexical;
 mod links;
 mod memories;
-mod merge;
 mod migrate;
 mod pending;
 mod place;

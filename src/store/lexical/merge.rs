@@ -5,10 +5,10 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::Store;
-use super::lexical::{SMALL_CORPUS, documents};
+use super::{SMALL_CORPUS, documents};
 use crate::error::Result;
 use crate::scope::Scope;
+use crate::store::Store;
 
 /// Pages of the index that one step merges: some ten milliseconds, for which other writers wait.
 const PAGES: i64 = 250;
@@ -70,7 +70,7 @@ mod tests {
     #[test]
     fn what_was_written_in_many_steps_is_merged_once_and_found_as_before() {
         let connection = Connection::open_in_memory().unwrap();
-        connection.execute_batch(include_str!("../../migrations/0001_memories.sql")).unwrap();
+        connection.execute_batch(include_str!("../../../migrations/0001_memories.sql")).unwrap();
         let insert = "INSERT INTO text_index (rowid, text) VALUES (?1, ?2)";
         let add = |from: i64, until: i64| {
             for number in from..until {
