@@ -53,8 +53,7 @@ pub(super) const SMALL_CORPUS: i64 = 5_000;
 /// The share of documents from which on a stem's count is remembered; rarer ones are counted in no time.
 const COMMON_SHARE: f64 = 0.01;
 
-/// Rows read to fill every group before the groups with little are asked for by themselves. Arbitrary: a row costs some
-/// five microseconds.
+/// Rows read to fill every group, at most. Arbitrary: a row costs some five microseconds.
 const ROWS_READ: usize = 500;
 
 /// Candidates below which a group has little.
