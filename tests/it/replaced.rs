@@ -22,6 +22,13 @@ enum Move {
 const MOVES: [Move; 5] =
     [Move::RemoveData, Move::RenameData, Move::OlderCopy, Move::CloneAgain, Move::RemoveFile];
 
+/// Removes a folder in which a server may be making files meanwhile.
+fn remove_folder(path: &Path) {
+    while path.exists() {
+        let _ = std::fs::remove_dir_all(path);
+    }
+}
+
 struct Scene {
     home: Home,
     repo: Repo,
@@ -43,7 +50,7 @@ impl Scene {
     }
 
     fn clone_again(&self) {
-        let _ = std::fs::remove_dir_all(&self.repo.path);
+        remove_folder(&self.repo.path);
         let (from, to) = (self.origin.path.to_str().unwrap(), self.repo.path.to_str().unwrap());
         self.origin.git(&["clone", "-q", from, to]);
     }
@@ -62,10 +69,7 @@ impl Scene {
     /// Makes a move and returns what the store that is there afterwards holds.
     fn make(&mut self, what: Move, round: usize) -> Vec<String> {
         match what {
-            // A server may just be making it anew.
-            Move::RemoveData => {
-                while self.home.data().exists() && std::fs::remove_dir_all(self.home.data()).is_err() {}
-            }
+            Move::RemoveData => remove_folder(&self.home.data()),
             Move::RenameData => {
                 std::fs::rename(self.home.data(), self.home.path().join(format!("data {round}"))).unwrap();
             }
@@ -208,7 +212,7 @@ fn the_next_answer_says_that_another_store_is_used() {
     let project = home.dir("project");
     let mut server = home.serve(&project);
     server.data("store_memory", json!({"text": "a quince"}));
-    std::fs::remove_dir_all(home.data()).unwrap();
+    remove_folder(&home.data());
     let text = server.text("store_memory", json!({"text": "a pomelo"}));
     assert!(text.contains("was replaced"), "{text}");
     assert!(server.search("quince").is_empty(), "what is gone isn't found");
@@ -219,7 +223,7 @@ fn the_next_answer_says_that_another_store_is_used() {
         ("search_project_memory", json!({"query": "pomelo", "max_tokens": 400})),
         ("retrieve_context", json!({"query": "pomelo", "max_tokens": 400})),
     ] {
-        std::fs::remove_dir_all(home.data()).unwrap();
+        remove_folder(&home.data());
         home.json(&project, &["add", "a pomelo"]);
         let (text, data) = server.both(tool, arguments.clone());
         assert!(text.contains("was replaced") && text.contains("a pomelo"), "{tool}: {text}");
