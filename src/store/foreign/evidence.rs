@@ -1,11 +1,12 @@
 //! What a backup holds of the links of commits and sessions: which session a commit came of, and what that was judged by.
 
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 
 use super::{ForeignForgotten, LATEST, LONGEST_NAME, MOST_BESIDE, Reader, read};
 use crate::error::Result;
 use crate::memory::{MemoryId, Millis};
 use crate::scope::SessionId;
+use crate::store::links::{CommitCall, FileWrite, Known};
 
 /// Hashes of the lines of one change, in bytes, that are read: as many as an import keeps, 64 of 32 bits.
 const LONGEST_LINES: usize = 256;
@@ -147,29 +148,18 @@ pub(super) fn add(
     id: &MemoryId,
     evidence: &ForeignEvidence,
 ) -> Result<()> {
-    for write in &evidence.writes {
-        connection
-            .prepare_cached(
-                "INSERT OR IGNORE INTO file_writes (memory, time, path, worktree, branch, lines)
-                 SELECT seq, ?3, ?4, ?5, ?6, ?7 FROM memories WHERE owner = ?1 AND id = ?2",
-            )?
-            .execute(params![
-                owner,
-                id.as_str(),
-                write.time,
-                write.path,
-                write.worktree,
-                write.branch,
-                write.lines
-            ])?;
+    for ForeignWrite { time, path, worktree, branch, lines } in &evidence.writes {
+        let (worktree, branch, lines) = (worktree.as_deref(), branch.as_deref(), lines.as_deref());
+        FileWrite { time: *time, path, worktree, branch, lines }.insert(
+            connection,
+            owner,
+            id,
+            Known::Kept,
+        )?;
     }
-    for call in &evidence.calls {
-        connection
-            .prepare_cached(
-                "INSERT OR IGNORE INTO commit_calls (memory, began, ended, sha, worktree)
-                 SELECT seq, ?3, ?4, ?5, ?6 FROM memories WHERE owner = ?1 AND id = ?2",
-            )?
-            .execute(params![owner, id.as_str(), call.time.0, call.time.1, call.sha, call.worktree])?;
+    for ForeignCall { time, sha, worktree } in &evidence.calls {
+        let call = CommitCall { time: *time, sha, worktree: worktree.as_deref() };
+        call.insert(connection, owner, id, Known::Kept)?;
     }
     Ok(())
 }

@@ -10,6 +10,7 @@ use crate::memory::{MemoryId, Millis};
 use crate::scope::{Scope, SessionId};
 use crate::store::Store;
 use crate::store::forget::{SelectedRow, tombstone};
+use crate::store::links::{self, Known};
 use crate::store::write::{OpenSession, Outcome, PreparedMemory, Receipt, insert_one, record, save_one};
 
 /// Places that may be left free before a message, for those that were purged. Arbitrary: a gap costs nothing, but a
@@ -61,12 +62,7 @@ impl Store {
                         head_sha
                     ])?;
                 for alias in &origin.aliases {
-                    connection
-                        .prepare_cached(
-                            "INSERT OR IGNORE INTO session_aliases (owner, alias, session)
-                             SELECT owner, ?2, seq FROM sessions WHERE owner = ?1 AND name = ?3",
-                        )?
-                        .execute((owner, alias, session.as_str()))?;
+                    links::alias(connection, owner, alias, session, Known::Kept)?;
                 }
             }
             Ok(())

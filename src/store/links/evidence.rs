@@ -4,7 +4,7 @@ use rusqlite::{Connection, Row, params};
 
 use crate::error::Result;
 use crate::memory::{Draft, MemoryId, Millis};
-use crate::scope::Scope;
+use crate::scope::{Scope, SessionId};
 use crate::store::Store;
 use crate::store::write::record::commit_id;
 
@@ -53,40 +53,113 @@ pub(in crate::store) fn record(
     let work = &draft.work;
     for write in &work.writes {
         let lines: Vec<u8> = write.lines.iter().flat_map(|hash| hash.to_le_bytes()).collect();
-        connection
-            .prepare_cached(
-                "INSERT OR REPLACE INTO file_writes (memory, time, path, worktree, branch, lines)
-                 SELECT seq, ?3, ?4, ?5, ?6, ?7 FROM memories WHERE owner = ?1 AND id = ?2",
-            )?
-            .execute(params![
-                owner,
-                id.as_str(),
-                draft.time,
-                write.path,
-                write.worktree,
-                draft.branch,
-                lines
-            ])?;
+        let write = FileWrite {
+            time: draft.time,
+            path: &write.path,
+            worktree: write.worktree.as_deref(),
+            branch: draft.branch.as_deref(),
+            lines: Some(&lines),
+        };
+        write.insert(connection, owner, id, Known::Replaced)?;
     }
     let Some(printed) = &work.commits else { return Ok(()) };
     // A call that printed nothing is known by its time.
     let quiet = [String::new()];
     let printed = if printed.is_empty() { &quiet[..] } else { printed };
     for sha in printed {
-        connection
-            .prepare_cached(
-                "INSERT OR REPLACE INTO commit_calls (memory, began, ended, sha, worktree)
-                 SELECT seq, ?3, ?4, ?5, ?6 FROM memories WHERE owner = ?1 AND id = ?2",
-            )?
-            .execute(params![
-                owner,
-                id.as_str(),
-                draft.time,
-                work.ended.unwrap_or(draft.time),
-                sha,
-                work.worktree
-            ])?;
+        let time = (draft.time, work.ended.unwrap_or(draft.time));
+        let call = CommitCall { time, sha, worktree: work.worktree.as_deref() };
+        call.insert(connection, owner, id, Known::Replaced)?;
     }
+    Ok(())
+}
+
+/// What becomes of a row that is there already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::store) enum Known {
+    /// It is replaced by the new one.
+    Replaced,
+    /// It stays.
+    Kept,
+}
+
+impl Known {
+    /// Returns how a statement that does so begins.
+    fn insert(self) -> &'static str {
+        match self {
+            Known::Replaced => "INSERT OR REPLACE",
+            Known::Kept => "INSERT OR IGNORE",
+        }
+    }
+}
+
+/// A change of a file as it is stored.
+pub(in crate::store) struct FileWrite<'a> {
+    pub time: Millis,
+    pub path: &'a str,
+    pub worktree: Option<&'a str>,
+    pub branch: Option<&'a str>,
+    pub lines: Option<&'a [u8]>,
+}
+
+impl FileWrite<'_> {
+    /// Stores that the tool call `id` made the change.
+    pub fn insert(&self, connection: &Connection, owner: &str, id: &MemoryId, known: Known) -> Result<()> {
+        let sql = format!(
+            "{} INTO file_writes (memory, time, path, worktree, branch, lines)
+             SELECT seq, ?3, ?4, ?5, ?6, ?7 FROM memories WHERE owner = ?1 AND id = ?2",
+            known.insert()
+        );
+        let FileWrite { time, path, worktree, branch, lines } = self;
+        connection.prepare_cached(&sql)?.execute(params![
+            owner,
+            id.as_str(),
+            time,
+            path,
+            worktree,
+            branch,
+            lines
+        ])?;
+        Ok(())
+    }
+}
+
+/// A call that commits as it is stored.
+pub(in crate::store) struct CommitCall<'a> {
+    /// When it began and when it was answered.
+    pub time: (Millis, Millis),
+    pub sha: &'a str,
+    pub worktree: Option<&'a str>,
+}
+
+impl CommitCall<'_> {
+    /// Stores that the tool call `id` is such a call.
+    pub fn insert(&self, connection: &Connection, owner: &str, id: &MemoryId, known: Known) -> Result<()> {
+        let sql = format!(
+            "{} INTO commit_calls (memory, began, ended, sha, worktree)
+             SELECT seq, ?3, ?4, ?5, ?6 FROM memories WHERE owner = ?1 AND id = ?2",
+            known.insert()
+        );
+        let CommitCall { time: (began, ended), sha, worktree } = self;
+        connection.prepare_cached(&sql)?.execute(params![owner, id.as_str(), began, ended, sha, worktree])?;
+        Ok(())
+    }
+}
+
+/// Stores that the session `session` goes by `alias`, too.
+pub(in crate::store) fn alias(
+    connection: &Connection,
+    owner: &str,
+    alias: &str,
+    session: &SessionId,
+    known: Known,
+) -> Result<()> {
+    let sql = format!(
+        "{} INTO session_aliases (owner, alias, session)
+         SELECT owner, ?2, seq FROM sessions WHERE owner = ?1 AND name = ?3",
+        known.insert()
+    );
+    connection.prepare_cached(&sql)?.execute((owner, alias, session.as_str()))?;
     Ok(())
 }
 

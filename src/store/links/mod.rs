@@ -12,8 +12,8 @@ use crate::error::Result;
 use crate::memory::{MemoryId, Millis};
 use crate::scope::{Scope, SessionId};
 
-pub(super) use evidence::record;
 pub use evidence::{CallRow, WriteRow};
+pub(super) use evidence::{CommitCall, FileWrite, Known, alias, record};
 pub use graph::GraphRow;
 
 /// How often a commit is followed to the one that stands for it: one that was amended and then squashed is twice.
@@ -109,13 +109,8 @@ impl Store {
                          worktree = coalesce(?4, worktree), title = coalesce(?5, title)",
                 )?
                 .execute(params![owner, session.as_str(), origin.client, origin.worktree, origin.title])?;
-            for alias in &origin.aliases {
-                connection
-                    .prepare_cached(
-                        "INSERT OR REPLACE INTO session_aliases (owner, alias, session)
-                         SELECT owner, ?2, seq FROM sessions WHERE owner = ?1 AND name = ?3",
-                    )?
-                    .execute((owner, alias, session.as_str()))?;
+            for each in &origin.aliases {
+                alias(connection, owner, each, &session, Known::Replaced)?;
             }
             Ok(())
         })
