@@ -157,17 +157,17 @@ impl Store {
         .await
     }
 
-    /// Returns the rows of up to `limit` living commits that `session` is behind, the latest first.
-    pub async fn commits_of(&self, scope: &Scope, session: &SessionId, limit: usize) -> Result<Vec<i64>> {
+    /// Returns the rows of the living commits that `session` is behind, the latest first.
+    pub async fn commits_of(&self, scope: &Scope, session: &SessionId) -> Result<Vec<i64>> {
         let session = session.clone();
         self.read(scope, move |_, connection, scope| {
             let Some(seq) = find_session(connection, scope, &session)? else { return Ok(Vec::new()) };
             let mut statement = connection.prepare_cached(
                 "SELECT m.seq FROM commit_sessions l JOIN memories m ON m.seq = l.memory
                  WHERE l.session = ?1 AND m.owner = ?2 AND m.tombstoned_at IS NULL
-                 ORDER BY m.time DESC, m.seq DESC LIMIT ?3",
+                 ORDER BY m.time DESC, m.seq DESC",
             )?;
-            let rows = statement.query_map((seq, scope.owner.as_str(), limit as i64), |row| row.get(0))?;
+            let rows = statement.query_map((seq, scope.owner.as_str()), |row| row.get(0))?;
             Ok(rows.collect::<Result<_, _>>()?)
         })
         .await

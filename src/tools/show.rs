@@ -349,7 +349,7 @@ async fn conversation(
     let About { title, client } =
         store.about_sessions(scope, vec![session.clone()]).await?.pop().unwrap_or_default();
     let time = |time: Option<Millis>| times::show_time(time.unwrap_or_default());
-    let commits = store.commits_of(scope, &session, usize::try_from(i64::MAX).unwrap_or(usize::MAX)).await?;
+    let commits = store.commits_of(scope, &session).await?;
     let mut notices = Vec::new();
     let commits = briefs(store, scope, commits, "that it led to", &mut notices).await?;
     let mut shown = Conversation {
