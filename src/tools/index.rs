@@ -134,9 +134,7 @@ async fn work_off(engine: &Engine) {
             }
             while matches!(step(engine, store, scope, 1).await, Ok(done) if done > 0) {}
             if quiet >= QUIET {
-                while matches!(store.merge_text(scope).await, Ok(true)) {
-                    tokio::task::yield_now().await;
-                }
+                merge_text(store, scope).await;
             }
             store.close_idle_readers();
             if quiet == QUIET
@@ -270,5 +268,16 @@ impl Output {
     pub fn text(&self) -> String {
         let embedded = counted(self.embedded, "piece", "pieces");
         format!("Embedded {embedded}; {}.", counted(self.pending, "still waits", "still wait"))
+    }
+}
+
+/// Merges the text index, in steps between which others may write.
+async fn merge_text(store: &Store, scope: &Scope) {
+    loop {
+        match store.merge_text(scope).await {
+            Ok(true) => tokio::task::yield_now().await,
+            Ok(false) => return,
+            Err(error) => return tracing::debug!(%error, "the text index is not merged"),
+        }
     }
 }
