@@ -447,14 +447,15 @@ fn weights(rivals: &[Held], telling: usize) -> Vec<f64> {
 
 /// Returns the lines that so many sessions wrote that they tell nothing of any.
 fn common(changes: &[Change]) -> HashSet<u32> {
-    let mut writers: HashMap<u32, HashSet<i64>> = HashMap::new();
-    for change in changes {
-        for hash in &change.lines {
-            writers.entry(*hash).or_default().insert(change.session);
-        }
-    }
-    let is_common = |(_, sessions): &(u32, HashSet<i64>)| sessions.len() >= MANY_WRITERS;
-    writers.into_iter().filter(is_common).map(|(hash, _)| hash).collect()
+    let lines = |change: &Change| {
+        let session = change.session;
+        change.lines.clone().into_iter().map(move |hash| (hash, session))
+    };
+    let mut writers: Vec<(u32, i64)> = changes.iter().flat_map(lines).collect();
+    writers.sort_unstable();
+    writers.dedup();
+    let of_line = writers.chunk_by(|(one, _), (other, _)| one == other);
+    of_line.filter(|writers| writers.len() >= MANY_WRITERS).map(|writers| writers[0].0).collect()
 }
 
 /// What a commit holds of what a session did to a file.
