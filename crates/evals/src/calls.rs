@@ -96,8 +96,9 @@ pub fn ranking(qid: &str, answer: &Answer) -> Ranking {
     Ranking { qid: qid.to_string(), ranked, ms: answer.ms(), tokens }
 }
 
-/// Clones `repository`, which may be bare, so that nothing is written into it; the clone is `destination`.
-pub fn clone_repository(repository: &Path, destination: &Path) -> Result<()> {
+/// Clones `repository`, which may be bare, so that nothing is written into it; the clone is `destination`. What its history of
+/// work names as who made the clone is `committer`, or else the user.
+pub fn clone_repository(repository: &Path, destination: &Path, committer: Option<&str>) -> Result<()> {
     let mut command = Command::new("git");
     command.args([
         "-c",
@@ -108,6 +109,9 @@ pub fn clone_repository(repository: &Path, destination: &Path) -> Result<()> {
         "--quiet",
         "--no-tags",
     ]);
+    if let Some(name) = committer {
+        command.env("GIT_COMMITTER_NAME", name).env("GIT_COMMITTER_EMAIL", "author@example.org");
+    }
     command.arg("--").arg(repository).arg(destination).env("GIT_TERMINAL_PROMPT", "0");
     let (status, _, stderr) = run_to_end(command, Duration::from_secs(600))?;
     if !status.success() {

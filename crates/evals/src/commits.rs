@@ -118,7 +118,7 @@ pub fn run_import(args: &ImportArgs, tiro: &Tiro) -> Result<Report> {
 
 /// Clones `repository` as the project of `place` and returns how many commits its HEAD reaches.
 fn clone(repository: &std::path::Path, place: &Place) -> Result<usize> {
-    calls::clone_repository(repository, &place.project)?;
+    calls::clone_repository(repository, &place.project, None)?;
     let count = calls::git(&place.project, &["rev-list", "--count", "HEAD"])?;
     count.parse().with_context(|| format!("`{count}` is not a number of commits"))
 }

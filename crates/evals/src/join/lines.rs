@@ -7,13 +7,12 @@
 
 use std::collections::HashMap;
 use std::path::Path;
-use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, ensure};
 use serde_json::json;
 
 use super::{Counts, percent};
-use crate::calls::{LONG, git, path_text};
+use crate::calls::{LONG, clone_repository, git};
 use crate::client::{Era, Place, Tiro};
 use crate::random::Random;
 use crate::stats::{Goal, Report};
@@ -116,14 +115,7 @@ fn clone(repository: &Path, into: &Path) -> Result<String> {
     let first =
         authors.lines().next().and_then(|line| line.split_once('\t')).context("there is no commit")?;
     let author = first.1.trim().to_owned();
-    let cloned = Command::new("git")
-        .args(["clone", "--quiet", "--no-hardlinks", path_text(repository)?, path_text(into)?])
-        .env("GIT_COMMITTER_NAME", &author)
-        .env("GIT_COMMITTER_EMAIL", "author@example.org")
-        .stdin(Stdio::null())
-        .status()
-        .context("starting `git`")?;
-    ensure!(cloned.success(), "`{}` can't be cloned", repository.display());
+    clone_repository(repository, into, Some(&author))?;
     Ok(author)
 }
 
