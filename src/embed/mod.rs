@@ -29,7 +29,7 @@ use std::ops::Range;
 use crate::error::Result;
 pub use fake::FakeEmbedder;
 pub use minilm::MiniLm;
-pub use raw::share_arenas;
+pub use raw::give_back_freed;
 
 /// What vectors must share to be comparable: the model, how its tokens were pooled, how the result was normalised.
 ///

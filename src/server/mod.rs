@@ -49,7 +49,7 @@ const LAST_WORDS: Duration = Duration::from_millis(400);
 ///
 /// Work that cannot be interrupted is left behind on its thread: return from `main` soon after.
 pub fn run_stdio(engine: Arc<Engine>, toolsets: Toolsets) -> Result<()> {
-    crate::embed::share_arenas();
+    crate::embed::give_back_freed();
     // One thread for the protocol; calls get theirs from the blocking pool.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
