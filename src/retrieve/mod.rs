@@ -12,6 +12,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures_util::future::try_join_all;
+
 use crate::embed::Embedder;
 use crate::error::{Error, Kind, Result};
 use crate::filter::Filter;
@@ -220,30 +222,28 @@ async fn lexical(
     terms: &[String],
     phrases: Vec<String>,
 ) -> Result<(Vec<(usize, LexicalCandidate)>, Vec<f64>)> {
-    let mut candidates = Vec::new();
     if terms.is_empty() {
-        return Ok((candidates, Vec::new()));
+        return Ok((Vec::new(), Vec::new()));
     }
     let all: Vec<String> = terms.iter().cloned().chain(phrases).collect();
     within_deadline(async {
-        let mut vocabularies: Vec<Vocabulary> = Vec::with_capacity(stores.len());
-        for (store, scope) in stores {
-            vocabularies.push(store.vocabulary(scope, all.clone()).await?);
-        }
+        let found =
+            stores.iter().map(|(store, scope)| store.lexical(scope, filter, groups, all.clone(), CANDIDATES));
+        let (mut found, vocabularies): (Vec<Vec<LexicalCandidate>>, Vec<Vocabulary>) =
+            try_join_all(found).await?.into_iter().unzip();
         let size = |number: &usize| vocabularies[*number].documents;
         let largest = (0..stores.len()).rev().max_by_key(size).unwrap_or(0);
         for (number, (store, scope)) in stores.iter().enumerate() {
-            let is_small = size(&number) < SMALL;
-            let found = match number != largest && is_small {
-                _ if size(&number) == 0 => continue,
-                true => {
-                    let weights = vocabularies[largest].clone();
-                    store.lexical_as(scope, filter, groups, all.clone(), weights, CANDIDATES).await?
-                }
-                false => store.lexical(scope, filter, groups, all.clone(), CANDIDATES).await?,
-            };
-            candidates.extend(found.into_iter().map(|candidate| (number, candidate)));
+            if number != largest && size(&number) < SMALL && !found[number].is_empty() {
+                let weights = vocabularies[largest].clone();
+                found[number] =
+                    store.lexical_as(scope, filter, groups, all.clone(), weights, CANDIDATES).await?;
+            }
         }
+        let number = |(number, found): (usize, Vec<LexicalCandidate>)| {
+            found.into_iter().map(move |candidate| (number, candidate))
+        };
+        let candidates = found.into_iter().enumerate().flat_map(number).collect();
         let mut rarity = Vocabulary::rarity(&vocabularies);
         rarity.truncate(terms.len());
         Ok((candidates, rarity))

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 use rusqlite::{Connection, OpenFlags};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::lexical::rank;
 use super::{connect, lock};
 use crate::error::{Error, Result};
 
@@ -117,6 +118,7 @@ impl Readers {
         let mut connection = connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
         connection.pragma_update(None, "query_only", true)?;
+        rank::add_to(&connection)?;
         let deadline = Arc::new(AtomicU64::new(u64::MAX));
         let (began, ends) = (self.began, Arc::clone(&deadline));
         let is_over = move || began.elapsed().as_millis() as u64 > ends.load(Ordering::Relaxed);

@@ -104,7 +104,7 @@ impl Place {
     async fn found(&self, word: &str) -> usize {
         let groups = crate::filter::Filter::default().groups();
         let filter = crate::filter::Filter::default();
-        self.store.lexical(&self.scope, &filter, &groups, vec![word.to_owned()], 10).await.unwrap().len()
+        self.store.lexical(&self.scope, &filter, &groups, vec![word.to_owned()], 10).await.unwrap().0.len()
     }
 }
 

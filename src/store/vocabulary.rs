@@ -6,17 +6,17 @@
 
 use std::collections::{HashMap, HashSet};
 
+use rusqlite::Connection;
+
 use super::conditions::Conditions;
-use super::lexical::{self, LexicalCandidate, SMALL_CORPUS};
+use super::lexical::query::{Query, quoted};
+use super::lexical::{self, LexicalCandidate, SMALL_CORPUS, rank};
 use super::{Inner, Store, lock};
 use crate::chunk::index_text;
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::memory::Group;
 use crate::scope::Scope;
-
-/// The least that FTS5 weighs a word with.
-const LEAST_WEIGHT: f64 = 1e-6;
 
 /// In how many documents of a store the words of a question stand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -28,13 +28,6 @@ pub struct Vocabulary {
 }
 
 impl Vocabulary {
-    /// Returns what FTS5 weighs the word at `place` with.
-    fn weight(&self, place: usize) -> f64 {
-        let (all, with) = (self.documents as f64, self.counts[place] as f64);
-        let weight = ((all - with + 0.5) / (with + 0.5)).ln();
-        if weight > 0.0 { weight } else { LEAST_WEIGHT }
-    }
-
     /// Returns what each word says of what is asked for, by how rare it is in all of `stores`: above 0, a word that stands
     /// nowhere the most.
     pub fn rarity(stores: &[Vocabulary]) -> Vec<f64> {
@@ -48,30 +41,26 @@ impl Vocabulary {
     }
 }
 
-impl Store {
-    /// Returns in how many documents each of `terms`, words or phrases, stands; of a phrase, its rarest word.
-    pub async fn vocabulary(&self, scope: &Scope, terms: Vec<String>) -> Result<Vocabulary> {
-        self.read(scope, move |inner, connection, _| {
-            let documents = lexical::documents(connection)?;
-            if documents >= SMALL_CORPUS {
-                let counted = lexical::count(inner, connection, documents, terms)?;
-                let counts = counted.into_iter().map(|(count, _)| count.min(documents)).collect();
-                return Ok(Vocabulary { documents, counts });
-            }
-            let stems = stems(inner, &terms.iter().collect::<Vec<_>>())?;
-            let mut counts = Vec::with_capacity(stems.len());
-            for stems in stems {
-                let mut least = documents;
-                for stem in &stems {
-                    least = least.min(lexical::documents_of(connection, stem)?);
-                }
-                counts.push(if stems.is_empty() { 0 } else { least });
-            }
-            Ok(Vocabulary { documents, counts })
-        })
-        .await
+/// Returns in how many documents each of `terms`, words or phrases, stands; of a phrase, its rarest word.
+pub(super) fn read(inner: &Inner, connection: &Connection, terms: &[String]) -> Result<Vocabulary> {
+    let documents = lexical::documents(connection)?;
+    if documents >= SMALL_CORPUS {
+        let counts = lexical::count(inner, connection, documents, terms)?;
+        return Ok(Vocabulary { documents, counts });
     }
+    let stems = stems(inner, &terms.iter().collect::<Vec<_>>())?;
+    let mut counts = Vec::with_capacity(stems.len());
+    for stems in stems {
+        let mut least = documents;
+        for stem in &stems {
+            least = least.min(lexical::documents_of(connection, stem)?);
+        }
+        counts.push(if stems.is_empty() { 0 } else { least });
+    }
+    Ok(Vocabulary { documents, counts })
+}
 
+impl Store {
     /// Does what [`Store::lexical`] does, for a store that is small, with the words weighed as in the store of `weights`.
     pub async fn lexical_as(
         &self,
@@ -85,23 +74,17 @@ impl Store {
         let (filter, groups) = (filter.clone(), groups.to_vec());
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?.narrowed(&filter);
-            let all: i64 = connection
-                .prepare_cached("SELECT count(*) FROM text_index")?
-                .query_row([], |row| row.get(0))?;
             let mut found: HashMap<i64, LexicalCandidate> = HashMap::new();
             for (place, term) in terms.iter().enumerate() {
-                let expression = format!("{{speaker header text context}} : {}", lexical::quoted(term));
-                let with: i64 = connection
-                    .prepare_cached("SELECT count(*) FROM text_index WHERE text_index MATCH ?1")?
-                    .query_row([&expression], |row| row.get(0))?;
-                let own = Vocabulary { documents: all, counts: vec![with] }.weight(0);
+                let text = format!("{{speaker header text context}} : {}", quoted(term));
+                let weight = rank::weight(weights.documents, weights.counts[place]);
+                let query = Query { text, weights: Some(vec![(0, weight)]) };
                 let most = SMALL_CORPUS as usize;
-                lexical::search(connection, &conditions, &expression, most, &mut |candidate| {
-                    let score = candidate.score / own * weights.weight(place);
+                lexical::search(connection, &conditions, &query, most, &mut |candidate| {
                     found
                         .entry(candidate.chunk)
-                        .and_modify(|known| known.score += score)
-                        .or_insert(LexicalCandidate { score, ..candidate });
+                        .and_modify(|known| known.score += candidate.score)
+                        .or_insert(candidate);
                     true
                 })?;
             }
