@@ -12,16 +12,17 @@
 mod merge;
 pub(super) mod query;
 pub(super) mod rank;
+mod weighed;
 
 use std::collections::HashMap;
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, OptionalExtension, params_from_iter};
+use rusqlite::{Connection, params_from_iter};
 
 use self::query::{Queries, Query};
 use super::conditions::Conditions;
-use super::vocabulary::{self, Vocabulary};
-use super::{Inner, Store, lock, write};
+use super::vocabulary::{self, SMALL_CORPUS, Vocabulary, count, documents};
+use super::{Inner, Store, write};
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::memory::{Group, Kind};
@@ -32,12 +33,6 @@ const ENOUGH: usize = 20;
 
 /// The share of the documents from which on a group is large. Arbitrary: the others are asked for by their mark.
 const LARGE_SHARE: f64 = 0.2;
-
-/// Documents below which every word decides.
-pub(super) const SMALL_CORPUS: i64 = 5_000;
-
-/// The share of documents from which on a stem's count is remembered; rarer ones are counted in no time.
-const COMMON_SHARE: f64 = 0.01;
 
 /// Rows read to fill every group, at most. Arbitrary: a row costs some five microseconds.
 const ROWS_READ: usize = 500;
@@ -56,18 +51,6 @@ pub struct LexicalCandidate {
     pub group: Group,
     /// BM25, higher is better.
     pub score: f64,
-}
-
-/// Words whose documents are remembered, at most. Arbitrary: a few megabytes.
-const WORDS_REMEMBERED: usize = 20_000;
-
-/// In how many documents words stand, as far as it was asked, and what stems words.
-#[derive(Default)]
-pub(super) struct CommonTerms {
-    documents_by_stem: HashMap<String, i64>,
-    documents_by_word: HashMap<String, i64>,
-    read_at: i64,
-    stemmer: Option<Connection>,
 }
 
 impl Store {
@@ -257,112 +240,5 @@ fn queries(terms: &[String], vocabulary: &Vocabulary) -> Queries {
             let counted = vocabulary.counts.iter().copied().zip(terms.iter().cloned()).collect();
             Queries::of_rare(counted, vocabulary.documents)
         }
-    }
-}
-
-/// Returns how many documents there are, about: chunks are numbered, and few are gone.
-pub(super) fn documents(connection: &Connection) -> Result<i64> {
-    let sql = "SELECT coalesce(max(seq), 0) FROM chunks";
-    Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
-}
-
-/// Returns in how many of the `documents` each of `terms` stands, about.
-pub(super) fn count(
-    inner: &Inner,
-    connection: &Connection,
-    documents: i64,
-    terms: &[String],
-) -> Result<Vec<i64>> {
-    let mut common = lock(&inner.common_terms);
-    if common.read_at == 0 || documents > common.read_at + common.read_at / 4 {
-        common.documents_by_stem = read_common_terms(connection, documents)?;
-        common.documents_by_word.clear();
-        common.read_at = documents;
-    }
-    if common.documents_by_word.len() > WORDS_REMEMBERED {
-        common.documents_by_word.clear();
-    }
-    let new: Vec<&String> =
-        terms.iter().filter(|term| !common.documents_by_word.contains_key(*term)).collect();
-    if !new.is_empty() {
-        for (term, stems) in new.iter().zip(common.stems(&new)?) {
-            let mut documents = i64::MAX;
-            // A phrase stands in no more documents than its rarest word; to count them takes as long as a search.
-            for stem in stems {
-                documents = documents.min(match common.documents_by_stem.get(&stem) {
-                    Some(documents) => *documents,
-                    None => documents_of(connection, &stem)?,
-                });
-            }
-            let documents = if documents == i64::MAX { 0 } else { documents };
-            common.documents_by_word.insert((*term).clone(), documents);
-        }
-    }
-    Ok(terms.iter().map(|term| common.documents_by_word[term].min(documents)).collect())
-}
-
-/// Returns in how many documents the stem stands.
-pub(super) fn documents_of(connection: &Connection, stem: &str) -> Result<i64> {
-    Ok(connection
-        .prepare_cached("SELECT doc FROM text_terms WHERE term = ?1")?
-        .query_row([stem], |row| row.get(0))
-        .optional()?
-        .unwrap_or(0))
-}
-
-fn read_common_terms(connection: &Connection, documents: i64) -> Result<HashMap<String, i64>> {
-    let mut statement = connection.prepare("SELECT term, doc FROM text_terms WHERE doc > ?1")?;
-    let bar = (documents as f64 * COMMON_SHARE) as i64;
-    let rows = statement.query_map([bar], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(rows.collect::<Result<_, _>>()?)
-}
-
-impl CommonTerms {
-    /// Returns the words of each of `terms` as the index spells them, by asking the index's own tokenizer; nothing of it is
-    /// kept.
-    pub(super) fn stems(&mut self, terms: &[&String]) -> Result<Vec<Vec<String>>> {
-        if self.stemmer.is_none() {
-            let connection = Connection::open_in_memory()?;
-            connection.execute_batch(
-                "CREATE VIRTUAL TABLE words USING fts5 (
-                     text, content = '', contentless_delete = 1,
-                     tokenize = 'porter unicode61 remove_diacritics 2'
-                 );
-                 CREATE VIRTUAL TABLE stems USING fts5vocab (words, instance);",
-            )?;
-            self.stemmer = Some(connection);
-        }
-        let connection = self.stemmer.as_mut().expect("made above");
-        let transaction = connection.transaction()?;
-        let mut stems = vec![Vec::new(); terms.len()];
-        {
-            let mut insert = transaction.prepare_cached("INSERT INTO words (rowid, text) VALUES (?1, ?2)")?;
-            for (place, term) in terms.iter().enumerate() {
-                insert.execute((place as i64, term))?;
-            }
-            let mut select =
-                transaction.prepare_cached("SELECT doc, term FROM stems ORDER BY doc, offset")?;
-            let mut rows = select.query([])?;
-            while let Some(row) = rows.next()? {
-                stems[row.get::<_, i64>(0)? as usize].push(row.get(1)?);
-            }
-        }
-        transaction.rollback()?;
-        Ok(stems)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_stemmed_as_the_index_does_it_and_nothing_is_kept() {
-        let mut common = CommonTerms::default();
-        let words = ["running", "Größe", "x", "no colors"].map(str::to_owned);
-        let terms: Vec<&String> = words.iter().collect();
-        let expected: [&[&str]; 4] = [&["run"], &["groß"], &["x"], &["no", "color"]];
-        assert_eq!(common.stems(&terms).unwrap(), expected);
-        assert_eq!(common.stems(&terms[..1]).unwrap(), [["run"]]);
     }
 }

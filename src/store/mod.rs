@@ -110,7 +110,7 @@ struct Inner {
     writer: Mutex<Connection>,
     readers: readers::Readers,
     vectors: Mutex<dense::VectorCache>,
-    common_terms: Mutex<lexical::CommonTerms>,
+    common_terms: Mutex<vocabulary::CommonTerms>,
     cache_use: Mutex<cache::CacheUse>,
 }
 

@@ -1,4 +1,4 @@
-//! What the words of a question weigh, and how much of a question a text has.
+//! In how many documents words stand, what they weigh, and how much of a question a text has.
 //!
 //! BM25 weighs words by the documents of the store they are looked for in. In a store of a few documents every word is
 //! common, so that its scores are next to nothing beside those of a large one: where several stores are searched, the
@@ -6,17 +6,30 @@
 
 use std::collections::{HashMap, HashSet};
 
-use rusqlite::Connection;
+use rusqlite::{Connection, OptionalExtension};
 
-use super::conditions::Conditions;
-use super::lexical::query::{Query, quoted};
-use super::lexical::{self, LexicalCandidate, SMALL_CORPUS, rank};
 use super::{Inner, Store, lock};
 use crate::chunk::index_text;
 use crate::error::Result;
-use crate::filter::Filter;
-use crate::memory::Group;
 use crate::scope::Scope;
+
+/// Documents below which every word decides.
+pub(super) const SMALL_CORPUS: i64 = 5_000;
+
+/// The share of documents from which on a stem's count is remembered; rarer ones are counted in no time.
+const COMMON_SHARE: f64 = 0.01;
+
+/// Words whose documents are remembered, at most. Arbitrary: a few megabytes.
+const WORDS_REMEMBERED: usize = 20_000;
+
+/// In how many documents words stand, as far as it was asked, and what stems words.
+#[derive(Default)]
+pub(super) struct CommonTerms {
+    documents_by_stem: HashMap<String, i64>,
+    documents_by_word: HashMap<String, i64>,
+    read_at: i64,
+    stemmer: Option<Connection>,
+}
 
 /// In how many documents of a store the words of a question stand.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,9 +56,9 @@ impl Vocabulary {
 
 /// Returns in how many documents each of `terms`, words or phrases, stands; of a phrase, its rarest word.
 pub(super) fn read(inner: &Inner, connection: &Connection, terms: &[String]) -> Result<Vocabulary> {
-    let documents = lexical::documents(connection)?;
+    let documents = documents(connection)?;
     if documents >= SMALL_CORPUS {
-        let counts = lexical::count(inner, connection, documents, terms)?;
+        let counts = count(inner, connection, documents, terms)?;
         return Ok(Vocabulary { documents, counts });
     }
     let stems = stems(inner, &terms.iter().collect::<Vec<_>>())?;
@@ -53,7 +66,7 @@ pub(super) fn read(inner: &Inner, connection: &Connection, terms: &[String]) -> 
     for stems in stems {
         let mut least = documents;
         for stem in &stems {
-            least = least.min(lexical::documents_of(connection, stem)?);
+            least = least.min(documents_of(connection, stem)?);
         }
         counts.push(if stems.is_empty() { 0 } else { least });
     }
@@ -61,47 +74,6 @@ pub(super) fn read(inner: &Inner, connection: &Connection, terms: &[String]) -> 
 }
 
 impl Store {
-    /// Does what [`Store::lexical`] does, for a store that is small, with the words weighed as in the store of `weights`.
-    pub async fn lexical_as(
-        &self,
-        scope: &Scope,
-        filter: &Filter,
-        groups: &[Group],
-        terms: Vec<String>,
-        weights: Vocabulary,
-        limit: usize,
-    ) -> Result<Vec<LexicalCandidate>> {
-        let (filter, groups) = (filter.clone(), groups.to_vec());
-        self.read(scope, move |_, connection, scope| {
-            let conditions = Conditions::of_scope(connection, scope)?.narrowed(&filter);
-            let mut found: HashMap<i64, LexicalCandidate> = HashMap::new();
-            for (place, term) in terms.iter().enumerate() {
-                let text = format!("{{speaker header text context}} : {}", quoted(term));
-                let weight = rank::weight(weights.documents, weights.counts[place]);
-                let query = Query { text, weights: Some(vec![(0, weight)]) };
-                let most = SMALL_CORPUS as usize;
-                lexical::search(connection, &conditions, &query, most, &mut |candidate| {
-                    found
-                        .entry(candidate.chunk)
-                        .and_modify(|known| known.score += candidate.score)
-                        .or_insert(candidate);
-                    true
-                })?;
-            }
-            let mut candidates: Vec<LexicalCandidate> =
-                found.into_values().filter(|candidate| groups.contains(&candidate.group)).collect();
-            candidates.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.chunk.cmp(&b.chunk)));
-            let mut taken: HashMap<Group, usize> = HashMap::new();
-            candidates.retain(|candidate| {
-                let taken = taken.entry(candidate.group).or_default();
-                *taken += 1;
-                *taken <= limit
-            });
-            Ok(candidates)
-        })
-        .await
-    }
-
     /// Returns for each of `texts` the share of `terms` that it has, each counted by its `rarity`: 1 where it has all.
     pub async fn shares(
         &self,
@@ -143,4 +115,111 @@ fn words(text: &str) -> HashSet<String> {
     let text = index_text::with_parts(text);
     let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_lowercase).collect()
+}
+
+/// Returns how many documents there are, about: chunks are numbered, and few are gone.
+pub(super) fn documents(connection: &Connection) -> Result<i64> {
+    let sql = "SELECT coalesce(max(seq), 0) FROM chunks";
+    Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+}
+
+/// Returns in how many of the `documents` each of `terms` stands, about.
+pub(super) fn count(
+    inner: &Inner,
+    connection: &Connection,
+    documents: i64,
+    terms: &[String],
+) -> Result<Vec<i64>> {
+    let mut common = lock(&inner.common_terms);
+    if common.read_at == 0 || documents > common.read_at + common.read_at / 4 {
+        common.documents_by_stem = read_common_terms(connection, documents)?;
+        common.documents_by_word.clear();
+        common.read_at = documents;
+    }
+    if common.documents_by_word.len() > WORDS_REMEMBERED {
+        common.documents_by_word.clear();
+    }
+    let new: Vec<&String> =
+        terms.iter().filter(|term| !common.documents_by_word.contains_key(*term)).collect();
+    if !new.is_empty() {
+        for (term, stems) in new.iter().zip(common.stems(&new)?) {
+            let mut documents = i64::MAX;
+            // A phrase stands in no more documents than its rarest word; to count them takes as long as a search.
+            for stem in stems {
+                documents = documents.min(match common.documents_by_stem.get(&stem) {
+                    Some(documents) => *documents,
+                    None => documents_of(connection, &stem)?,
+                });
+            }
+            let documents = if documents == i64::MAX { 0 } else { documents };
+            common.documents_by_word.insert((*term).clone(), documents);
+        }
+    }
+    Ok(terms.iter().map(|term| common.documents_by_word[term].min(documents)).collect())
+}
+
+/// Returns in how many documents the stem stands.
+fn documents_of(connection: &Connection, stem: &str) -> Result<i64> {
+    Ok(connection
+        .prepare_cached("SELECT doc FROM text_terms WHERE term = ?1")?
+        .query_row([stem], |row| row.get(0))
+        .optional()?
+        .unwrap_or(0))
+}
+
+fn read_common_terms(connection: &Connection, documents: i64) -> Result<HashMap<String, i64>> {
+    let mut statement = connection.prepare("SELECT term, doc FROM text_terms WHERE doc > ?1")?;
+    let bar = (documents as f64 * COMMON_SHARE) as i64;
+    let rows = statement.query_map([bar], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+impl CommonTerms {
+    /// Returns the words of each of `terms` as the index spells them, by asking the index's own tokenizer; nothing of it is
+    /// kept.
+    fn stems(&mut self, terms: &[&String]) -> Result<Vec<Vec<String>>> {
+        if self.stemmer.is_none() {
+            let connection = Connection::open_in_memory()?;
+            connection.execute_batch(
+                "CREATE VIRTUAL TABLE words USING fts5 (
+                     text, content = '', contentless_delete = 1,
+                     tokenize = 'porter unicode61 remove_diacritics 2'
+                 );
+                 CREATE VIRTUAL TABLE stems USING fts5vocab (words, instance);",
+            )?;
+            self.stemmer = Some(connection);
+        }
+        let connection = self.stemmer.as_mut().expect("made above");
+        let transaction = connection.transaction()?;
+        let mut stems = vec![Vec::new(); terms.len()];
+        {
+            let mut insert = transaction.prepare_cached("INSERT INTO words (rowid, text) VALUES (?1, ?2)")?;
+            for (place, term) in terms.iter().enumerate() {
+                insert.execute((place as i64, term))?;
+            }
+            let mut select =
+                transaction.prepare_cached("SELECT doc, term FROM stems ORDER BY doc, offset")?;
+            let mut rows = select.query([])?;
+            while let Some(row) = rows.next()? {
+                stems[row.get::<_, i64>(0)? as usize].push(row.get(1)?);
+            }
+        }
+        transaction.rollback()?;
+        Ok(stems)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_stemmed_as_the_index_does_it_and_nothing_is_kept() {
+        let mut common = CommonTerms::default();
+        let words = ["running", "Größe", "x", "no colors"].map(str::to_owned);
+        let terms: Vec<&String> = words.iter().collect();
+        let expected: [&[&str]; 4] = [&["run"], &["groß"], &["x"], &["no", "color"]];
+        assert_eq!(common.stems(&terms).unwrap(), expected);
+        assert_eq!(common.stems(&terms[..1]).unwrap(), [["run"]]);
+    }
 }

@@ -5,10 +5,10 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{SMALL_CORPUS, documents};
 use crate::error::Result;
 use crate::scope::Scope;
 use crate::store::Store;
+use crate::store::vocabulary::{SMALL_CORPUS, documents};
 
 /// Pages of the index that one step merges: some ten milliseconds, for which other writers wait.
 const PAGES: i64 = 250;
