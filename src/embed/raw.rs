@@ -8,8 +8,8 @@
 ///
 /// Left alone, the allocator of glibc gives threads up to eight arenas a processor, each of which keeps the most that was ever
 /// used of it; and with each larger block that is freed it keeps blocks up to that size, up to 32 MB, among the small ones, where
-/// they leave holes. After thousands of calls a server held 10 to 15 MB more. So there are two arenas, and
-/// blocks from 256 KiB on are always taken from the system and given back to it. Elsewhere nothing is done.
+/// they leave holes. After thousands of calls a server held 10 to 15 MB more. So there are two arenas, and blocks from 256 KiB on
+/// are always taken from the system and given back to it. Elsewhere nothing is done.
 ///
 /// See <https://man7.org/linux/man-pages/man3/mallopt.3.html>.
 pub fn give_back_freed() {

@@ -233,6 +233,7 @@ async fn lexical(
             try_join_all(found).await?.into_iter().unzip();
         let size = |number: &usize| vocabularies[*number].documents;
         let largest = (0..stores.len()).rev().max_by_key(size).unwrap_or(0);
+        // To wait for the largest before a small one is searched at all would take longer than to search that twice.
         for (number, (store, scope)) in stores.iter().enumerate() {
             if number != largest && size(&number) < SMALL && !found[number].is_empty() {
                 let weights = vocabularies[largest].clone();

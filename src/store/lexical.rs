@@ -21,7 +21,7 @@ use rusqlite::{Connection, params_from_iter};
 
 use self::query::{Queries, Query};
 use super::conditions::Conditions;
-use super::vocabulary::{self, SMALL_CORPUS, Vocabulary, count, documents};
+use super::vocabulary::{self, SMALL_CORPUS, Vocabulary, count};
 use super::{Inner, Store, write};
 use crate::error::Result;
 use crate::filter::Filter;
@@ -73,7 +73,7 @@ impl Store {
             let groups = inhabited(connection, scope, groups)?;
             let vocabulary = vocabulary::read(inner, connection, &terms)?;
             let queries = queries(&terms, &vocabulary);
-            let large = large(inner, connection, &groups)?;
+            let large = large(inner, connection, &groups, vocabulary.documents)?;
             let mut found = Best::new(&groups, limit);
             let mut has_more = false;
             // Where only small groups are asked for, the tiers would find what is of others.
@@ -167,9 +167,8 @@ impl Best {
     }
 }
 
-/// Returns those of `groups` that a good part of the documents belong to.
-fn large(inner: &Inner, connection: &Connection, groups: &[Group]) -> Result<Vec<Group>> {
-    let documents = documents(connection)?;
+/// Returns those of `groups` that a good part of the `documents` belong to.
+fn large(inner: &Inner, connection: &Connection, groups: &[Group], documents: i64) -> Result<Vec<Group>> {
     if documents < SMALL_CORPUS {
         return Ok(groups.to_vec());
     }

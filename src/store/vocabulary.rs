@@ -62,15 +62,20 @@ pub(super) fn read(inner: &Inner, connection: &Connection, terms: &[String]) -> 
         return Ok(Vocabulary { documents, counts });
     }
     let stems = stems(inner, &terms.iter().collect::<Vec<_>>())?;
-    let mut counts = Vec::with_capacity(stems.len());
-    for stems in stems {
-        let mut least = documents;
-        for stem in &stems {
-            least = least.min(documents_of(connection, stem)?);
-        }
-        counts.push(if stems.is_empty() { 0 } else { least });
-    }
+    let count = |stems: &Vec<String>| Ok(least(stems, |stem| documents_of(connection, stem))?.min(documents));
+    let counts = stems.iter().map(count).collect::<Result<_>>()?;
     Ok(Vocabulary { documents, counts })
+}
+
+/// Returns in how many documents the rarest of `stems` stands. A phrase stands in no more; to count its own takes as long as a
+/// search.
+fn least(stems: &[String], mut documents_of: impl FnMut(&str) -> Result<i64>) -> Result<i64> {
+    let mut least = None;
+    for stem in stems {
+        let documents = documents_of(stem)?;
+        least = Some(least.map_or(documents, |least: i64| least.min(documents)));
+    }
+    Ok(least.unwrap_or(0))
 }
 
 impl Store {
@@ -143,15 +148,10 @@ pub(super) fn count(
         terms.iter().filter(|term| !common.documents_by_word.contains_key(*term)).collect();
     if !new.is_empty() {
         for (term, stems) in new.iter().zip(common.stems(&new)?) {
-            let mut documents = i64::MAX;
-            // A phrase stands in no more documents than its rarest word; to count them takes as long as a search.
-            for stem in stems {
-                documents = documents.min(match common.documents_by_stem.get(&stem) {
-                    Some(documents) => *documents,
-                    None => documents_of(connection, &stem)?,
-                });
-            }
-            let documents = if documents == i64::MAX { 0 } else { documents };
+            let documents = least(&stems, |stem| match common.documents_by_stem.get(stem) {
+                Some(documents) => Ok(*documents),
+                None => documents_of(connection, stem),
+            })?;
             common.documents_by_word.insert((*term).clone(), documents);
         }
     }

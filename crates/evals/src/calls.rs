@@ -96,8 +96,8 @@ pub fn ranking(qid: &str, answer: &Answer) -> Ranking {
     Ranking { qid: qid.to_string(), ranked, ms: answer.ms(), tokens }
 }
 
-/// Clones `repository`, which may be bare, so that nothing is written into it; the clone is `destination`. What its history of
-/// work names as who made the clone is `committer`, or else the user.
+/// Clones `repository`, which may be bare, so that nothing is written into it; the clone is `destination`. Its reflog
+/// names `committer`, or else the user.
 pub fn clone_repository(repository: &Path, destination: &Path, committer: Option<&str>) -> Result<()> {
     let mut command = Command::new("git");
     command.args([

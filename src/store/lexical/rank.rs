@@ -14,7 +14,7 @@ use std::ptr;
 use rusqlite::Connection;
 use rusqlite::ffi;
 
-use crate::error::Result;
+use crate::error;
 
 /// How much a word counts in the facets, the speaker, the header, the text and the context.
 const WEIGHTS: [f64; 5] = [0.0, 0.1, 1.0, 1.0, 0.5];
@@ -47,7 +47,7 @@ pub(super) fn by(words: Option<&[(usize, f64)]>) -> String {
 
 /// Adds the function `counted_bm25` to a connection.
 #[expect(unsafe_code, reason = "FTS5 hands out its interface by a pointer")]
-pub(in crate::store) fn add_to(connection: &Connection) -> Result<()> {
+pub(in crate::store) fn add_to(connection: &Connection) -> error::Result<()> {
     let failed = |code| rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
     let mut api: *mut ffi::fts5_api = ptr::null_mut();
     // SAFETY: the handle lives as long as `connection`; the statement is finalized on every path; `api` is written while the
@@ -95,14 +95,14 @@ unsafe extern "C" fn counted_bm25(
             (ffi::sqlite3_value_int(*of), ffi::sqlite3_value_double(*of.add(1)))
         };
         match score(api, row, count / 2, word) {
-            Some(score) => ffi::sqlite3_result_double(answer, -score),
-            None => ffi::sqlite3_result_error_code(answer, ffi::SQLITE_ERROR),
+            Ok(score) => ffi::sqlite3_result_double(answer, -score),
+            Err(code) => ffi::sqlite3_result_error_code(answer, code),
         }
     }
 }
 
-/// Returns the score of a row for `count` words, where `word` has the number and the weight of each; `None` where the index
-/// can't be read.
+/// Returns the score of a row for `count` words, where `word` has the number and the weight of each; SQLite's code where the
+/// index can't be read or the reading was interrupted.
 ///
 /// # Safety
 ///
@@ -113,18 +113,28 @@ unsafe fn score(
     row: *mut ffi::Fts5Context,
     count: c_int,
     word: impl Fn(c_int) -> (c_int, f64),
-) -> Option<f64> {
-    let is_ok = |code: c_int| (code == ffi::SQLITE_OK).then_some(());
+) -> Result<f64, c_int> {
+    let is_ok = |code: c_int| if code == ffi::SQLITE_OK { Ok(()) } else { Err(code) };
+    let (Some(column_size), Some(total_size), Some(row_count)) =
+        (api.xColumnSize, api.xColumnTotalSize, api.xRowCount)
+    else {
+        return Err(ffi::SQLITE_MISUSE);
+    };
+    let (Some(phrase_count), Some(phrase_first), Some(phrase_next)) =
+        (api.xPhraseCount, api.xPhraseFirst, api.xPhraseNext)
+    else {
+        return Err(ffi::SQLITE_MISUSE);
+    };
     let (mut own, mut all, mut rows) = (0, 0, 0);
     let mut score = 0.0;
     let mut seen = 0_u64;
     // SAFETY: by the contract of this function; all that is written to is on the stack.
     unsafe {
-        is_ok(api.xColumnSize?(row, -1, &mut own))?;
-        is_ok(api.xColumnTotalSize?(row, -1, &mut all))?;
-        is_ok(api.xRowCount?(row, &mut rows))?;
+        is_ok(column_size(row, -1, &mut own))?;
+        is_ok(total_size(row, -1, &mut all))?;
+        is_ok(row_count(row, &mut rows))?;
         let length = f64::from(own) * rows.max(1) as f64 / all.max(1) as f64;
-        for place in 0..count.min(api.xPhraseCount?(row)) {
+        for place in 0..count.min(phrase_count(row)) {
             let (number, weight) = word(place);
             let bit = 1_u64.wrapping_shl(number as u32);
             if weight == 0.0 || seen & bit != 0 {
@@ -133,10 +143,10 @@ unsafe fn score(
             let mut at = ffi::Fts5PhraseIter { a: ptr::null(), b: ptr::null() };
             let (mut column, mut offset) = (0, 0);
             let mut frequency = 0.0;
-            is_ok(api.xPhraseFirst?(row, place, &mut at, &mut column, &mut offset))?;
+            is_ok(phrase_first(row, place, &mut at, &mut column, &mut offset))?;
             while let Some(counts) = usize::try_from(column).ok().and_then(|column| WEIGHTS.get(column)) {
                 frequency += counts;
-                api.xPhraseNext?(row, &mut at, &mut column, &mut offset);
+                phrase_next(row, &mut at, &mut column, &mut offset);
             }
             if frequency > 0.0 {
                 seen |= bit;
@@ -144,7 +154,7 @@ unsafe fn score(
             }
         }
     }
-    Some(score)
+    Ok(score)
 }
 
 #[cfg(test)]
