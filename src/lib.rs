@@ -3,15 +3,19 @@
 //! The map, doors first; a row imports only rows below it, which `tests/it/tidy.rs` checks:
 //!
 //! - doors, wire only: [`server`] (MCP), [`cli`]
-//! - operations: [`tools`], one file each, the only composer
+//! - operations: [`tools`], one file each, in folders by toolset
+//! - workings, which several operations compose: [`idle`], [`ingest`], [`assembly`], [`summaries`], [`ask`]
 //! - the opened parts: [`engine`], [`config`], [`project`]
 //! - what is done: [`remember`] (the write path), [`retrieve`] (the read path), [`import`] (histories to drafts),
 //!   [`context`] (what of a conversation is shown), [`summarize`]
 //! - effects: [`store`], [`embed`], [`git`], [`clients`], [`llm`], [`spool`]
 //! - files for one user alone: [`private`]
 //! - text: [`chunk`], [`tokens`]
-//! - words and values: [`memory`], [`scope`], [`filter`], [`budget`], [`redact`], [`envelope`], [`error`], [`mod@file`]
+//! - words and values: [`memory`], [`scope`], [`filter`], [`budget`], [`redact`], [`envelope`], [`error`], [`mod@file`],
+//!   [`humanize`], [`times`]
 
+pub mod ask;
+pub mod assembly;
 pub mod budget;
 pub mod chunk;
 pub mod cli;
@@ -25,7 +29,10 @@ pub mod error;
 pub mod file;
 pub mod filter;
 pub mod git;
+pub mod humanize;
+pub mod idle;
 pub mod import;
+pub mod ingest;
 pub mod llm;
 pub mod memory;
 pub mod private;
@@ -37,6 +44,8 @@ pub mod scope;
 pub mod server;
 pub mod spool;
 pub mod store;
+pub mod summaries;
 pub mod summarize;
+pub mod times;
 pub mod tokens;
 pub mod tools;

@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use crate::error::{Error, Result, quoted};
 use crate::scope::SessionId;
 
 /// Milliseconds since 1970-01-01 UTC.
@@ -34,6 +35,17 @@ impl MemoryId {
         let digit =
             |place: u32| char::from(b"0123456789abcdefghjkmnpqrstvwxyz"[(bits >> (5 * place) & 31) as usize]);
         MemoryId(std::iter::once('m').chain((0..13).map(digit)).collect())
+    }
+
+    /// Returns the memory id that the argument `argument` gives.
+    ///
+    /// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput) where `text` can't be one.
+    pub fn read(argument: &str, text: &str) -> Result<MemoryId> {
+        MemoryId::parse(text).ok_or_else(|| {
+            Error::bad_input(format!("`{argument}` is not the id of a memory: `{}`", quoted(text))).hint(
+                "ids come with search results: `m` and 13 letters and digits, or SESSION#NUMBER of a message",
+            )
+        })
     }
 
     /// Returns `text` as an id, or `None` where it can't be one.

@@ -5,6 +5,9 @@
 
 use std::fmt;
 
+use crate::error::{Error, Result};
+use crate::redact::Redactor;
+
 /// The principal memories belong to: the operating system's user on stdio.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OwnerId(String);
@@ -54,6 +57,20 @@ impl ProjectId {
 pub struct SessionId(String);
 
 impl SessionId {
+    /// Returns the session that the argument `argument` names. A secret in `name` is replaced, by the same mark each
+    /// time, so the given name still finds what was saved under it.
+    ///
+    /// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput) where it can't be a session's name.
+    pub fn read(redactor: &Redactor, argument: &str, name: &str) -> Result<SessionId> {
+        let name = redactor.redact(name).text;
+        SessionId::parse(&name).ok_or_else(|| {
+            Error::bad_input(format!(
+                "`{argument}` is empty, longer than 200 bytes or holds control characters"
+            ))
+            .hint("use a short plain name, such as `auth-refactor`")
+        })
+    }
+
     /// The longest name, in bytes. Arbitrary: long enough for a path or two UUIDs.
     pub const MAX_BYTES: usize = 200;
 

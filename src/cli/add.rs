@@ -7,7 +7,7 @@ use super::Out;
 use crate::engine::Engine;
 use crate::error::{Context, Error, Kind, Result};
 use crate::memory::{LONGEST_TEXT, Provenance};
-use crate::tools::store_memory;
+use crate::tools::memory::store_memory;
 
 #[derive(clap::Args)]
 pub struct Args {

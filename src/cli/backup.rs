@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use super::{Out, progress};
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::tools::backup;
+use crate::tools::operate::backup;
 
 #[derive(clap::Args)]
 pub struct BackupArgs {

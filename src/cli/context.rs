@@ -4,11 +4,12 @@ use std::process::ExitCode;
 
 use super::Out;
 use super::terminal::{Marks, Page, Screen, Span, Style};
+use crate::assembly::IncludeLevel;
 use crate::engine::Engine;
 use crate::envelope;
 use crate::error::Result;
 use crate::memory::Millis;
-use crate::tools::retrieve_context::{self as context, IncludeLevel};
+use crate::tools::context::retrieve_context as context;
 
 #[derive(clap::Args)]
 pub struct Args {

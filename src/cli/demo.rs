@@ -7,7 +7,7 @@ use super::{Out, progress};
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::tools::demo;
+use crate::tools::operate::demo;
 
 #[derive(clap::Args)]
 pub struct Args {

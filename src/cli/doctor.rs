@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use super::Out;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::tools::doctor;
+use crate::tools::operate::doctor;
 
 /// Checks, prints what was found, and exits with 1 where something needs mending.
 pub async fn run(engine: &Engine, out: Out) -> Result<ExitCode> {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use super::Out;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::tools::export;
+use crate::tools::operate::export;
 
 #[derive(clap::Args)]
 pub struct Args {

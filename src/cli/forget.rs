@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use super::Out;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::tools::forget_context;
+use crate::tools::memory::forget_context;
 
 #[derive(clap::Args)]
 #[group(required = true, multiple = false, id = "what")]

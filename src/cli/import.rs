@@ -9,7 +9,7 @@ use super::{Out, progress};
 use crate::clients::Client;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::tools::{import_git, import_preview, import_sessions};
+use crate::tools::operate::{import_git, import_preview, import_sessions};
 
 #[derive(clap::Args)]
 pub struct Args {

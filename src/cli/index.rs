@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use super::{Out, progress};
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::tools::index;
+use crate::tools::operate::index;
 
 #[derive(clap::Args)]
 pub struct Args {

@@ -1,5 +1,6 @@
 //! `tiro init`: connects Tiro to the agents installed on this machine.
 
+use crate::tools::operate::import_git;
 use std::io::{BufRead, IsTerminal};
 use std::process::ExitCode;
 
@@ -7,10 +8,9 @@ use super::{Out, import, print};
 use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Error, Result};
+use crate::humanize::counted;
 use crate::spool::capture::Scope;
-use crate::tools::common::counted;
-use crate::tools::import_git;
-use crate::tools::init::{self, Others, Prepared};
+use crate::tools::operate::init::{self, Others, Prepared};
 
 #[derive(clap::Args)]
 pub struct Args {

@@ -10,7 +10,7 @@ use clap_mangen::Man;
 
 use super::Out;
 use crate::error::{Context, Error, Kind, Result, quoted};
-use crate::tools::common::counted;
+use crate::humanize::counted;
 
 #[derive(clap::Args)]
 pub struct Args {

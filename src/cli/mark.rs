@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use super::Out;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::tools::mark_important;
+use crate::tools::memory::mark_important;
 
 #[derive(clap::Args)]
 pub struct Args {

@@ -8,7 +8,7 @@ use clap::Subcommand;
 use super::{Out, progress};
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::tools::model;
+use crate::tools::provider::model;
 
 #[derive(clap::Args)]
 pub struct Args {

@@ -8,7 +8,7 @@ use clap::Subcommand;
 use super::{Out, init, print, progress};
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::tools::projects;
+use crate::tools::operate::projects;
 
 #[derive(clap::Args)]
 pub struct Args {

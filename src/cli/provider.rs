@@ -9,7 +9,7 @@ use crate::config::{Change, Given, Use, purpose};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::store::Money;
-use crate::tools::provider;
+use crate::tools::provider::providers;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -140,28 +140,28 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
                 limit_day: add.limit_day.unwrap_or_default(),
                 is_default: add.default,
             };
-            let output = provider::add(engine, &name, change, |_| Ok(()))?;
+            let output = providers::add(engine, &name, change, |_| Ok(()))?;
             out.answer(&output, &output.text())
         }
         Action::List => {
-            let output = provider::show(engine, None, true).await?;
+            let output = providers::show(engine, None, true).await?;
             out.answer(&output, &output.text())
         }
         Action::Show { name } => {
-            let output = provider::show(engine, name.as_deref(), false).await?;
+            let output = providers::show(engine, name.as_deref(), false).await?;
             out.answer(&output, &output.text())
         }
         Action::Test { name } => {
-            let output = provider::test(engine, name.as_deref()).await?;
+            let output = providers::test(engine, name.as_deref()).await?;
             out.answer(&output, &output.text())
         }
         Action::Remove { name } => {
-            let output = provider::remove(engine, &name)?;
+            let output = providers::remove(engine, &name)?;
             out.answer(&output, &output.text())
         }
         Action::Default { name } => {
             let change = Change { is_default: true, ..Change::default() };
-            let output = provider::set(engine, &name, change, |_| Ok(()))?;
+            let output = providers::set(engine, &name, change, |_| Ok(()))?;
             out.answer(&output, &output.text())
         }
     }

@@ -7,9 +7,9 @@ use super::show::sure;
 use super::terminal::{Marks, Page, Screen, Span, Style};
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::humanize::counted;
 use crate::memory::Millis;
-use crate::tools::common::counted;
-use crate::tools::search_project_memory::{self as search, Hit};
+use crate::tools::memory::search_project_memory::{self as search, Hit};
 
 #[derive(clap::Args)]
 pub struct Args {

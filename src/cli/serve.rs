@@ -6,8 +6,9 @@ use std::time::Duration;
 
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::idle;
 use crate::server;
-use crate::tools::{Toolsets, index};
+use crate::tools::Toolsets;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -22,7 +23,7 @@ pub fn run(engine: Arc<Engine>, args: Args) -> Result<ExitCode> {
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         if let Ok(runtime) = runtime {
-            runtime.block_on(index::keep_up(&working));
+            runtime.block_on(idle::keep_up(&working));
         }
     });
     let served = server::run_stdio(Arc::clone(&engine), args.toolsets.unwrap_or_default());

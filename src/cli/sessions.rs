@@ -7,9 +7,9 @@ use super::flags;
 use super::terminal::{Page, Screen, Span, Style, number};
 use crate::engine::Engine;
 use crate::error::Result;
+use crate::humanize::counted;
 use crate::memory::Millis;
-use crate::tools::common::counted;
-use crate::tools::list_sessions;
+use crate::tools::memory::list_sessions;
 
 #[derive(clap::Args)]
 pub struct Args {

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use super::Out;
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::tools::stats;
+use crate::tools::operate::stats;
 
 /// Counts and prints.
 pub async fn run(engine: &Engine, out: Out) -> Result<ExitCode> {

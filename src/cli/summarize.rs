@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use super::{Out, progress};
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::tools::summarize_conversation::{self, Detail};
-use crate::tools::{summarize_all, summarize_commits};
+use crate::tools::context::summarize_conversation::{self, Detail};
+use crate::tools::context::{summarize_all, summarize_commits};
 
 #[derive(clap::Args)]
 pub struct Args {

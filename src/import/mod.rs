@@ -1,7 +1,7 @@
 //! Turns histories that other programs keep into drafts of memories.
 //!
 //! A draft is what would be remembered, before redaction and without an id. These modules are pure: values in, values
-//! out. Who reads the source (`git/`) and who stores the drafts (`remember/`) is composed in `tools/`.
+//! out. Who reads the source (`git/`) and who stores the drafts (`remember/`) is composed in `ingest/`.
 
 mod claude_code;
 mod clean;

@@ -21,6 +21,7 @@
 
 mod assignment;
 mod blocks;
+mod counts;
 mod edges;
 mod encoded;
 mod engine;
@@ -37,6 +38,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+pub use counts::{Redaction, add, redactions};
 pub use rules::{Before, Edge, RULESET_VERSION, Rule, Scanner, Shape, rules};
 
 /// Takes secrets out of text, and leaves marks that can be compared within one place.

@@ -6,7 +6,7 @@
 //! [`quality`] finds too little of the names, decisions and numbers in it.
 //!
 //! Everything here is pure or asks through a closure. It is not: what is stored, what may be spent, and who may be
-//! asked; `tools/` knows that.
+//! asked; `summaries/` knows that.
 
 mod commit;
 mod extract;

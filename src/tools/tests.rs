@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::common::arguments;
+use super::common::schema::{input_schema, output_schema};
 use super::*;
+use crate::error::Result;
 
 /// Arguments with one of everything that tools use.
 #[derive(Debug, Deserialize, JsonSchema, PartialEq)]

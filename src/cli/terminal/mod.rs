@@ -15,8 +15,8 @@ use anstyle::{AnsiColor, Style as Ansi};
 
 use super::flags;
 use crate::envelope;
+pub use crate::humanize::thousands as number;
 use crate::memory::Millis;
-pub use crate::tools::common::thousands as number;
 
 pub use marks::Marks;
 

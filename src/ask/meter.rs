@@ -1,0 +1,263 @@
+//! What a question to models comes to: the ledger is told of each request, and the answer of what was sent and what that
+//! costs, also where it was in vain.
+//!
+//! Nothing is believed that can't be: a provider says how much it used, and somebody pays for that.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use crate::ask;
+use crate::config::Configured;
+use crate::engine::Engine;
+use crate::error::{Error, Kind, Result};
+use crate::llm::{Failed, Fate, Provider, Reply, Request, Usage};
+use crate::memory::Millis;
+use crate::store::{Money, Planned, Registry, Reservation, Spent};
+use crate::tokens::{self, Tokenizer};
+
+/// Bytes of a token at most, on average, in any script: what is sent has a token for so many at least. From above.
+const LONGEST_TOKEN: usize = 12;
+
+/// What asking comes to: who was sent what, and the cost as the ledger counts it. A call that failed, or was given up, has
+/// the most that it may cost.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bill(Arc<Mutex<Vec<Sent>>>);
+
+/// What one provider was sent for one question.
+#[derive(Clone, Debug)]
+struct Sent {
+    provider: String,
+    model: String,
+    place: String,
+    is_local: bool,
+    /// Requests that left, or are under way.
+    requests: u64,
+    /// Of these, those that may be billed: a refusal isn't.
+    billable: u64,
+    /// Tokens of all of them, from above where nobody said how many.
+    tokens: u64,
+    cost: Money,
+    is_answered: bool,
+}
+
+impl Bill {
+    /// Returns what it comes to so far.
+    pub fn total(&self) -> Money {
+        Money(self.entries().iter().map(|sent| sent.cost.0).sum())
+    }
+
+    /// Returns the tokens that were sent so far, to whomever; from above where nobody said how many.
+    pub fn tokens(&self) -> u64 {
+        self.entries().iter().map(|sent| sent.tokens).sum()
+    }
+
+    /// Returns what was sent where, a line for each provider and question.
+    pub fn disclosures(&self) -> Vec<String> {
+        self.entries().iter().filter_map(Sent::disclosure).collect()
+    }
+
+    /// Returns the tokens that left this machine so far, as [`Bill::tokens`] counts them.
+    pub fn disclosed(&self) -> u64 {
+        self.entries().iter().filter(|sent| !sent.is_local).map(|sent| sent.tokens).sum()
+    }
+
+    /// Returns whether anybody answered anything.
+    pub fn is_answered(&self) -> bool {
+        self.entries().iter().any(|sent| sent.is_answered)
+    }
+
+    fn entries(&self) -> MutexGuard<'_, Vec<Sent>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts down a question to a provider; returns its place.
+    fn open(&self, sent: Sent) -> usize {
+        let mut entries = self.entries();
+        entries.push(sent);
+        entries.len() - 1
+    }
+}
+
+impl Sent {
+    /// Returns what was sent where, in a line; nothing where nothing was, or what failed stayed here for nothing.
+    fn disclosure(&self) -> Option<String> {
+        let Sent { provider, model, place, requests, tokens, cost, .. } = self;
+        let times = if *requests > 1 { format!(" in {requests} requests") } else { String::new() };
+        let priced = if cost.0 > 0 { format!(", cost at most {cost}") } else { String::new() };
+        Some(match (self.is_local, self.is_answered) {
+            (_, false) if *requests == 0 => return None,
+            (true, true) => format!("asked {provider} ({model}) on {place}: nothing left it"),
+            (true, false) if cost.0 == 0 => return None,
+            (true, false) => {
+                format!(
+                    "asked {provider} ({model}) on {place}{times}, without an answer: nothing left it{priced}"
+                )
+            }
+            (false, true) => {
+                format!("sent {tokens} tokens to {provider} ({model}) at {place}{times}, cost {cost}")
+            }
+            (false, false) => format!(
+                "sent up to {tokens} tokens to {provider} ({model}) at {place}{times}, without an answer{priced}"
+            ),
+        })
+    }
+}
+
+/// Counts the requests of one question to one provider: as the ledger has it, and on the bill.
+pub(crate) struct Meter {
+    registry: Registry,
+    held: tokio::sync::Mutex<Option<Reservation>>,
+    bill: Bill,
+    /// Its place on the bill.
+    entry: usize,
+    /// The most that a request may cost, and its tokens from above.
+    most: Money,
+    tokens: u64,
+    began: Millis,
+    start: Instant,
+    has_failed: AtomicBool,
+}
+
+impl Meter {
+    /// Puts aside what the first request may cost.
+    pub async fn start(
+        engine: &Engine,
+        configured: &Configured,
+        planned: Planned,
+        tokens: u64,
+        bill: &Bill,
+    ) -> Result<Meter> {
+        let registry = engine.begin_installation().await?.registry.clone();
+        let (began, start, most) = (engine.now(), Instant::now(), planned.most);
+        let (provider, model) = (planned.provider.clone(), planned.model.clone());
+        let held = registry.reserve(planned, began).await?;
+        let (place, is_local) = (ask::place(configured), configured.is_local());
+        let entry = bill.open(Sent {
+            provider,
+            model,
+            place,
+            is_local,
+            requests: 1,
+            billable: 1,
+            tokens,
+            cost: most,
+            is_answered: false,
+        });
+        Ok(Meter {
+            registry,
+            held: tokio::sync::Mutex::new(Some(held)),
+            bill: bill.clone(),
+            entry,
+            most,
+            tokens,
+            began,
+            start,
+            has_failed: AtomicBool::new(false),
+        })
+    }
+
+    /// Notes that a request failed; for the next one it puts aside as much again, unless this one costs nothing.
+    pub async fn failed(&self, Failed { fate, is_repeated }: Failed) -> Result<()> {
+        self.has_failed.store(true, Ordering::Relaxed);
+        self.change(|sent| {
+            if fate == Fate::Unsent {
+                (sent.requests, sent.tokens) = (sent.requests - 1, sent.tokens - self.tokens);
+            }
+            sent.billable -= u64::from(fate != Fate::Lost);
+        });
+        let mut held = self.held.lock().await;
+        let Some(held) = held.as_mut().filter(|_| is_repeated) else { return Ok(()) };
+        if fate == Fate::Lost {
+            let passed = i64::try_from(self.start.elapsed().as_millis()).unwrap_or(i64::MAX);
+            self.registry.reserve_again(held, self.began.saturating_add(passed)).await?;
+        }
+        let cost = held.held();
+        self.change(|sent| {
+            (sent.requests, sent.billable) = (sent.requests + 1, sent.billable + 1);
+            (sent.tokens, sent.cost) = (sent.tokens + self.tokens, cost);
+        });
+        Ok(())
+    }
+
+    /// Counts what an answer took, of which the last request cost `cost`.
+    pub async fn answered(&self, usage: &Usage, cost: Money) -> Result<()> {
+        let held = self.take().await;
+        let cost = Money(held.held().0.saturating_sub(self.most.0).saturating_add(cost.0));
+        self.change(|sent| {
+            sent.tokens = (sent.tokens - self.tokens).saturating_add(usage.input);
+            (sent.cost, sent.is_answered) = (cost, true);
+        });
+        let number = |tokens: u64| i64::try_from(tokens).unwrap_or(i64::MAX);
+        let (input, output) = (number(self.tokens()), number(usage.output));
+        self.registry.settle(held, Spent { cost, input, output, has_failed: false }).await
+    }
+
+    /// Counts in full what brought no answer, since some bill what they didn't deliver; but not what was never sent, and not
+    /// what was refused, which nobody bills.
+    pub async fn gave_up(&self, why: &Error) -> Result<()> {
+        let held = self.take().await;
+        // There was no key to ask with.
+        let is_unasked = why.kind() == Kind::BadInput && !self.has_failed.load(Ordering::Relaxed);
+        self.change(|sent| {
+            if is_unasked {
+                (sent.requests, sent.billable, sent.tokens) = (0, 0, 0);
+            }
+            sent.cost = Money(self.most.0.saturating_mul(sent.billable)).min(held.held());
+        });
+        let cost = self.bill.entries()[self.entry].cost;
+        let input = i64::try_from(self.tokens()).unwrap_or(i64::MAX);
+        self.registry.settle(held, Spent { cost, input, output: 0, has_failed: true }).await
+    }
+
+    /// Returns the tokens sent so far.
+    fn tokens(&self) -> u64 {
+        self.bill.entries()[self.entry].tokens
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Sent)) {
+        change(&mut self.bill.entries()[self.entry]);
+    }
+
+    async fn take(&self) -> Reservation {
+        self.held.lock().await.take().expect("a question is settled once")
+    }
+}
+
+/// Returns what is counted of an answer: the numbers that its provider gives where they can be true, else ours, from above;
+/// and what is to be said of that. `tokens` are those sent, from above.
+pub(crate) fn counted(
+    provider: &Provider,
+    request: &Request,
+    tokens: u64,
+    reply: &Reply,
+) -> (Usage, Option<String>) {
+    let said = reply.usage;
+    let most = request.max_output as u64;
+    let sent: usize = ask::spoken(request).map(|text| text.len()).sum();
+    // More of the answer can't cost more.
+    let text =
+        &reply.text[..reply.text.floor_char_boundary(request.max_output.saturating_mul(LONGEST_TOKEN))];
+    // Others cut a text in other ways than we do, but none into half as many.
+    let least = (Tokenizer::O200k.count(text).low as u64 / 2).min(most);
+    let input = match ((sent / LONGEST_TOKEN) as u64..=tokens).contains(&said.input) {
+        true => said.input,
+        false => tokens,
+    };
+    let output = match said.output {
+        few if few < least => (tokens::bounded(text).high as u64).min(most),
+        number => number.min(most),
+    };
+    let is_doubted = !said.is_estimate && (input, output) != (said.input, said.output);
+    let doubt = is_doubted.then(|| {
+        let Usage { input: told, output: back, .. } = said;
+        format!(
+            "`{}` reports {told} tokens sent and {back} received, which can't be: {input} and {output} are counted",
+            provider.name
+        )
+    });
+    (
+        Usage { input, output, cached: said.cached.min(input), is_estimate: said.is_estimate || is_doubted },
+        doubt,
+    )
+}

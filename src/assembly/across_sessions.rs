@@ -1,0 +1,293 @@
+//! The context across conversations: those that have to do with the question, each in proportion.
+//!
+//! A conversation weighs what its best messages score, less where it is long ago. Its weight lifts its messages, so the
+//! budget is divided by relevance and recency and still goes to what answers; what one conversation leaves, others get.
+//! Detail falls with age: a long message is cut the shorter the older its conversation is.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::assembly::passages::{Chosen, Part, Passage, SMALL_FRAME, cost, day, fill, longest, remembered};
+use crate::assembly::{Asked, IncludeLevel};
+use crate::budget::Budget;
+use crate::context::importance::recency;
+use crate::context::render;
+use crate::embed::Embedder;
+use crate::engine::{Engine, OpenProject};
+use crate::error::Result;
+use crate::filter::Filter;
+use crate::memory::{Kind, Level, Memory, Millis};
+use crate::retrieve;
+use crate::retrieve::rank::{Ranked, Weights};
+use crate::scope::{Scope, SessionId, Sessions};
+use crate::store::Store;
+use crate::summaries::messages;
+use crate::summarize;
+use crate::tokens::Tokenizer;
+
+/// The kinds a context is made of: files and logs are for the stash.
+const KINDS: &[Kind] = &[
+    Kind::Message,
+    Kind::Commit,
+    Kind::Conversation,
+    Kind::Summary,
+    Kind::Fact,
+    Kind::Decision,
+    Kind::Research,
+    Kind::TaskState,
+];
+
+/// How much the weight of its conversation adds to a message's score. The optimum is flat from 0.1 to 0.4.
+const SESSION_WEIGHT: f64 = 0.2;
+
+/// The share of a conversation's weight that falls with its age.
+const AGEING: f64 = 0.3;
+
+/// Over which that share halves.
+const HALF_LIFE: Millis = 90 * 24 * 3600 * 1000;
+
+/// The share of summaries, of the ratio within one conversation: here messages of other conversations compete with them.
+const SUMMARY_SHARE: f64 = 1.0 / 3.0;
+
+/// The share of the budget that commits take before messages have what they want. Arbitrary.
+const COMMIT_SHARE: f64 = 0.25;
+
+/// Tokens of a conversation's summary at most, and below which another isn't begun. Arbitrary.
+const SUMMARY_TOKENS: usize = 60;
+
+/// Conversations summarised by one call at most.
+const MOST_SUMMARISED: usize = 6;
+
+/// Messages of a conversation that are read for its summary at most.
+const MOST_READ: usize = 300;
+
+/// Messages whose neighbours fill what is left of a budget.
+const WITH_NEIGHBOURS: usize = 60;
+
+/// A hit with what it is in.
+pub(crate) struct Hit {
+    /// Where it was ranked.
+    pub ranked: Ranked,
+    /// What was found.
+    pub memory: Memory,
+    /// The best piece of it, in bytes.
+    piece: (usize, usize),
+    /// Whether it is the owner's and of no project.
+    is_owners: bool,
+}
+
+/// Chooses what is shown of all conversations.
+pub async fn choose(
+    engine: &Engine,
+    project: &OpenProject,
+    asked: &Asked,
+    embedder: Option<Arc<dyn Embedder>>,
+) -> Result<Chosen> {
+    let owners = &engine.installation().await?.registry;
+    let mut places: Vec<(&Store, &Scope)> = vec![(&project.store, &asked.scope)];
+    if asked.scope.sessions == Sessions::All {
+        places.push((owners.memories(), owners.scope()));
+    }
+    let mut chosen = Chosen::default();
+    for (store, scope) in &places {
+        chosen.pending += store.pending(scope).await?;
+    }
+    let filter = Filter { kinds: Some(KINDS.to_vec()), ..asked.filter.clone() };
+    let found = retrieve::search(&places, embedder, &asked.query, &filter, &Weights::default()).await?;
+    chosen.notices.extend(found.notices);
+    let hits = read(&places, found.ranked).await?;
+    let sessions = weigh(&hits);
+    let mut budget = Budget::new(asked.budget - SMALL_FRAME);
+    let ratio = engine.config().options.summary_ratio;
+    let summaries = match asked.level {
+        IncludeLevel::Summary => budget.left(),
+        IncludeLevel::Mixed => (budget.left() as f64 * ratio * SUMMARY_SHARE) as usize,
+        IncludeLevel::Full => 0,
+    };
+    let few = engine.config().options.summarization_threshold;
+    if asked.level != IncludeLevel::Full {
+        summarise(project, asked, &sessions, few, summaries, &mut budget, &mut chosen).await?;
+    }
+    let most = longest(asked.budget);
+    let mut scored: Vec<(f64, &Hit, Passage)> = Vec::with_capacity(hits.len());
+    for hit in &hits {
+        let Some(passage) = passage(hit, &sessions, most) else { continue };
+        if asked.level == IncludeLevel::Summary && passage.part == Part::Relevant {
+            continue;
+        }
+        let weight = hit.memory.session.as_ref().and_then(|session| sessions.get(session));
+        let score = hit.ranked.score + SESSION_WEIGHT * weight.map_or(0.0, |session| session.weight);
+        scored.push((score, hit, passage));
+    }
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.memory.id.cmp(&b.1.memory.id)));
+    let seqs: Vec<i64> = scored
+        .iter()
+        .filter(|(_, hit, _)| hit.memory.ordinal.is_some() && !hit.is_owners)
+        .take(WITH_NEIGHBOURS)
+        .map(|(_, hit, _)| hit.memory.seq)
+        .collect();
+    let passages = scored.into_iter().map(|(.., passage)| passage).collect();
+    fill(commits_in_turn(passages, budget.left()), &mut budget, &mut chosen, true);
+    let is_timeless = asked.filter.since.is_none() && asked.filter.until.is_none();
+    if budget.left() > most.min(200) && is_timeless && asked.level != IncludeLevel::Summary {
+        let beside = project.store.beside(&asked.scope, seqs).await?;
+        let is_new = |memory: &&Memory| !hits.iter().any(|hit| hit.memory.id == memory.id);
+        let beside = beside.iter().filter(is_new).filter_map(|memory| {
+            let session = memory.session.as_ref()?;
+            let mut passage = remembered(Part::Relevant, session, memory, &memory.text, most);
+            passage.place.0 = sessions.get(session).map_or(memory.time, |session| session.first);
+            Some(passage)
+        });
+        fill(beside.collect(), &mut budget, &mut chosen, false);
+    }
+    Ok(chosen)
+}
+
+/// Puts the commits that take more than their share of `budget` after everything else.
+fn commits_in_turn(passages: Vec<Passage>, budget: usize) -> Vec<Passage> {
+    let mut share = Budget::new((budget as f64 * COMMIT_SHARE) as usize);
+    let (mut first, later): (Vec<Passage>, Vec<Passage>) =
+        passages.into_iter().partition(|passage| passage.part != Part::Commits || share.spend(passage.cost));
+    first.extend(later);
+    first
+}
+
+/// Reads what was found, best first; what is gone by now is left out.
+pub(crate) async fn read(places: &[(&Store, &Scope)], ranked: Vec<Ranked>) -> Result<Vec<Hit>> {
+    let mut hits: Vec<(usize, Hit)> = Vec::with_capacity(ranked.len());
+    for (number, (store, scope)) in places.iter().enumerate() {
+        let own: Vec<(usize, &Ranked)> =
+            ranked.iter().enumerate().filter(|(_, hit)| hit.store == number).collect();
+        let wanted = own.iter().map(|(_, hit)| (hit.place.seq, hit.chunk)).collect();
+        hits.extend(store.shown(scope, wanted).await?.into_iter().map(|shown| {
+            let (rank, hit) = own[shown.place];
+            let piece = (shown.chunk.start, shown.chunk.end);
+            (rank, Hit { ranked: hit.clone(), memory: shown.memory, piece, is_owners: number > 0 })
+        }));
+    }
+    hits.sort_by_key(|(rank, _)| *rank);
+    Ok(hits.into_iter().map(|(_, hit)| hit).collect())
+}
+
+/// A conversation that has to do with the question.
+#[derive(Debug)]
+pub(crate) struct Weighed {
+    /// How much, from 0 to 1.
+    pub weight: f64,
+    /// How recent it is, from 0 to 1.
+    recency: f64,
+    /// When the earliest of what was found was said.
+    pub first: Millis,
+}
+
+/// Weighs conversations by their three best messages and by their age, relative to the best of all.
+pub(crate) fn weigh(hits: &[Hit]) -> BTreeMap<SessionId, Weighed> {
+    let newest = hits.iter().map(|hit| hit.memory.time).max().unwrap_or(0);
+    let mut scores: BTreeMap<&SessionId, (Vec<f64>, Millis, Millis)> = BTreeMap::new();
+    for hit in hits {
+        let Some(session) = &hit.memory.session else { continue };
+        let time = hit.memory.time;
+        let (scores, first, last) = scores.entry(session).or_insert((Vec::new(), time, time));
+        scores.push(hit.ranked.score);
+        (*first, *last) = ((*first).min(time), (*last).max(time));
+    }
+    let weighed = scores.into_iter().map(|(session, (mut scores, first, last))| {
+        scores.sort_by(|a, b| b.total_cmp(a));
+        let best: f64 = scores.iter().take(3).sum();
+        let recency = recency(last, newest, HALF_LIFE);
+        (session.clone(), Weighed { weight: best * (1.0 - AGEING + AGEING * recency), recency, first })
+    });
+    let mut weighed: BTreeMap<SessionId, Weighed> = weighed.collect();
+    let most = weighed.values().map(|session| session.weight).fold(f64::MIN_POSITIVE, f64::max);
+    weighed.values_mut().for_each(|session| session.weight /= most);
+    weighed
+}
+
+/// Returns what is shown of a hit.
+pub(crate) fn passage(hit: &Hit, sessions: &BTreeMap<SessionId, Weighed>, most: usize) -> Option<Passage> {
+    let Hit { memory, piece, .. } = hit;
+    let weighed = memory.session.as_ref().and_then(|session| sessions.get(session));
+    match (memory.kind, &memory.session) {
+        (Kind::Message, Some(session)) => {
+            let weighed = weighed?;
+            // Detail falls with age, down to what a hit of a search shows.
+            let most = ((most as f64 * (0.5 + weighed.recency / 2.0)) as usize).max(150);
+            let is_long = usize::try_from(memory.tokens).unwrap_or(0) > most;
+            let text = if is_long { memory.text.get(piece.0..piece.1)? } else { memory.text.as_str() };
+            let mut passage = remembered(Part::Relevant, session, memory, text, most);
+            passage.place.0 = weighed.first;
+            Some(passage)
+        }
+        (Kind::Commit, _) => {
+            let text = Tokenizer::O200k.truncate(memory.text.get(piece.0..piece.1)?.trim(), most);
+            let sha =
+                memory.source_id.as_deref().map_or(memory.id.as_str(), |sha| sha.get(..10).unwrap_or(sha));
+            let line = render::fact(memory.kind.as_str(), sha, text);
+            let place = (Millis::MIN + 1, String::new(), memory.time);
+            let head = format!("[committed {}]\n", day(memory.time));
+            Some(Passage { part: Part::Commits, head, place, cost: cost(&line), line })
+        }
+        // The conversation's own summary is shown with it, where it is.
+        (Kind::Conversation | Kind::Summary, Some(_)) => None,
+        _ => {
+            let text = Tokenizer::O200k.truncate(&memory.text, most);
+            let line = render::fact(memory.kind.as_str(), memory.id.as_str(), text);
+            let place = (Millis::MIN, String::new(), memory.time);
+            let head = format!("[known {}]\n", day(memory.time));
+            Some(Passage { part: Part::Facts, head, place, cost: cost(&line), line })
+        }
+    }
+}
+
+/// Says in short what the weightiest conversations are about, within `limit`; those of less than `few` messages are
+/// shown as they are.
+async fn summarise(
+    project: &OpenProject,
+    asked: &Asked,
+    sessions: &BTreeMap<SessionId, Weighed>,
+    few: usize,
+    limit: usize,
+    budget: &mut Budget,
+    chosen: &mut Chosen,
+) -> Result<()> {
+    let mut own = Budget::new(limit.min(budget.left()));
+    let mut order: Vec<(&SessionId, &Weighed)> = sessions.iter().collect();
+    order.sort_by(|a, b| b.1.weight.total_cmp(&a.1.weight).then_with(|| a.0.cmp(b.0)));
+    let length = match asked.level {
+        // Of few conversations more, of many less.
+        IncludeLevel::Summary => (limit / order.len().clamp(1, MOST_SUMMARISED)).clamp(SUMMARY_TOKENS, 600),
+        _ => SUMMARY_TOKENS,
+    };
+    for (session, weighed) in order.into_iter().take(MOST_SUMMARISED) {
+        if own.left() < SUMMARY_TOKENS {
+            *chosen.dropped.entry(Part::Summaries.as_str()).or_default() += 1;
+            continue;
+        }
+        let scope = &asked.scope;
+        let rows = project.store.session_messages(scope, session, 0).await?;
+        // What is short is shown as it is.
+        if asked.level == IncludeLevel::Mixed && rows.len() < few {
+            continue;
+        }
+        let head = render::head(session.as_str(), &day(weighed.first));
+        let rows = &rows[rows.len().saturating_sub(MOST_READ)..];
+        let read = messages::texts(project, rows).await?;
+        let most = length.min(own.left().saturating_sub(cost(&head) + 8));
+        let (query, level) = (asked.query.clone(), if length > 150 { Level::Standard } else { Level::Brief });
+        let extract =
+            move || summarize::extract(&messages::sources(&read), level, most, &query, &messages::count).text;
+        let text = messages::blocking(extract).await.unwrap_or_default();
+        if text.is_empty() {
+            continue;
+        }
+        let line = render::session_summary(&text);
+        let place = (weighed.first, session.as_str().to_owned(), -1);
+        let passage = Passage { part: Part::Summaries, head, place, cost: cost(&line), line };
+        let needed = passage.cost + cost(&passage.head);
+        if own.spend(needed) {
+            budget.spend(needed);
+            chosen.live.push(passage);
+        }
+    }
+    Ok(())
+}

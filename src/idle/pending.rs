@@ -1,0 +1,52 @@
+//! Embeds what is pending, a batch at a time, in one process of a store.
+
+use crate::engine::{Embedding, Engine};
+use crate::error::{Error, Kind, Result};
+use crate::remember;
+use crate::scope::Scope;
+use crate::store::{PendingChunk, Store};
+
+/// Chunks embedded between two writes by a thread: about half a second of work. Arbitrary.
+const BATCH: usize = 32;
+
+/// How long a lease on the work lasts, in milliseconds.
+pub(crate) const LEASE: i64 = 10_000;
+
+pub(crate) async fn places(engine: &Engine) -> Result<[(&Store, &Scope); 2]> {
+    let project = engine.project().await?;
+    let owners = &engine.installation().await?.registry;
+    Ok([(&project.store, &project.scope), (owners.memories(), owners.scope())])
+}
+
+/// Embeds one batch and returns its size.
+pub(crate) async fn step(engine: &Engine, store: &Store, scope: &Scope, threads: usize) -> Result<usize> {
+    if store.pending(scope).await? == 0 {
+        return Ok(0);
+    }
+    let embedder = match engine.embedding().await {
+        Embedding::Ready(embedder) => embedder,
+        Embedding::Missing(notice) => return Err(Error::new(Kind::Model, notice)),
+    };
+    let holder = engine.process();
+    let now = engine.now();
+    if !store.lease(scope, "embedding", holder, now, now + LEASE).await? {
+        return Err(Error::new(Kind::Busy, "another process embeds already").hint("it will finish the work"));
+    }
+    let chunks = store.pending_chunks(scope, BATCH * threads).await?;
+    let done = chunks.len();
+    let space = embedder.space().to_string();
+    let embed = move || -> Result<Vec<(PendingChunk, Vec<f32>)>> {
+        let texts: Vec<String> = chunks.iter().map(remember::pending_text).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let embeddings = remember::embed_whole(embedder.as_ref(), &texts, threads)?;
+        Ok(chunks.into_iter().zip(embeddings).collect())
+    };
+    let embeddings = tokio::task::spawn_blocking(embed)
+        .await
+        .map_err(|error| Error::new(Kind::Model, "embedding stopped").source(error))??;
+    store.save_embeddings(scope, &space, embeddings).await?;
+    if done < BATCH * threads {
+        store.release(scope, "embedding", holder).await?;
+    }
+    Ok(done)
+}

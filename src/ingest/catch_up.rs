@@ -1,0 +1,323 @@
+//! Follows what happened beside: references that hooks left, and commits that no call has seen.
+//!
+//! Nothing runs without a client, so a call catches up before it answers, in steps that it can afford; what is left is
+//! for the server while it idles, and for the next call. Commits are followed only where the user had them imported or the
+//! project captured, and not where the user chose other projects; sessions only where hooks were installed.
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::clients::{Client, transcripts};
+use crate::engine::{Engine, OpenProject};
+use crate::error::{Kind, Result};
+use crate::git::Sha;
+use crate::humanize::counted;
+use crate::ingest::history::{Stored, Wanted, follow_from};
+use crate::ingest::in_time::in_time;
+use crate::ingest::link::{self, Place, Span};
+use crate::ingest::share::{self, Whose};
+use crate::ingest::{commits, graph, pointer, sessions};
+use crate::memory::Millis;
+use crate::project;
+use crate::spool::{Spool, Taken};
+
+/// How long a call catches up before it answers.
+const BEFORE_A_CALL: Duration = Duration::from_millis(600);
+
+/// How long to wait for others who write: an answer from what is stored is better than none for ten seconds.
+const TURN: Duration = Duration::from_millis(250);
+
+/// How long git may take before a call, whatever it does. Arbitrary: some twenty times what an ordinary commit takes on a
+/// slow machine.
+const GIT_BEFORE_A_CALL: Duration = Duration::from_secs(2);
+
+/// How long a call reads how commits follow one another; what is left is read when it asks what became of some.
+const GRAPH_BEFORE_A_CALL: Duration = Duration::from_millis(200);
+
+/// How long git may take while no call waits for it. Arbitrary: ten times what a million commits take.
+const WHILE_IDLE: Duration = Duration::from_secs(120);
+
+/// What is said where git takes longer than a call waits.
+const LATE: &str = "git took too long: commits may be missing that are not stored yet; the server goes on while \
+    it is idle, `tiro import git` at once";
+
+/// How long a transcript that can't be read is tried again, in milliseconds: a week.
+const GIVEN_UP: Millis = 7 * 24 * 60 * 60 * 1000;
+
+/// Commits that a call imports before it answers; about a quarter of a second.
+const COMMITS_BEFORE_A_CALL: usize = 256;
+
+/// How old commits may be, in seconds, that count as new in a project that is first seen: a day.
+const FIRST_SEEN: i64 = 24 * 60 * 60;
+
+/// Under what name the store keeps what the refs were when all that they lead to was stored.
+const HEADS: &str = "git heads";
+
+/// What was followed.
+#[derive(Debug, Default)]
+pub struct Followed {
+    /// Commits and entries of sessions stored.
+    pub imported: usize,
+    /// What is not in the answer that follows, and why.
+    pub notices: Vec<String>,
+}
+
+/// Catches up as far as a call may wait for, and says what is missing from its answer, and, once, what happened to the files
+/// that are used.
+///
+/// What fails is said and fails nothing: an answer from what is stored is better than none.
+pub async fn before_a_call(engine: &Engine) -> Vec<String> {
+    let mut notices = before(engine).await;
+    // Opening the store may have brought some; what only reads says it here, within its budget.
+    let news = engine.take_news_for_reading().map(|news| news.trim_end_matches('.').to_owned());
+    notices.splice(0..0, news);
+    notices
+}
+
+async fn before(engine: &Engine) -> Vec<String> {
+    // The call says so itself where there is no project, and nothing happened beside one that nothing is kept of.
+    let Ok(Some(project)) = to_follow(engine).await else {
+        return match engine.project().await {
+            Ok(project) => project.trouble.iter().cloned().collect(),
+            Err(_) => Vec::new(),
+        };
+    };
+    let followed = follow(engine, project, BEFORE_A_CALL, Some(COMMITS_BEFORE_A_CALL)).await;
+    let notices = followed.map_or_else(
+        |error| vec![format!("not caught up with hooks and commits: {error}")],
+        |each| each.notices,
+    );
+    project.trouble.iter().cloned().chain(notices).collect()
+}
+
+/// Returns the project where there may be something to follow: something is kept of it, or hooks left something for it,
+/// which makes it.
+pub async fn to_follow(engine: &Engine) -> Result<Option<&OpenProject>> {
+    let project = engine.project().await?;
+    match project.is_blank && engine.spool(project).is_empty() {
+        true => Ok(None),
+        false => engine.begin_project().await.map(Some),
+    }
+}
+
+/// Catches up within `patience`, taking the newest `commits` commits, or all.
+pub async fn follow(
+    engine: &Engine,
+    project: &OpenProject,
+    patience: Duration,
+    commits: Option<usize>,
+) -> Result<Followed> {
+    let began = Instant::now();
+    let spool = engine.spool(project);
+    // Taken before the commits are read: one made meanwhile is noticed the next time.
+    let redactor = &project.redactor;
+    let until = began + if commits.is_some() { GIT_BEFORE_A_CALL } else { WHILE_IDLE };
+    let stamp = match project.repository.clone() {
+        None => None,
+        Some(repository) => match in_time(Some(until), move |_| repository.heads_stamp()).await {
+            None => return Ok(Followed { notices: vec![LATE.to_owned()], ..Followed::default() }),
+            stamp => stamp,
+        },
+    };
+    let stamp = stamp.map(|stamp| redactor.redact(&stamp).text.into_owned());
+    let moved = match &stamp {
+        Some(stamp) if !engine.has_seen_refs(stamp) => {
+            // Another process may have followed them, or this one before it was started anew.
+            let is_known = project.store.import_cursor(&project.scope, HEADS).await?.as_ref() == Some(stamp);
+            if is_known {
+                engine.saw_refs(stamp.clone());
+            }
+            !is_known
+        }
+        _ => false,
+    };
+    let mut followed = Followed::default();
+    let is_idle = commits.is_none();
+    let is_due = is_idle && link::is_due(project).await?;
+    if !moved && spool.is_empty() && !is_due {
+        return Ok(followed);
+    }
+
+    project.store.await_turn(&project.scope, TURN).await?;
+    let taken = spool.take();
+    let (nudges, grown): (Vec<_>, Vec<_>) =
+        taken.into_iter().partition(|each| each.reference.client == "git");
+    if moved || !nudges.is_empty() {
+        let also =
+            nudges.iter().filter_map(|nudge| nudge.reference.commit.as_deref()?.parse().ok()).collect();
+        let is_whole = commits_of(engine, project, commits, until, also, &mut followed).await?;
+        let is_left_out = |nudge: &Taken| !is_whole && nudge.reference.commit.is_some();
+        nudges.into_iter().filter(|nudge| !is_left_out(nudge)).for_each(Taken::done);
+        if let Some(stamp) = stamp.filter(|_| is_whole) {
+            project.store.set_import_cursor(&project.scope, HEADS, &stamp, engine.now()).await?;
+            engine.saw_refs(stamp);
+        }
+    }
+
+    let place = Place::of(project);
+    let (mut output, mut span) = (sessions::Imported::default(), Span::default());
+    for taken in grown {
+        if let Err(error) = project.store.await_turn(&project.scope, TURN).await {
+            followed.notices.push(format!("not caught up with all sessions: {error}"));
+            break;
+        }
+        let left = patience.saturating_sub(began.elapsed());
+        let (Some(client), Some(path)) =
+            (Client::of(&taken.reference.client), taken.reference.transcript.clone())
+        else {
+            taken.done();
+            continue;
+        };
+        if let Some(other) = elsewhere(engine, &place, client, &path) {
+            // The agent had gone to another project's directory when its hook ran, or to one that is a copy of this one,
+            // which bears this one's id until a call opens it.
+            let is_shared = taken.reference.event == share::SHARED;
+            if other != spool {
+                // Both get what is theirs.
+                if !is_shared && other.is_captured() {
+                    other.leave(&taken.reference)?;
+                }
+            } else {
+                if is_old(engine, &taken) {
+                    taken.done();
+                }
+                continue;
+            }
+        }
+        let whose = match taken.reference.event == share::SHARED {
+            true => Whose::Shared,
+            false => Whose::Hooked(&taken.reference.directory),
+        };
+        let before = output.bytes_left;
+        let quiet = &mut |_| {};
+        let read = sessions::follow(
+            engine,
+            project,
+            &place,
+            (client, &path, whose),
+            Some(left),
+            &mut output,
+            &mut span,
+            quiet,
+        );
+        match read.await {
+            Ok(()) if output.bytes_left > before => {}
+            Ok(()) => taken.done(),
+            // It is there the next time.
+            Err(error) if matches!(error.kind(), Kind::Busy | Kind::Store) => {
+                tracing::warn!(%error, "a transcript is not stored yet");
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a transcript was not read");
+                let is_gone = matches!(path.metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
+                match error.kind() == Kind::Io && !is_gone && !is_old(engine, &taken) {
+                    true => taken.keep(error.to_string()),
+                    false => taken.done(),
+                }
+            }
+        }
+    }
+    link::link_span(project, &place, &span, (!is_idle).then_some(GIT_BEFORE_A_CALL)).await?;
+    if moved {
+        // Last: what was said and committed is in the answer without it.
+        let patience = if is_idle { WHILE_IDLE } else { GRAPH_BEFORE_A_CALL };
+        if let Err(error) = graph::learn(project, Some(Instant::now() + patience)).await {
+            tracing::warn!(%error, "the graph of commits is not kept");
+        }
+        link::take_back(project).await?;
+    }
+    followed.imported += output.imported;
+    if output.too_much > 0 {
+        let entries = counted(output.too_much, "entry of a session is", "entries of sessions are");
+        let notice =
+            format!("{entries} not stored: it is more than is kept of one session (16 MB) or of one entry");
+        // The next answer says what no call waited for.
+        match is_idle {
+            true => engine.tell(notice),
+            false => followed.notices.push(notice),
+        }
+    }
+    if output.bytes_left > 0 {
+        followed.notices.push(format!("{} bytes of transcripts are not read yet", output.bytes_left));
+    }
+    if followed.imported > 0 {
+        engine.wrote();
+    }
+    pointer::point(engine, project).await?;
+    Ok(followed)
+}
+
+fn is_old(engine: &Engine, taken: &Taken) -> bool {
+    engine.now().saturating_sub(taken.reference.at) > GIVEN_UP
+}
+
+/// Returns the spool of the project that a session was held in, where that is another one.
+fn elsewhere(engine: &Engine, place: &Place, client: Client, path: &Path) -> Option<Spool> {
+    let config = engine.config();
+    let directory = transcripts::directory_of(client, path)?;
+    if place.work_tree(&directory.to_string_lossy()).is_some() {
+        // A repository within this one is a project of its own.
+        let nested = project::place(&directory, config).ok().flatten();
+        let own = project::place(&place.root, config).ok().flatten();
+        if nested.is_none() || nested == own {
+            return None;
+        }
+    }
+    let other = project::place(&directory, config).ok().flatten()?;
+    Some(Spool::of(&config.data_dir, &other))
+}
+
+/// Imports what no call has seen, `also` included, where the user had commits imported before; returns whether that is all
+/// there is.
+async fn commits_of(
+    engine: &Engine,
+    project: &OpenProject,
+    limit: Option<usize>,
+    until: Instant,
+    also: Vec<Sha>,
+    followed: &mut Followed,
+) -> Result<bool> {
+    let Some(repository) = project.repository.clone() else { return Ok(true) };
+    let stored = Stored::of(project).await?;
+    let spool = engine.spool(project);
+    let is_wanted = match stored.is_imported() {
+        true => spool.is_captured(),
+        // Nobody asked for it in this project: it is one of those that the user had captured.
+        false => spool.is_followed(),
+    };
+    if !is_wanted {
+        // What is committed meanwhile stays out when the project is captured again.
+        if stored.is_followed() && !stored.is_imported() {
+            let Some(tips) = in_time(Some(until), move |_| repository.tips()).await else { return Ok(false) };
+            let tips: Vec<Sha> = tips.found.iter().map(|tip| tip.sha).collect();
+            follow_from(engine, &tips).await?;
+        }
+        return Ok(true);
+    }
+    if !stored.is_followed() {
+        // The session that the project is first seen in may have made commits already.
+        let since = engine.now() / 1000 - FIRST_SEEN;
+        match in_time(Some(until), move |stop| repository.before(since, stop)).await {
+            Some(seen) => follow_from(engine, &seen?).await?,
+            None => {
+                followed.notices.push(LATE.to_owned());
+                return Ok(false);
+            }
+        }
+    }
+    let wanted = Wanted::New;
+    let args = commits::Args { threads: 1, limit, also, until: Some(until), wanted, ..Default::default() };
+    let output = commits::import(engine, args, |_, _| {}).await?;
+    followed.imported += output.imported;
+    if output.left_out > 0 {
+        followed.notices.push(format!(
+            "{} not imported yet; the server does it while idle, `tiro import git` at once",
+            counted(output.left_out, "commit is", "commits are")
+        ));
+    }
+    if output.is_unfinished {
+        followed.notices.push(LATE.to_owned());
+    }
+    Ok(output.left_out == 0 && !output.is_unfinished)
+}

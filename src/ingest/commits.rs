@@ -1,0 +1,359 @@
+//! Imports the history of the project's repository.
+
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use serde::Serialize;
+use tokio::sync::mpsc;
+use tokio::time::timeout_at;
+
+use crate::config::Ignored;
+use crate::engine::{Engine, OpenProject};
+use crate::error::{Error, Kind, Result, quoted};
+use crate::git::{History, Known, Listed, Outcome as Read, Repository, Sha, Stop, Tip, Tips};
+use crate::humanize::counted;
+use crate::import::git::{self as import, CommitDraft};
+use crate::ingest::history::{self, Stored, Wanted};
+use crate::ingest::in_time::in_time;
+use crate::ingest::link::{self, Place, Span};
+use crate::ingest::{graph, pointer};
+use crate::memory::{CommitRecord, Draft, Identity, Kind as MemoryKind, Provenance};
+use crate::redact::{self, Redaction};
+use crate::remember::remember;
+use crate::store::Outcome;
+use crate::summaries::of_commits;
+
+/// Commits stored by one transaction: memory stays bounded, and an interrupted import goes on from there.
+const BATCH: usize = 256;
+
+/// What `tiro import git` takes.
+#[derive(Debug, Default)]
+pub struct Args {
+    /// Threads to read commits with.
+    pub threads: usize,
+    /// At most this many commits; the newest ones.
+    pub limit: Option<usize>,
+    /// Whether those without a summary are summarised by a model afterwards, as many as `limit` says.
+    pub summarize: bool,
+    /// Commits to take although no branch leads to them; those that are gone are passed over.
+    pub also: Vec<Sha>,
+    /// When to leave it at what is stored by then.
+    pub until: Option<Instant>,
+    /// Whether only what is new is imported.
+    pub wanted: Wanted,
+}
+
+/// What `tiro import git` answers.
+#[derive(Debug, Default, Serialize)]
+pub struct Imported {
+    /// Commits stored by this call.
+    pub imported: usize,
+    /// Commits that were stored before, by id or as the same change under another id.
+    pub already_stored: usize,
+    /// Commits that were forgotten before and stay forgotten.
+    pub forgotten: usize,
+    /// Older commits that `limit` left out.
+    pub left_out: usize,
+    /// Whether git took longer than there was time: commits may be missing, nobody knows how many.
+    #[serde(skip)]
+    pub is_unfinished: bool,
+    /// Commits left out because they change nothing but files that `ignore.paths` names.
+    pub ignored: usize,
+    /// Commits of these that have a session behind them.
+    pub linked: usize,
+    /// Commits that could not be read, with the reason.
+    pub unreadable: Vec<String>,
+    /// What is incomplete about imported commits, by word, with how many.
+    pub flags: Vec<Redaction>,
+    /// Secrets replaced, by rule.
+    pub redactions: Vec<Redaction>,
+    /// What came of having commits summarised, where that was asked for.
+    pub summaries: Option<of_commits::Summarised>,
+    /// Pieces not embedded yet.
+    pub pending: usize,
+    /// What else there is to know.
+    pub notices: Vec<String>,
+}
+
+/// Reads every commit the store doesn't know and stores it; `progress` hears done and all.
+///
+/// Errors with [`Kind::Git`] where the project is no repository. Can be interrupted and repeated.
+pub(crate) async fn import(
+    engine: &Engine,
+    args: Args,
+    mut progress: impl FnMut(usize, usize) + Send,
+) -> Result<Imported> {
+    let repository = Arc::clone(repository(engine.project().await?)?);
+    let (project, repository) = (engine.begin_project().await?, &repository);
+    let stored = Stored::of(project).await?;
+    let wanted = args.wanted;
+    let summarize = args.summarize.then_some(args.limit);
+    let (threads, until) = (args.threads.max(1), args.until);
+    let found = {
+        let (repository, known, stored) =
+            (Arc::clone(repository), history::known(project).await?, stored.clone());
+        in_time(until, move |stop| find(&repository, &known, &stored, args, stop)).await
+    };
+    let Some(found) = found else { return Ok(Imported { is_unfinished: true, ..Imported::default() }) };
+    let Found { history, tips, skipped, unreadable, notices } = found?;
+    let mut output = Imported { unreadable, notices, left_out: skipped, ..Imported::default() };
+    // What is missing from this clone or can't be read today may be there tomorrow.
+    let may_be_whole = |output: &Imported| {
+        skipped == 0 && !output.is_unfinished && output.unreadable.is_empty() && !repository.is_shallow()
+    };
+    // A call that waits reads it after what was said.
+    let learns = until.is_none();
+    if history.commits.is_empty() {
+        if learns {
+            graph::learn(project, None).await?;
+        }
+        if may_be_whole(&output) {
+            stored.end(engine, wanted, &tips).await?;
+        }
+        summarise(engine, summarize, &mut output, &mut progress).await?;
+        return Ok(output);
+    }
+    stored.begin(engine, wanted, skipped).await?;
+
+    let all = history.commits.len();
+    let ignored = engine.config().ignored.clone();
+    let mut reading = read(Arc::clone(repository), history, threads, ignored);
+    let mut done = 0;
+    let mut span = Span::default();
+    let place = Place::of(project);
+    loop {
+        let batch = match until {
+            None => reading.recv().await,
+            Some(until) => timeout_at(until.into(), reading.recv()).await.unwrap_or_else(|_| {
+                output.is_unfinished = true;
+                None
+            }),
+        };
+        let Some(batch) = batch else { break };
+        let mut drafts = Vec::with_capacity(batch.len());
+        done += batch.len();
+        for commit in batch {
+            match commit {
+                Ok(None) => output.ignored += 1,
+                Ok(Some(commit)) => {
+                    note(&mut output.flags, &commit);
+                    let branch = place.branch(&commit.sha).map(str::to_owned);
+                    let draft = draft(CommitDraft { branch: branch.or(commit.branch.clone()), ..commit });
+                    span.widen(draft.time);
+                    drafts.push(draft);
+                }
+                Err(reason) => output.unreadable.push(reason),
+            }
+        }
+        let remembered = remember(
+            &project.store,
+            &project.scope,
+            &project.redactor,
+            None,
+            drafts,
+            engine.now(),
+            || engine.random(),
+            |_| {},
+        )
+        .await?;
+        output.imported += remembered.receipt.count(Outcome::Stored);
+        output.already_stored += remembered.receipt.count(Outcome::AlreadyStored);
+        output.already_stored += remembered.receipt.count(Outcome::Conflict);
+        output.forgotten += remembered.receipt.count(Outcome::Forgotten);
+        output.pending += remembered.receipt.pending;
+        for (rule, count) in remembered.redactions {
+            redact::add(&mut output.redactions, &rule, count);
+        }
+        progress(done, all);
+    }
+    match may_be_whole(&output) {
+        true => stored.end(engine, wanted, &tips).await?,
+        false => stored.end_in_part(engine, wanted, &tips).await?,
+    }
+    if learns {
+        graph::learn(project, None).await?;
+    }
+    output.linked = link::link_span(
+        project,
+        &place,
+        &span,
+        until.map(|until| until.saturating_duration_since(Instant::now())),
+    )
+    .await?;
+    engine.wrote();
+    pointer::point(engine, project).await?;
+    summarise(engine, summarize, &mut output, &mut progress).await?;
+    Ok(output)
+}
+
+/// Has commits summarised by a model, as many as `wanted` says; nothing is imported any less where that fails.
+async fn summarise(
+    engine: &Engine,
+    wanted: Option<Option<usize>>,
+    output: &mut Imported,
+    progress: &mut (impl FnMut(usize, usize) + Send),
+) -> Result<()> {
+    let Some(limit) = wanted else { return Ok(()) };
+    let args = of_commits::Args { limit, dry_run: false };
+    match of_commits::summarise(engine, args, progress).await {
+        Ok(made) => output.summaries = Some(made),
+        Err(error) if error.kind() == Kind::Provider => output.notices.push(error.to_string()),
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
+/// What is to be imported of a repository.
+pub(crate) struct Found {
+    /// The commits, oldest first.
+    pub history: History,
+    /// Where branches point.
+    tips: Vec<Sha>,
+    /// Older commits that the limit leaves out.
+    pub skipped: usize,
+    /// Commits that can't be read, with the reason.
+    pub unreadable: Vec<String>,
+    /// What else there is to know.
+    pub notices: Vec<String>,
+}
+
+/// Finds the commits that are wanted and that the store doesn't know.
+pub(crate) fn find(
+    repository: &Repository,
+    known: &HashSet<Sha>,
+    stored: &Stored,
+    args: Args,
+    stop: &Stop,
+) -> Result<Found> {
+    let mut notices = Vec::new();
+    if repository.is_shallow() {
+        notices.push("the clone is shallow: older commits are not in it (`git fetch --unshallow`)".into());
+    }
+    if repository.lacks_alternates() {
+        notices.push(
+            "objects of another repository belong to this one and are not read, so commits may be missing \
+             (if you trust it, name this directory in the option `git.trusted`)"
+                .into(),
+        );
+    }
+    let Tips { found: mut tips, faults } = repository.tips();
+    if !faults.is_empty() {
+        let left_out = counted(faults.len(), "reference is", "references are");
+        notices.push(format!("{left_out} left out: {}", faults.join("; ")));
+    }
+    // What is on the main branch belongs there, whichever branch is checked out.
+    tips.sort_by_key(|tip| !matches!(tip.branch.as_deref(), Some("main" | "master" | "trunk")));
+    let also = args.also.into_iter().filter(|sha| repository.contains(sha));
+    tips.extend(also.map(|sha| Tip { branch: None, sha }));
+    if tips.is_empty() {
+        notices.push("the repository has no commits yet".into());
+    }
+    let mut history = match stored.seen(args.wanted) {
+        Some(seen) => {
+            let new = repository.since(&tips, seen, stop)?;
+            let is_old = &mut |sha: &Sha| !new.contains(sha);
+            let mut history = repository.history(&tips, Known::CoversAncestors, stop, is_old)?;
+            history.commits.retain(|commit| !known.contains(&commit.sha));
+            history
+        }
+        // A finished import knows the ancestors of what it knows; an interrupted one only the commits themselves.
+        None => {
+            repository.history(&tips, stored.covers(args.wanted), stop, &mut |sha| known.contains(sha))?
+        }
+    };
+    let unreadable = history.unreadable.iter().map(|each| format!("{}: {}", each.sha, each.reason)).collect();
+    let skipped = args.limit.map_or(0, |limit| history.commits.len().saturating_sub(limit));
+    if skipped > 0 && stored.has_no_gaps(args.wanted) {
+        history.commits.truncate(history.commits.len() - skipped);
+        notices.push(format!("{skipped} newer commits were left out by `limit`"));
+    } else if skipped > 0 {
+        history.commits.drain(..skipped);
+        notices.push(format!("{skipped} older commits were left out by `limit`"));
+    }
+    let tips = tips.into_iter().map(|tip| tip.sha).collect();
+    Ok(Found { history, tips, skipped, unreadable, notices })
+}
+
+fn repository(project: &OpenProject) -> Result<&Arc<Repository>> {
+    project.repository.as_ref().ok_or_else(|| match &project.trouble {
+        Some(trouble) => Error::new(Kind::Git, trouble.clone()),
+        None => no_repository(&project.root),
+    })
+}
+
+/// Returns the error of an import from where no repository is.
+pub(crate) fn no_repository(root: &Path) -> Error {
+    Error::new(Kind::Git, format!("`{}` is not a git repository", quoted(root.display())))
+        .hint("name one with --project")
+}
+
+/// What a commit comes to: nothing where it is ignored, or why it can't be read.
+type Turn = Result<Option<CommitDraft>, String>;
+
+/// Reads the commits on a thread of its own and hands over batches, a few ahead of the store, as long as somebody listens.
+fn read(
+    repository: Arc<Repository>,
+    history: History,
+    threads: usize,
+    ignored: Ignored,
+) -> mpsc::Receiver<Vec<Turn>> {
+    let (sender, receiver) = mpsc::channel(2);
+    std::thread::spawn(move || {
+        let shas: Vec<Sha> = history.commits.iter().map(|listed| listed.sha).collect();
+        let mut listed = history.commits.iter();
+        let mut batch = Vec::with_capacity(BATCH);
+        repository.details(&shas, threads, &|path| ignored.path(path), |read| {
+            batch.push(turn(read, &history, listed.next()));
+            if batch.len() < BATCH && !sender.is_closed() {
+                return ControlFlow::Continue(());
+            }
+            match sender.blocking_send(std::mem::take(&mut batch)) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        });
+        // Nobody listens any more where the import was given up.
+        let _ = sender.blocking_send(batch);
+    });
+    receiver
+}
+
+fn turn(read: Read, history: &History, listed: Option<&Listed>) -> Turn {
+    let branch = listed.and_then(|listed| history.branch(listed));
+    let commit = read.map_err(|each| format!("{}: {}", each.sha, each.reason))?;
+    Ok((!commit.changes.is_ignored()).then(|| import::draft(&commit, branch)))
+}
+
+fn draft(commit: CommitDraft) -> Draft {
+    let time = commit.author_time.seconds.saturating_mul(1000);
+    let sha = commit.sha.to_string();
+    let mut draft = Draft::new(MemoryKind::Commit, Provenance::GitCommit, commit.text, time);
+    // A commit that was rebased or picked keeps its patch and its author's time.
+    draft.identity = Identity::Named(match &commit.patch_id {
+        // The message too: an amended one is another text.
+        Some(patch) => format!("patch:{patch}:{time}:{}", blake3::hash(commit.message.as_bytes()).to_hex()),
+        None => format!("sha:{sha}"),
+    });
+    draft.indexed = Some(commit.indexed);
+    draft.lead = Some(commit.message);
+    draft.title = Some(commit.title);
+    draft.speaker = Some(commit.author).filter(|author| !author.is_empty());
+    draft.branch = commit.branch;
+    draft.source_id = Some(sha.clone());
+    draft.commit = Some(CommitRecord {
+        sha,
+        parents: commit.parents.iter().map(Sha::to_string).collect(),
+        patch_id: commit.patch_id.map(|patch| patch.to_string()),
+        files: commit.files,
+    });
+    draft
+}
+
+fn note(flags: &mut Vec<Redaction>, commit: &CommitDraft) {
+    for flag in &commit.flags {
+        redact::add(flags, flag.as_str(), 1);
+    }
+}

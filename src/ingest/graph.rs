@@ -1,0 +1,63 @@
+//! The repository's history, read once for all processes: what became of a commit is then known without reading objects.
+
+use std::time::{Duration, Instant};
+
+use crate::engine::OpenProject;
+use crate::error::Result;
+use crate::git::GraphPart;
+use crate::ingest::in_time::in_time;
+use crate::retrieve::freshness::{self, Standing, Subject};
+use crate::store::GraphRow;
+
+/// How long git may take for an answer in all: what it holds up is left behind.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Returns what became of each of `subjects`.
+pub(crate) async fn standing(project: &OpenProject, subjects: Vec<Subject>) -> Vec<Standing> {
+    let count = subjects.len();
+    let Some(repository) = project.repository.clone() else { return vec![Standing::CURRENT; count] };
+    if let Err(error) = remember(project).await {
+        tracing::warn!(%error, "the graph of commits is read anew");
+    }
+    let ask = move |_: &_| freshness::standing(&repository, &subjects);
+    let Some(standing) = in_time(Some(Instant::now() + PATIENCE), ask).await else {
+        return vec![Standing::UNKNOWN; count];
+    };
+    standing
+}
+
+/// Reads what leads to the branches and to what is checked out, and stores it for other processes.
+pub(crate) async fn learn(project: &OpenProject, until: Option<Instant>) -> Result<()> {
+    let Some(repository) = project.repository.clone() else { return Ok(()) };
+    remember(project).await?;
+    let explore = move |_: &_| {
+        let head = repository.head().ok().and_then(|head| head.commit);
+        let tips: Vec<_> = head.into_iter().chain(repository.branch_tips().iter().copied()).collect();
+        repository.explore(&tips, until)
+    };
+    in_time(until, explore).await;
+    keep(project).await
+}
+
+/// Takes back what was stored, where this process knows nothing yet.
+async fn remember(project: &OpenProject) -> Result<()> {
+    let Some(repository) = project.repository.as_ref().filter(|it| it.knows_no_graph()) else {
+        return Ok(());
+    };
+    let rows = project.store.commit_graph(&project.scope).await?;
+    let part = |GraphRow { stamp, first, count, bytes }| GraphPart { stamp, first, count, bytes };
+    let parts: Vec<GraphPart> = rows.into_iter().map(part).collect();
+    repository.take_graph(&parts);
+    Ok(())
+}
+
+/// Stores what was read since the last time.
+async fn keep(project: &OpenProject) -> Result<()> {
+    let Some(repository) = &project.repository else { return Ok(()) };
+    let Some(part) = repository.unsaved_graph() else { return Ok(()) };
+    let GraphPart { stamp, first, count, bytes } = part.clone();
+    if project.store.add_to_commit_graph(&project.scope, GraphRow { stamp, first, count, bytes }).await? {
+        repository.saved_graph(&part);
+    }
+    Ok(())
+}

@@ -1,0 +1,46 @@
+//! What an import of sessions did.
+
+use serde::Serialize;
+
+use crate::redact::Redaction;
+
+/// What `tiro import claude-code|codex|gemini` answers.
+#[derive(Debug, Default, Serialize)]
+pub struct Imported {
+    /// Transcripts read.
+    pub transcripts: usize,
+    /// Transcripts that grew since they were read last.
+    pub grown: usize,
+    /// Entries stored by this call.
+    pub imported: usize,
+    /// Entries that were stored before.
+    pub already_stored: usize,
+    /// Outputs so like an earlier one that only their number is kept.
+    pub repeated: usize,
+    /// Entries that were forgotten before and stay forgotten.
+    pub forgotten: usize,
+    /// Entries left out: beyond what is kept of one session, said while capture was paused, or to be ignored.
+    pub left_out: usize,
+    /// Those of them that are beyond what is kept of one session or one entry.
+    pub too_much: usize,
+    /// Private passages taken out.
+    pub private: usize,
+    /// Lines of unknown types, by type.
+    pub unknown: Vec<Redaction>,
+    /// Lines that can't be read: no JSON, or too long.
+    pub unreadable: usize,
+    /// Transcripts that can't be read, with the reason.
+    pub failed: Vec<String>,
+    /// Bytes read.
+    pub bytes: u64,
+    /// Bytes that are left for the next time.
+    pub bytes_left: u64,
+    /// Commits that have a session behind them now.
+    pub commits_linked: usize,
+    /// Secrets replaced, by rule.
+    pub redactions: Vec<Redaction>,
+    /// Pieces not embedded yet.
+    pub pending: usize,
+    /// What else there is to know.
+    pub notices: Vec<String>,
+}

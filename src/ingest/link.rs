@@ -1,0 +1,394 @@
+//! Links commits to the sessions behind them, whichever came into memory first, and to the commits that they stand for.
+
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::engine::OpenProject;
+use crate::error::Result;
+use crate::git::{Action, Reach, Reflog, Repository, Sha};
+use crate::import::correlate::{
+    AMENDED_WITHIN, Call, Change, ChangedLines, Commit, Evidence, HORIZON, Here, LEAST, Replaced, SECOND,
+    Seen, replaced, same_change,
+};
+use crate::ingest::in_time::in_time;
+use crate::memory::Millis;
+use crate::redact::Redactor;
+use crate::store::{CallRow, MadeRow, WriteRow};
+
+/// Commits linked by one transaction.
+const BATCH: usize = 500;
+
+/// Commits that are looked at together, at most: those of years.
+const MOST_COMMITS: usize = 200_000;
+
+/// How long git may take to tell which commits are checked out again. Arbitrary.
+const GLANCE: Duration = Duration::from_millis(300);
+
+/// How long git may be asked at least, whatever is left to a call: the few commits of a call take a hundredth of that.
+const LEAST_PATIENCE: Duration = Duration::from_secs(1);
+
+/// How much of what is known of a commit holds of the one that stands for it.
+const INHERITED: f64 = 0.95;
+
+/// Under what name the store keeps by which rules all links were made, and these.
+const RULES: (&str, &str) = ("links", "3");
+
+/// What stands there where some could not be made.
+const UNFINISHED: &str = "unfinished";
+
+/// The stretch of time in which something was imported.
+#[derive(Debug, Default)]
+pub struct Span(Option<(Millis, Millis)>);
+
+impl Span {
+    /// Takes `time` in.
+    pub fn widen(&mut self, time: Millis) {
+        let (from, until) = self.0.unwrap_or((time, time));
+        self.0 = Some((from.min(time), until.max(time)));
+    }
+}
+
+/// Links the commits that what was imported may have led to, and, unless a call waits, all where that was done by other rules
+/// or not to the end before. `patience` is how long git may be asked.
+pub async fn link_span(
+    project: &OpenProject,
+    place: &Place,
+    span: &Span,
+    patience: Option<Duration>,
+) -> Result<usize> {
+    let (store, scope) = (&project.store, &project.scope);
+    let is_due = is_due(project).await?;
+    let mut span = span.0;
+    let all = is_due && patience.is_none();
+    if all {
+        let first = store.first_evidence(scope).await?;
+        span = first.map(|first| (span.map_or(first, |span| span.0.min(first)), Millis::MAX / 2)).or(span);
+    }
+    let linked = match span {
+        Some((from, until)) => link(project, place, from - SECOND, until, patience).await?,
+        None => Some(0),
+    };
+    let rules = match linked {
+        Some(_) if all => Some(RULES.1),
+        None => Some(UNFINISHED),
+        Some(_) => None,
+    };
+    // Where git is in trouble they stay unfinished as long.
+    let known = store.import_cursor(scope, RULES.0).await?;
+    if let Some(rules) = rules.filter(|rules| known.as_deref() != Some(rules)) {
+        // The time says nothing: what is linked depends on what is stored.
+        store.set_import_cursor(scope, RULES.0, rules, 0).await?;
+    }
+    Ok(linked.unwrap_or_default())
+}
+
+/// Returns whether links were made by other rules, or git took too long to tell what they depend on.
+pub async fn is_due(project: &OpenProject) -> Result<bool> {
+    Ok(project.store.import_cursor(&project.scope, RULES.0).await?.as_deref() != Some(RULES.1))
+}
+
+/// Lets commits that are checked out again stand for themselves.
+pub async fn take_back(project: &OpenProject) -> Result<()> {
+    let replaced = project.store.replaced_commits(&project.scope).await?;
+    let Some(repository) = project.repository.clone().filter(|_| !replaced.is_empty()) else { return Ok(()) };
+    let ask = move |_: &_| {
+        let head = repository.head().ok().and_then(|head| head.commit)?;
+        let known = replaced.into_iter().filter_map(|(row, sha)| Some((row, sha.parse::<Sha>().ok()?)));
+        let (rows, shas): (Vec<i64>, Vec<Sha>) = known.unzip();
+        let reached = repository.reached(&[head], &shas, Some(Instant::now() + GLANCE));
+        let current = rows.into_iter().zip(reached).filter(|(_, reach)| *reach == Reach::Yes);
+        Some(current.map(|(row, _)| row).collect::<Vec<i64>>())
+    };
+    let current = in_time(Some(Instant::now() + GLANCE), ask).await.flatten().unwrap_or_default();
+    if current.is_empty() {
+        Ok(())
+    } else {
+        project.store.replace_commits(&project.scope, current, None, Vec::new()).await
+    }
+}
+
+/// The work trees of the project, and what their reflogs tell of commits.
+pub struct Place {
+    /// The root of the work tree that the call came from, or the directory.
+    pub root: PathBuf,
+    /// By the canonical root of each work tree.
+    pub reflogs: HashMap<PathBuf, Reflog>,
+    /// Where a commit was made, and on which branch, by its id.
+    made: HashMap<Sha, Made>,
+    /// Commits that came from another repository.
+    pulled: HashSet<Sha>,
+}
+
+/// Where a commit was made first.
+struct Made {
+    here: Here,
+    branch: Option<String>,
+    action: Action,
+}
+
+impl Place {
+    /// Reads the project's reflogs.
+    pub fn of(project: &OpenProject) -> Place {
+        Place::new(&project.root, project.repository.as_deref())
+    }
+
+    /// Reads the reflogs of a repository, or of none where `root` is a directory.
+    pub fn new(root: &Path, repository: Option<&Repository>) -> Place {
+        let reflogs = repository.map(Repository::reflogs).unwrap_or_default();
+        let (mut made, mut pulled): (HashMap<Sha, Made>, _) = (HashMap::new(), HashSet::new());
+        let mut all: Vec<_> =
+            reflogs.iter().flat_map(|(root, log)| log.moves.iter().map(move |each| (each, root))).collect();
+        all.sort_by_key(|(each, root)| (each.time, *root));
+        for (each, root) in all {
+            if each.action.makes() {
+                made.entry(each.to).or_insert_with(|| Made {
+                    here: Here { time: each.time, worktree: root.to_string_lossy().into_owned() },
+                    branch: each.branch.clone(),
+                    action: each.action,
+                });
+            } else if each.action == Action::Pull {
+                pulled.insert(each.to);
+            }
+        }
+        pulled.retain(|sha| !made.contains_key(sha));
+        Place { root: root.to_owned(), reflogs, made, pulled }
+    }
+
+    /// Returns the branch that the commit was made on, where a reflog tells.
+    pub fn branch(&self, sha: &Sha) -> Option<&str> {
+        self.made.get(sha)?.branch.as_deref()
+    }
+
+    /// Returns the roots of the work trees.
+    pub fn roots(&self) -> Vec<PathBuf> {
+        let mut roots: Vec<PathBuf> = self.reflogs.keys().cloned().chain([self.root.clone()]).collect();
+        roots.sort();
+        roots.dedup();
+        roots
+    }
+
+    /// Returns a file that was named in `directory`, relative to the root of its work tree, and that root; `None` for one
+    /// outside of all of them.
+    pub fn relative(&self, file: &str, directory: Option<&str>) -> Option<(String, PathBuf)> {
+        let path = Path::new(file);
+        let path = match directory {
+            Some(directory) if path.is_relative() => Path::new(directory).join(path),
+            _ => path.to_owned(),
+        };
+        let (root, relative) = match path.is_absolute() {
+            // A session may work on files of another work tree than the one it was begun in.
+            true => {
+                let roots = self.roots().into_iter().filter(|root| path.starts_with(root));
+                let root = roots.max_by_key(|root| root.as_os_str().len()).or_else(|| {
+                    directory
+                        .and_then(|directory| self.work_tree(directory))
+                        .filter(|root| path.starts_with(root))
+                })?;
+                let relative = path.strip_prefix(&root).ok()?.to_owned();
+                (root, relative)
+            }
+            false => (self.root.clone(), path),
+        };
+        let is_plain = relative.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+        let text = relative.to_str()?.replace('\\', "/");
+        (is_plain && !text.is_empty() && !text.contains('\n')).then_some((text, root))
+    }
+
+    /// Returns the root of the work tree that `directory` lies in.
+    pub fn work_tree(&self, directory: &str) -> Option<PathBuf> {
+        let directory = Path::new(directory);
+        let canonical = directory.canonicalize();
+        let directory = canonical.as_deref().unwrap_or(directory);
+        let roots = self.roots().into_iter().filter(|root| directory.starts_with(root));
+        roots.max_by_key(|root| root.as_os_str().len())
+    }
+
+    /// Returns the names that whoever works here goes by, as they are stored.
+    fn ours(&self, redactor: &Redactor) -> HashSet<String> {
+        let moves = self.reflogs.values().flat_map(|log| &log.moves);
+        let names: HashSet<&str> =
+            moves.map(|each| each.who.as_str()).filter(|who| !who.is_empty()).collect();
+        names.into_iter().map(|who| redactor.redact(who).text.into_owned()).collect()
+    }
+
+    fn is_committed_here(&self, row: &MadeRow) -> bool {
+        let made = row.shas.iter().filter_map(|sha| self.made.get(&sha.parse().ok()?));
+        made.into_iter().any(|made| matches!(made.action, Action::Commit | Action::Amend))
+    }
+
+    fn commit(&self, row: MadeRow) -> Commit {
+        let shas: Vec<Sha> = row.shas.iter().filter_map(|sha| sha.parse().ok()).collect();
+        let made = shas.iter().filter_map(|sha| self.made.get(sha)).min_by_key(|made| made.here.time);
+        // A rebase leaves a change as it was; only what is committed or amended takes in what was changed up to then.
+        let until = made
+            .filter(|made| matches!(made.action, Action::Commit | Action::Amend))
+            .map_or(row.time, |made| made.here.time.max(row.time));
+        Commit {
+            seq: row.seq,
+            time: row.time,
+            until,
+            author: row.author,
+            message: row.message,
+            files: row.files,
+            here: made.map(|made| made.here.clone()),
+            is_pulled: made.is_none() && shas.iter().any(|sha| self.pulled.contains(sha)),
+            shas: row.shas,
+            parents: row.parents,
+        }
+    }
+
+    /// Returns the pairs of commits of which the second was made from the first by amending it.
+    fn amended(&self) -> HashSet<(String, String)> {
+        let moves = self.reflogs.values().flat_map(|log| &log.moves);
+        let amended = moves.filter(|each| each.action == Action::Amend);
+        amended.filter_map(|each| Some((each.from?.to_string(), each.to.to_string()))).collect()
+    }
+}
+
+/// Links the commits of a stretch of time, and those after it that what was done in it may have led to; returns how many
+/// have a session behind them, or `None` where git took too long or can't be asked: what it would tell stays as it is known.
+async fn link(
+    project: &OpenProject,
+    place: &Place,
+    from: Millis,
+    until: Millis,
+    patience: Option<Duration>,
+) -> Result<Option<usize>> {
+    let (store, scope) = (&project.store, &project.scope);
+    if project.trouble.is_some() {
+        return Ok(None);
+    }
+    let (from, until) = (from.saturating_sub(AMENDED_WITHIN), until.saturating_add(HORIZON));
+    let begin = from.saturating_sub(HORIZON);
+    let commits = store.commits_made(scope, (begin - 1, i64::MAX), until, MOST_COMMITS).await?;
+    let mut ours = place.ours(&project.redactor);
+    // Whoever is named as the author of what is committed here is one of us, whatever the committer is called.
+    let committed = commits.iter().filter(|row| place.is_committed_here(row));
+    ours.extend(committed.filter_map(|row| row.author.clone()));
+    let commits: Vec<Commit> = commits.into_iter().map(|row| place.commit(row)).collect();
+    let todo: Vec<usize> = (0..commits.len()).filter(|&at| commits[at].time >= from).collect();
+    if todo.is_empty() {
+        return Ok(Some(0));
+    }
+    let until = until.saturating_add(AMENDED_WITHIN);
+    let changes = store.file_writes(scope, begin, until).await?.into_iter().map(change).collect();
+    let calls = store.commit_calls(scope, begin, until).await?.into_iter().map(call).collect();
+    let evidence = Arc::new(Evidence::new(commits, changes, calls, ours));
+
+    let (lines, replaced) = match project.repository.clone() {
+        None => Default::default(),
+        Some(repository) => {
+            let (evidence, todo, amended) = (Arc::clone(&evidence), todo.clone(), place.amended());
+            let until = patience.map(|patience| Instant::now() + patience.max(LEAST_PATIENCE));
+            let ask = move |_: &_| told(&repository, &evidence, &todo, &amended, until);
+            match in_time(until, ask).await.flatten() {
+                Some(told) => told,
+                None => return Ok(None),
+            }
+        }
+    };
+    let mut links: HashMap<usize, Vec<(i64, f64)>> = HashMap::new();
+    for &at in &todo {
+        links.insert(at, evidence.behind(at, &lines));
+    }
+    let seq = |at: usize| evidence.commits[at].seq;
+    let elsewhere: Vec<usize> =
+        replaced.iter().map(|each| each.old).filter(|old| !links.contains_key(old)).collect();
+    let known = store.links_of(scope, elsewhere.iter().map(|old| seq(*old)).collect()).await?;
+    let known: HashMap<usize, _> =
+        elsewhere.into_iter().zip(known.into_iter().map(|(_, links)| links)).collect();
+    for Replaced { old, by } in same_change(&evidence).iter().chain(&replaced) {
+        let from = links.get(old).or_else(|| known.get(old)).cloned().unwrap_or_default();
+        if let Some(own) = links.get_mut(by) {
+            inherit(own, &from);
+        }
+    }
+    let linked = links.values().filter(|sessions| !sessions.is_empty()).count();
+    let mut rows: Vec<(i64, Vec<(i64, f64)>)> =
+        links.into_iter().map(|(at, links)| (seq(at), links)).collect();
+    rows.sort_by_key(|(seq, _)| *seq);
+    for batch in rows.chunks(BATCH) {
+        store.link_commits(scope, batch.to_vec()).await?;
+    }
+    if project.repository.is_some() {
+        let replaced = replaced.iter().map(|each| (seq(each.old), seq(each.by))).collect();
+        let among = evidence.commits.iter().map(|commit| commit.seq).collect();
+        store.replace_commits(scope, todo.iter().map(|at| seq(*at)).collect(), Some(among), replaced).await?;
+    }
+    Ok(Some(linked))
+}
+
+/// Adds the links of a commit to those of the one that stands for it.
+fn inherit(links: &mut Vec<(i64, f64)>, from: &[(i64, f64)]) {
+    for &(session, sure) in from {
+        let sure = sure * INHERITED;
+        match links.iter_mut().find(|(known, _)| *known == session) {
+            Some((_, known)) => *known = known.max(sure),
+            None if sure >= LEAST => links.push((session, sure)),
+            None => {}
+        }
+    }
+    links.sort_by(|(one, sure), (other, surer)| surer.total_cmp(sure).then(one.cmp(other)));
+}
+
+/// Asks git which lines the commits change that somebody may have written, and which commits others stand for; `None` where
+/// that isn't told by `until`, or what is checked out can't be read.
+fn told(
+    repository: &Repository,
+    evidence: &Evidence,
+    todo: &[usize],
+    amended: &HashSet<(String, String)>,
+    until: Option<Instant>,
+) -> Option<(HashMap<usize, ChangedLines>, Vec<Replaced>)> {
+    let head = repository.head().ok()?.commit;
+    let mut wanted: Vec<usize> = todo.iter().flat_map(|&at| evidence.wants_lines(at)).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    let mut reader = repository.reader(&|_| false);
+    let mut lines = HashMap::new();
+    let ids = |at: usize| evidence.commits[at].shas.iter().filter_map(|sha| sha.parse::<Sha>().ok());
+    for at in wanted {
+        if until.is_some_and(|until| Instant::now() >= until) {
+            return None;
+        }
+        let read = ids(at).find_map(|sha| reader.changed_lines(&sha).ok());
+        lines.extend(read.map(|read| (at, read)));
+    }
+
+    let all: Vec<(usize, Sha)> =
+        (0..evidence.commits.len()).flat_map(|at| ids(at).map(move |sha| (at, sha))).collect();
+    let shas: Vec<Sha> = all.iter().map(|(_, sha)| *sha).collect();
+    let leading_to = |tips: &[Sha]| -> Option<HashSet<usize>> {
+        let reached = repository.reached(tips, &shas, until);
+        if reached.contains(&Reach::Unknown) {
+            return None;
+        }
+        let reached = all.iter().zip(reached).filter(|(_, reach)| *reach == Reach::Yes);
+        Some(reached.map(|((at, _), _)| *at).collect())
+    };
+    // Nothing is checked out yet.
+    let Some(head) = head else { return Some((lines, Vec::new())) };
+    let (current, on_branch) = (leading_to(&[head])?, leading_to(&repository.branch_tips())?);
+    let are_alike = |one: &Commit, other: &Commit, files: &[String]| {
+        let first = |commit: &Commit| commit.shas.iter().find_map(|sha| sha.parse::<Sha>().ok());
+        let (Some(one), Some(other)) = (first(one), first(other)) else { return false };
+        let blob = |sha: &Sha, path: &String| repository.blob_at(sha, path);
+        files.iter().all(
+            |path| matches!((blob(&one, path), blob(&other, path)), (Ok(one), Ok(other)) if one == other),
+        )
+    };
+    let seen = Seen { current: &current, on_branch: &on_branch, amended, are_alike: &are_alike };
+    Some((lines, replaced(evidence, &seen)))
+}
+
+fn change(row: WriteRow) -> Change {
+    let WriteRow { session, time, path, worktree, lines, .. } = row;
+    Change { session, time, path, worktree, lines }
+}
+
+fn call(row: CallRow) -> Call {
+    let CallRow { session, began, ended, sha, worktree } = row;
+    Call { session, began, ended, sha, worktree }
+}

@@ -1,0 +1,18 @@
+//! Follows what happened beside the calls: sessions that clients recorded, and commits.
+//!
+//! Hooks leave references; a call follows them before it answers ([`catch_up`]), an import follows them all at once
+//! ([`commits`], [`sessions`]). Each keeps how far it came ([`cursor`], [`history`]), and commits are linked to the sessions
+//! that made them ([`link`]).
+
+pub(crate) mod catch_up;
+pub(crate) mod commits;
+pub(crate) mod cursor;
+pub(crate) mod graph;
+pub(crate) mod history;
+pub(crate) mod imported;
+mod in_time;
+pub(crate) mod link;
+mod pauses;
+pub(crate) mod pointer;
+pub(crate) mod sessions;
+mod share;

@@ -1,0 +1,51 @@
+//! Puts summaries into the queue of those that a model is to write.
+
+use crate::ask;
+use crate::config::Use;
+use crate::engine::{Engine, OpenProject};
+use crate::error::Result;
+use crate::memory::{Level, Millis};
+use crate::scope::SessionId;
+use crate::store::{self, AskedBy, MessageRow};
+use crate::summaries::wanted::Wanted;
+
+/// How long a summary that failed waits before it is tried again, in milliseconds.
+pub(crate) const FIRST_WAIT: Millis = 60_000;
+
+/// How far ahead a session may be put off. Beyond a day a date counts as one of a clock that was wrong.
+const FARTHEST: Millis = 23 * 60 * 60 * 1000;
+
+/// Has a summary that the user asked for, and a model failed at, tried again.
+pub(crate) async fn after_failure(engine: &Engine, project: &OpenProject, wanted: &Wanted) -> Result<()> {
+    let (Some(first), Some(last)) = (wanted.rows.first(), wanted.rows.last()) else { return Ok(()) };
+    let range = (first.ordinal, last.ordinal);
+    wait(engine, project, &wanted.session, wanted.level, range, AskedBy::User, FIRST_WAIT).await
+}
+
+/// Has the session that ends with `last` summarised by a model, once nothing was said in it for a while.
+pub(crate) async fn once_at_rest(
+    engine: &Engine,
+    project: &OpenProject,
+    session: &SessionId,
+    last: &MessageRow,
+) -> Result<()> {
+    let rests = last.time.saturating_add(engine.config().options.summary_update_interval());
+    let left = rests.saturating_sub(engine.now()).clamp(0, FARTHEST);
+    wait(engine, project, session, Level::Standard, (0, last.ordinal), AskedBy::Nobody, left).await
+}
+
+async fn wait(
+    engine: &Engine,
+    project: &OpenProject,
+    session: &SessionId,
+    level: Level,
+    (first, last): (i64, i64),
+    asked_by: AskedBy,
+    at_least: Millis,
+) -> Result<()> {
+    let Some(provider) = ask::may_ask(engine, Use::Summarize) else { return Ok(()) };
+    let provider = provider.provider.name;
+    let wanted = store::Wanted { session: session.clone(), level, first, last, provider, asked_by };
+    let now = engine.now();
+    project.store.enqueue(&project.scope, wanted, now + at_least, now).await
+}

@@ -1,0 +1,73 @@
+//! Stores a summary that was made, and keeps it to be given again.
+
+use std::collections::HashSet;
+use std::time::Duration;
+
+use crate::engine::{Engine, OpenProject};
+use crate::error::Result;
+use crate::memory::{Millis, Provenance};
+use crate::store::{Saved, Summary};
+use crate::summaries::wanted::{Made, Wanted};
+
+/// How long to wait for others who write, with what can be made again: the answer waits meanwhile.
+const TURN: Duration = Duration::from_millis(250);
+
+/// Stores the summary as a version of its range, where its messages are still all there; returns its id. What another process
+/// stored since `began` stands in its place.
+pub(crate) async fn keep(
+    engine: &Engine,
+    project: &OpenProject,
+    wanted: &Wanted,
+    made: &Made,
+    began: Millis,
+) -> Result<Option<String>> {
+    if made.provider == "extractive" {
+        project.store.await_turn(&project.scope, TURN).await?;
+    }
+    let new = Summary {
+        session: wanted.session.clone(),
+        segment: None,
+        level: wanted.level,
+        first: wanted.rows.first().map_or(0, |row| row.ordinal),
+        last: wanted.rows.last().map_or(0, |row| row.ordinal),
+        messages: wanted.rows.len() as i64,
+        text: made.text.clone(),
+        tokens: made.tokens as i64,
+        provider: made.provider.clone(),
+        model: made.model.clone(),
+        quality: made.quality,
+        provenance: Provenance::lowest(wanted.rows.iter().map(|row| row.provenance)),
+        cited: made.cited.clone(),
+        source_hash: wanted.hash(),
+    };
+    match project.store.save_version(&project.scope, new, began, engine.now()).await? {
+        Saved::Made(id) | Saved::AlreadyMade(id) => Ok(Some(id.to_string())),
+        // A range by time has holes, or something was forgotten meanwhile.
+        Saved::SourcesChanged => Ok(None),
+    }
+}
+
+/// Keeps the summary to be given again, unless a message of it was forgotten meanwhile.
+pub(crate) async fn cache(
+    engine: &Engine,
+    project: &OpenProject,
+    wanted: &Wanted,
+    key: [u8; 32],
+    made: &Made,
+) -> Result<()> {
+    if living(project, wanted).await? < wanted.rows.len() {
+        return Ok(());
+    }
+    let body = serde_json::to_string(made).expect("a summary serialises");
+    let options = &engine.config().options;
+    let (ttl, most) = (options.cache_ttl(), options.cache_bytes());
+    project.store.cache(&project.scope, key, body, engine.now(), ttl, most).await
+}
+
+/// Returns how many of its messages are still there.
+pub(crate) async fn living(project: &OpenProject, wanted: &Wanted) -> Result<usize> {
+    let first = wanted.rows.first().map_or(0, |row| row.ordinal);
+    let living = project.store.session_messages(&project.scope, &wanted.session, first).await?;
+    let living: HashSet<i64> = living.iter().map(|row| row.seq).collect();
+    Ok(wanted.rows.iter().filter(|row| living.contains(&row.seq)).count())
+}

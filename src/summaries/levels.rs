@@ -1,0 +1,285 @@
+//! From a summary down to its messages, and back: what `expand_detail` opens beside memories.
+//!
+//! A range of messages has four levels: brief, standard, detailed, and the messages themselves. Opening a summary goes
+//! one level down, collapsing one up; both make the summary that is wanted where there is none yet. A message collapses
+//! into its segment.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::engine::{Engine, OpenProject};
+use crate::error::{Error, Result, quoted};
+use crate::import;
+use crate::memory::{Kind, Level, Memory, MemoryId, Provenance, Role};
+use crate::redact::Redactor;
+use crate::retrieve::query;
+use crate::scope::SessionId;
+use crate::store::{MessageRow, Summary};
+use crate::summaries::wanted::Wanted;
+use crate::summaries::{make, messages, segments};
+use crate::summarize::{self, Source};
+
+/// Messages of a range that are shown at most; further ones by a shorter range. Arbitrary: far beyond what is read.
+const MOST_MESSAGES: usize = 3000;
+
+/// Messages before and after one that are taken for its segment as long as there is none. Arbitrary: about a segment.
+const BESIDE: i64 = 10;
+
+/// How much of a range is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Depth {
+    Brief,
+    Standard,
+    Detailed,
+    Messages,
+}
+
+impl fmt::Display for Depth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.level().map_or("messages", Level::as_str))
+    }
+}
+
+impl Depth {
+    fn level(self) -> Option<Level> {
+        match self {
+            Depth::Brief => Some(Level::Brief),
+            Depth::Standard => Some(Level::Standard),
+            Depth::Detailed => Some(Level::Detailed),
+            Depth::Messages => None,
+        }
+    }
+
+    /// Returns the depth of a summary of the level.
+    pub(crate) fn of(level: Level) -> Depth {
+        match level {
+            Level::Brief => Depth::Brief,
+            Level::Standard => Depth::Standard,
+            Level::Detailed => Depth::Detailed,
+        }
+    }
+
+    /// Returns the next depth on the way down to the messages.
+    pub(crate) fn deeper(self) -> Depth {
+        match self {
+            Depth::Brief => Depth::Standard,
+            Depth::Standard => Depth::Detailed,
+            Depth::Detailed | Depth::Messages => Depth::Messages,
+        }
+    }
+
+    fn shallower(self) -> Depth {
+        match self {
+            Depth::Messages => Depth::Detailed,
+            Depth::Detailed => Depth::Standard,
+            Depth::Standard | Depth::Brief => Depth::Brief,
+        }
+    }
+}
+
+/// How a range is to be shown.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Walk {
+    /// At this level.
+    pub level: Option<Depth>,
+    /// One level up.
+    pub collapse: bool,
+    /// What matters in it; empty for everything.
+    pub focus: String,
+}
+
+impl Walk {
+    /// Tells whether a memory is to be shown otherwise than in full.
+    pub fn leads_away(&self) -> bool {
+        self.level.is_some() || self.collapse || !self.focus.is_empty()
+    }
+}
+
+/// Returns the session and the ordinal that `text` names as `SESSION#ORDINAL`; `None` where it doesn't.
+pub(crate) fn place(redactor: &Redactor, argument: &str, text: &str) -> Result<Option<(SessionId, i64)>> {
+    let Some((name, ordinal)) = text.trim().rsplit_once('#') else { return Ok(None) };
+    let Ok(ordinal) = ordinal.parse::<i64>() else { return Ok(None) };
+    if name.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some((SessionId::read(redactor, argument, name)?, ordinal)))
+}
+
+/// Returns the message at the place in the session; `None` where there is none.
+pub(crate) async fn message(
+    project: &OpenProject,
+    session: &SessionId,
+    ordinal: i64,
+) -> Result<Option<Memory>> {
+    let found = project.store.surroundings(&project.scope, session, ordinal, 0, 0).await?;
+    Ok(found.into_iter().find(|memory| memory.ordinal == Some(ordinal)))
+}
+
+/// Returns the ids of the memories that `texts` name, by their ids or as messages, and those places that hold none.
+pub(crate) async fn ids(
+    engine: &Engine,
+    argument: &str,
+    texts: &[String],
+) -> Result<(Vec<MemoryId>, Vec<String>)> {
+    let redactor = &engine.project().await?.redactor;
+    let (mut ids, mut unknown) = (Vec::with_capacity(texts.len()), Vec::new());
+    for text in texts {
+        let Some((session, ordinal)) = place(redactor, argument, text)? else {
+            ids.push(MemoryId::read(argument, text)?);
+            continue;
+        };
+        match message(engine.project().await?, &session, ordinal).await? {
+            Some(memory) => ids.push(memory.id),
+            None => unknown.push(quoted(format!("{session}#{ordinal}"))),
+        }
+    }
+    Ok((ids, unknown))
+}
+
+/// Returns what the summary called `id` stands for, at the level that `walk` leads to; `None` where none is called so.
+pub(crate) async fn summary(engine: &Engine, id: &MemoryId, walk: &Walk) -> Result<Option<Memory>> {
+    let project = engine.project().await?;
+    let Some(row) = project.store.summary(&project.scope, id).await? else { return Ok(None) };
+    let Summary { session, level, first, last, text, .. } = row.summary;
+    let at = Depth::of(level);
+    let wanted = match walk {
+        Walk { level: Some(level), .. } => *level,
+        Walk { collapse: true, .. } => at.shallower(),
+        Walk { focus, .. } if !focus.is_empty() => at,
+        _ => at.deeper(),
+    };
+    let rows = make::range(project, &session, (Some(first), Some(last)), (None, None)).await?;
+    // Collapsed as far as it goes, it is what it is.
+    if wanted == at && walk.focus.is_empty() {
+        return Ok(Some(shown(id.clone(), &session, &rows, wanted, &text)));
+    }
+    Ok(Some(at_depth(engine, project, id.clone(), session, rows, wanted, &walk.focus).await?))
+}
+
+/// Returns the segment of `memory`, a message, at the level that `walk` leads to; another memory in short.
+pub(crate) async fn around(engine: &Engine, memory: Memory, walk: &Walk) -> Result<Memory> {
+    let project = engine.project().await?;
+    let depth = walk.level.unwrap_or(if walk.collapse { Depth::Detailed } else { Depth::Messages });
+    let (Some(session), Some(ordinal)) = (memory.session.clone(), memory.ordinal) else {
+        return in_short(project, memory, depth, &walk.focus).await;
+    };
+    let segments::Closed { segments, waiting, .. } = segments::close(engine, project, &session).await?;
+    let segment = segments.iter().find(|segment| (segment.first..=segment.last).contains(&ordinal));
+    let open = segments.last().map_or(0, |last| last.last + 1);
+    let range = match segment {
+        Some(segment) => (Some(segment.first), Some(segment.last)),
+        // Where segments are still to be closed, about one.
+        None if waiting > 0 => (Some((ordinal - BESIDE).max(open)), Some(ordinal + BESIDE)),
+        None => (Some(open), None),
+    };
+    let rows = make::range(project, &session, range, (None, None)).await?;
+    at_depth(engine, project, memory.id, session, rows, depth, &walk.focus).await
+}
+
+/// Returns a commit, a fact or whatever else is no message at `depth`: what a model wrote of a commit, where it did.
+async fn in_short(project: &OpenProject, memory: Memory, depth: Depth, focus: &str) -> Result<Memory> {
+    let Some(level) = depth.level() else { return Ok(memory) };
+    if !speaks_of(focus, &memory.text) {
+        return Err(nothing_of(focus));
+    }
+    if memory.kind == Kind::Commit && level != Level::Detailed && focus.is_empty() {
+        let (store, scope) = (&project.store, &project.scope);
+        if let Some(id) = store.summary_of_commit(scope, &memory.id).await?
+            && let Some(Memory { text, tokens, provenance, .. }) = store.memory(scope, &id).await?
+        {
+            return Ok(Memory { text, tokens, provenance, ..memory });
+        }
+    }
+    let focus = focus.to_owned();
+    messages::blocking(move || {
+        // Why a commit was made is in its message, not in the list of what changed.
+        let text = match (memory.kind, level) {
+            (Kind::Commit, Level::Brief | Level::Standard) => import::git::split(&memory.text).0,
+            _ => &memory.text,
+        };
+        let source = Source { ordinal: 0, speaker: "", role: Role::Assistant, time: memory.time, text };
+        let most = summarize::length(level, messages::count(text));
+        let text = summarize::extract(&[source], level, most, &focus, &messages::count).text;
+        Memory { tokens: messages::count(&text) as i64, text, ..memory }
+    })
+    .await
+}
+
+async fn at_depth(
+    engine: &Engine,
+    project: &OpenProject,
+    id: MemoryId,
+    session: SessionId,
+    rows: Vec<MessageRow>,
+    depth: Depth,
+    focus: &str,
+) -> Result<Memory> {
+    let texts = match depth == Depth::Messages || !focus.is_empty() {
+        true => messages::texts(project, &rows[..rows.len().min(MOST_MESSAGES)]).await?,
+        false => Vec::new(),
+    };
+    if !focus.is_empty() && !texts.iter().any(|(_, text)| speaks_of(focus, text)) {
+        return Err(nothing_of(focus));
+    }
+    if let Some(level) = depth.level() {
+        let wanted = Wanted {
+            session: session.clone(),
+            rows: rows.clone(),
+            level,
+            max_tokens: None,
+            focus: focus.to_owned(),
+            by_model: false,
+        };
+        let made = make::make(engine, project, wanted).await?;
+        let id = made.id.as_deref().and_then(MemoryId::parse).unwrap_or(id);
+        return Ok(shown(id, &session, &rows, depth, &made.text));
+    }
+    let mut body = String::new();
+    for source in messages::sources(&texts).iter().filter(|source| speaks_of(focus, source.text)) {
+        body += &format!("#{} {}: {}\n", source.ordinal, source.speaker, source.text.trim());
+    }
+    if rows.len() > MOST_MESSAGES {
+        body += "(The range goes on; summarize_conversation takes a part of it.)\n";
+    }
+    Ok(shown(id, &session, &rows, depth, &body))
+}
+
+/// Tells whether a text has a word of `focus`; every text has, where there is none.
+fn speaks_of(focus: &str, text: &str) -> bool {
+    let text = text.to_lowercase();
+    focus.is_empty() || query::terms(focus).iter().any(|word| text.contains(word.as_str()))
+}
+
+fn nothing_of(focus: &str) -> Error {
+    Error::not_found(format!("nothing of it has a word of `{}`", quoted(focus))).hint("leave `focus` out")
+}
+
+/// Returns a range at a level as a memory, to be shown as one.
+fn shown(id: MemoryId, session: &SessionId, rows: &[MessageRow], depth: Depth, text: &str) -> Memory {
+    let (first, last) = (&rows[0], &rows[rows.len() - 1]);
+    let text = format!("{depth} of #{} to #{}\n{}", first.ordinal, last.ordinal, text.trim_end());
+    Memory {
+        id,
+        seq: -1,
+        kind: Kind::Summary,
+        provenance: Provenance::lowest(rows.iter().map(|row| row.provenance)),
+        tokens: messages::count(&text) as i64,
+        text,
+        session: Some(session.clone()),
+        ordinal: None,
+        role: None,
+        speaker: None,
+        title: None,
+        topic: None,
+        source_id: None,
+        path: None,
+        branch: None,
+        head_sha: None,
+        time: last.time,
+        importance: None,
+        marked: false,
+        indexed: None,
+    }
+}

@@ -1,0 +1,105 @@
+//! The messages of a session as summaries are made of them: read with their texts, turned into sources, counted.
+
+use std::collections::BTreeMap;
+
+use crate::engine::OpenProject;
+use crate::error::{Error, Kind, Result, quoted};
+use crate::memory::{Millis, Role};
+use crate::scope::SessionId;
+use crate::store::MessageRow;
+use crate::summarize::Source;
+use crate::tokens::Tokenizer;
+
+/// Returns the messages of the session between two places and two times, in order.
+///
+/// Errors where there are none.
+pub(crate) async fn range(
+    project: &OpenProject,
+    session: &SessionId,
+    places: (Option<i64>, Option<i64>),
+    times: (Option<Millis>, Option<Millis>),
+) -> Result<Vec<MessageRow>> {
+    let from = places.0.unwrap_or(0).max(0);
+    let mut rows = project.store.session_messages(&project.scope, session, from).await?;
+    let was_empty = rows.is_empty() && from == 0;
+    rows.retain(|row| {
+        places.1.is_none_or(|to| row.ordinal <= to)
+            && times.0.is_none_or(|since| row.time >= since)
+            && times.1.is_none_or(|until| row.time <= until)
+    });
+    match rows.is_empty() {
+        false => Ok(rows),
+        true if was_empty => Err(Error::not_found(format!("no messages in session `{}`", quoted(session)))
+            .hint("`list_sessions` names those there are")),
+        true => Err(Error::not_found(format!("no messages of session `{}` in that range", quoted(session)))
+            .hint("leave the range out, or widen it")),
+    }
+}
+
+/// Returns the texts of the rows, in order; what is gone by now is left out.
+pub(crate) async fn texts(project: &OpenProject, rows: &[MessageRow]) -> Result<Vec<(MessageRow, String)>> {
+    let seqs = rows.iter().map(|row| row.seq).collect();
+    let mut texts: BTreeMap<i64, String> =
+        project.store.texts(&project.scope, seqs).await?.into_iter().collect();
+    Ok(rows.iter().filter_map(|row| Some((row.clone(), texts.remove(&row.seq)?))).collect())
+}
+
+/// Returns the messages as sources.
+pub(crate) fn sources(texts: &[(MessageRow, String)]) -> Vec<Source<'_>> {
+    texts
+        .iter()
+        .map(|(row, text)| Source {
+            ordinal: row.ordinal,
+            speaker: row.speaker.as_deref().unwrap_or_else(|| row.role.map_or("", Role::as_str)),
+            role: row.role.unwrap_or(Role::User),
+            time: row.time,
+            text,
+        })
+        .collect()
+}
+
+/// Returns the o200k tokens of `text`.
+pub(crate) fn count(text: &str) -> usize {
+    Tokenizer::O200k.count(text).high
+}
+
+/// Does what takes long where nobody waits for it to answer others.
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work)
+        .await
+        .map_err(|error| Error::new(Kind::Store, "summarising stopped").source(error))
+}
+
+/// Bytes of a message that are read: further on it is a file that was pasted. Arbitrary.
+const MOST_READ: usize = 4096;
+
+/// Returns the instructions and answers among the messages, without what was pasted into them.
+pub(crate) fn told(texts: &[(MessageRow, String)]) -> Vec<(MessageRow, String)> {
+    let talk = texts.iter().filter(|(row, _)| matches!(row.role, Some(Role::User | Role::Assistant)));
+    let told = talk.map(|(row, text)| (row.clone(), without_pasted(text)));
+    told.filter(|(_, text)| !text.is_empty()).collect()
+}
+
+/// Returns the beginning of a message without blocks of code in it.
+fn without_pasted(text: &str) -> String {
+    let text = &text[..text.floor_char_boundary(MOST_READ)];
+    let mut is_inside = false;
+    let lines = text.lines().filter(|line| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_inside ^= is_fence;
+        !is_fence && !is_inside
+    });
+    lines.collect::<Vec<_>>().join("\n").trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pasted_code_is_left_out_of_what_stands_for_a_session() {
+        assert_eq!(without_pasted("Look:\n```rust\nfn f() {}\n```\nWhy?"), "Look:\nWhy?");
+        assert_eq!(without_pasted("Look:\n  ```\nnever closed"), "Look:");
+        assert_eq!(without_pasted(&"ä".repeat(MOST_READ)).len(), MOST_READ);
+    }
+}

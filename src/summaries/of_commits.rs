@@ -1,0 +1,270 @@
+//! Has commits summarised by the model that the user named for summaries: from message, digest and changed lines.
+//!
+//! What comes back is a memory of its own, found by a search and derived from its commit: it is forgotten, comes back and is
+//! purged with it. It has one identity for each commit, so two processes store it once. A commit that a model fails at has
+//! none, since what would be chosen of it is said by the commit itself.
+
+use std::time::Instant;
+
+use serde::Serialize;
+
+use crate::ask::{self, Bill, Dearest};
+use crate::config::{Configured, Use};
+use crate::engine::{Engine, Installation, OpenProject};
+use crate::error::{Error, Kind, Result};
+use crate::git::{Reader, Repository, Sha};
+use crate::import::git as import;
+use crate::llm::{Request, catalogue};
+use crate::memory::{Draft, Identity, Kind as MemoryKind, Level, Memory, MemoryId, Provenance};
+use crate::redact::Redactor;
+use crate::remember::remember;
+use crate::store::Outcome;
+use crate::summaries::estimate::{AtMost, PATIENCE};
+use crate::summaries::make::{self, AGAIN};
+use crate::summaries::messages::{blocking, count};
+use crate::summaries::wanted::UNKNOWN_WINDOW;
+use crate::summarize::{self, Commit, Wish};
+
+/// Bytes of changed lines that a model gets at most: some 5,000 tokens. Arbitrary.
+const MOST_OF_DIFF: usize = 16 * 1024;
+
+/// Commits read at once.
+const STEP: usize = 64;
+
+/// What is said where nobody may be asked.
+pub(crate) const NOBODY: &str = "commits are summarised by a model, and none is named for summaries";
+
+/// What `tiro summarize --commits` takes.
+#[derive(Debug, Default)]
+pub struct Args {
+    /// At most this many commits; the newest ones.
+    pub limit: Option<usize>,
+    /// Only says what it would take and cost.
+    pub dry_run: bool,
+}
+
+/// What `tiro summarize --commits` answers.
+#[derive(Debug, Default, Serialize)]
+pub struct Summarised {
+    /// Whether nothing was made.
+    pub dry_run: bool,
+    /// Commits without a summary that were looked at.
+    pub commits: usize,
+    /// Commits that have one now; of a dry run, those that a model would be asked for.
+    pub summarised: usize,
+    /// Who writes them.
+    pub provider: String,
+    /// Commits that a model was asked for in vain, with the reason: they stay as they are.
+    pub failed: Vec<String>,
+    /// Of a dry run, what it takes at most.
+    pub at_most: Option<AtMost>,
+    /// What it cost in US dollars.
+    pub cost_usd: f64,
+    /// Tokens that left this machine.
+    pub disclosed_tokens: u64,
+    /// Pieces not embedded yet.
+    pub pending: usize,
+    /// What else there is to know.
+    pub notices: Vec<String>,
+}
+
+/// Has the newest commits summarised that have no summary, or says what that would take; `progress` hears done and all.
+///
+/// Errors with [`Kind::Provider`] where nobody is named for summaries. Can be interrupted and repeated.
+pub(crate) async fn summarise(
+    engine: &Engine,
+    args: Args,
+    mut progress: impl FnMut(usize, usize) + Send,
+) -> Result<Summarised> {
+    let Some(writer) = ask::may_ask(engine, Use::Summarize) else {
+        return Err(
+            Error::new(Kind::Provider, NOBODY).hint("`tiro provider add NAME --use summarize` names one")
+        );
+    };
+    let project = engine.project().await?;
+    let (store, scope) = (&project.store, &project.scope);
+    let rows = store.commits_without_summary(scope, args.limit.unwrap_or(usize::MAX)).await?;
+    let mut output = Summarised {
+        dry_run: args.dry_run,
+        provider: writer.provider.name.clone(),
+        at_most: args.dry_run.then(AtMost::default),
+        ..Summarised::default()
+    };
+    let all = rows.len();
+    let dearest = ask::dearest(engine, Use::Summarize)?;
+    let mut silent_in_a_row = 0;
+    'asking: for step in rows.chunks(STEP) {
+        let commits = store.memories(scope, step.to_vec()).await?;
+        let diffs = diffs(engine, project, &commits).await?;
+        for (commit, diff) in commits.iter().zip(diffs) {
+            progress(output.commits, all);
+            output.commits += 1;
+            // Its summary was purged alone, and stays so.
+            if store.is_purged(scope, &id(&commit.id)).await? {
+                continue;
+            }
+            if let Some(at_most) = &mut output.at_most {
+                let (writer, dearest, text) = (writer.clone(), dearest.clone(), commit.text.clone());
+                at_most.add(blocking(move || estimate(&writer, &dearest, &text, &diff)).await?);
+                output.summarised += 1;
+                continue;
+            }
+            let asked = make(engine, &writer, commit, &diff).await?;
+            output.cost_usd += asked.cost_usd;
+            output.disclosed_tokens += asked.disclosed_tokens;
+            silent_in_a_row = if asked.is_silent { silent_in_a_row + 1 } else { 0 };
+            let why = match asked.text {
+                Ok(text) => {
+                    let (outcome, pending) = keep(engine, project, commit, text).await?;
+                    output.pending += pending;
+                    output.summarised += usize::from(outcome != Outcome::Forgotten);
+                    continue;
+                }
+                Err(why) => why,
+            };
+            let name = commit.source_id.as_deref().unwrap_or(commit.id.as_str());
+            let told = why.to_string();
+            output.failed.push(format!("{name:.12}: {told}"));
+            if why.kind() == Kind::Limit || silent_in_a_row == PATIENCE {
+                output.notices.push(format!("no model was asked from then on: {told}"));
+                break 'asking;
+            }
+        }
+    }
+    progress(all, all);
+    if output.pending > 0 {
+        engine.wrote();
+    }
+    Ok(output)
+}
+
+/// What came of asking for one commit.
+struct Asked {
+    text: Result<String>,
+    cost_usd: f64,
+    disclosed_tokens: u64,
+    /// Whether nobody answered anything.
+    is_silent: bool,
+}
+
+async fn make(engine: &Engine, writer: &Configured, commit: &Memory, diff: &str) -> Result<Asked> {
+    let began = Instant::now();
+    let options = &engine.config().options;
+    let deadline = make::deadline(engine, writer);
+    let secret = engine.installation().await?.secret;
+    let (message, changes) = import::split(&commit.text);
+    let wish = wish(writer, message, &secret);
+    let bill = Bill::default();
+    let asking = |request: Request| {
+        let bill = &bill;
+        let request = Request { temperature: Some(options.summary_temperature), ..request };
+        async move {
+            let left = deadline.saturating_sub(began.elapsed());
+            Ok(ask::ask(engine, Use::Summarize, &request, left, bill).await?.reply)
+        }
+    };
+    let source = Commit { message, changes, diff };
+    let made = summarize::commit_by_model(&source, &wish, &|text| count(text), asking);
+    let late = || Err(Error::new(Kind::Provider, format!("no summary within {} s", deadline.as_secs())));
+    let text = tokio::time::timeout(deadline + deadline / 20, made).await.unwrap_or_else(|_| late());
+    Ok(Asked {
+        text,
+        cost_usd: bill.total().dollars(),
+        disclosed_tokens: bill.disclosed(),
+        is_silent: !bill.is_answered(),
+    })
+}
+
+/// Returns what asking for the commit with this text takes at most: it may be asked for twice, and each time be repeated,
+/// which the cost has in it.
+pub(crate) fn estimate(writer: &Configured, dearest: &Dearest, text: &str, diff: &str) -> AtMost {
+    let (message, changes) = import::split(text);
+    let wish = wish(writer, message, &[0; 32]);
+    // What its window has no room for it isn't asked.
+    let Ok(request) = summarize::commit_request(&Commit { message, changes, diff }, &wish, &count) else {
+        return AtMost::default();
+    };
+    let (sent, back) = (ask::tokens_of(&request), request.max_output);
+    let (input, output) = (2 * sent + summarize::SHOWN_AGAIN * wish.max_tokens + AGAIN, 2 * back);
+    let likely = (sent, wish.max_tokens.min(back));
+    let (cost_usd, likely_usd) = dearest.costs((input, output), likely);
+    AtMost { requests: 2, input, output, cost_usd, likely_usd }
+}
+
+fn wish<'a>(writer: &Configured, message: &str, secret: &'a [u8; 32]) -> Wish<'a> {
+    Wish {
+        level: Level::Standard,
+        max_tokens: summarize::length(Level::Standard, count(message)),
+        focus: "",
+        previous: None,
+        window: catalogue::window(&writer.provider).unwrap_or(UNKNOWN_WINDOW),
+        secret,
+    }
+}
+
+/// Returns the changed lines of each of `commits`, without secrets; nothing of those that are not in this clone.
+async fn diffs(engine: &Engine, project: &OpenProject, commits: &[Memory]) -> Result<Vec<String>> {
+    let shas: Vec<Option<Sha>> =
+        commits.iter().map(|commit| commit.source_id.as_deref().and_then(|sha| sha.parse().ok())).collect();
+    let Some(repository) = project.repository.clone() else { return Ok(vec![String::new(); shas.len()]) };
+    let redactor = redactor(Some(engine.installation().await?));
+    let ignored = engine.config().ignored.clone();
+    blocking(move || {
+        let is_ignored = |path: &str| ignored.path(path);
+        let mut reader = repository.reader(&is_ignored);
+        shas.iter()
+            .map(|sha| sha.map_or(String::new(), |sha| diff(&repository, &mut reader, &redactor, &sha)))
+            .collect()
+    })
+    .await
+}
+
+/// Returns what takes secrets out of diffs.
+pub(crate) fn redactor(installation: Option<&Installation>) -> Redactor {
+    Redactor::new(installation.map_or([0; 32], |installation| installation.secret))
+}
+
+/// Returns the changed lines of a commit as a model gets them. Its marks are its own, and compare with no others: within
+/// it, that a secret was changed is seen.
+pub(crate) fn diff(
+    repository: &Repository,
+    reader: &mut Reader<'_>,
+    redactor: &Redactor,
+    sha: &Sha,
+) -> String {
+    if !repository.contains(sha) {
+        return String::new();
+    }
+    reader.diff(sha, &redactor.within(&format!("diff {sha}")), MOST_OF_DIFF).unwrap_or_default()
+}
+
+/// Stores the summary of a commit; returns what became of it, and how many pieces wait to be embedded.
+async fn keep(
+    engine: &Engine,
+    project: &OpenProject,
+    commit: &Memory,
+    text: String,
+) -> Result<(Outcome, usize)> {
+    let mut draft = Draft::new(MemoryKind::Summary, Provenance::Derived, text, commit.time);
+    draft.identity = Identity::Named(name(&commit.id));
+    draft.references = vec![commit.id.clone()];
+    draft.title.clone_from(&commit.title);
+    draft.branch.clone_from(&commit.branch);
+    let redactor = &project.redactor;
+    let (store, scope) = (&project.store, &project.scope);
+    let random = || engine.random();
+    let kept =
+        remember(store, scope, redactor, None, vec![draft], engine.now(), random, |_| {}).await?.receipt;
+    let outcome = kept.outcomes.first().map_or(Outcome::Forgotten, |(_, outcome)| *outcome);
+    Ok((outcome, kept.pending))
+}
+
+/// Returns what names the summary of a commit.
+fn name(commit: &MemoryId) -> String {
+    format!("of commit {commit}")
+}
+
+/// Returns the id of the summary of a commit.
+fn id(commit: &MemoryId) -> MemoryId {
+    MemoryId::derive(MemoryKind::Summary, None, &name(commit))
+}

@@ -1,0 +1,126 @@
+//! Works off the summaries that wait for a model: what one was asked for in vain, and sessions that came to rest.
+//!
+//! Nothing waits where the user named no provider for summaries. The idle server asks for one at a time, in one process of
+//! a project, with a pause before the next; what fails waits longer each time and is given up after some tries. Until then,
+//! and for good, what was made without a model stands.
+
+use std::time::Duration;
+
+use crate::ask;
+use crate::config::{Options, Use};
+use crate::engine::{Engine, OpenProject};
+use crate::error::{Kind, Result};
+use crate::memory::{Level, Millis};
+use crate::store::{self, Queued};
+use crate::summaries::wanted::Wanted;
+use crate::summaries::{make, sessions};
+
+/// The least time between two summaries that nobody waits for.
+const PAUSE: Duration = Duration::from_secs(5);
+
+/// How long after the last moment of a summary the process that asked for it is taken for dead.
+const GRACE: Millis = 60_000;
+
+/// How long what failed waits at first, and at most: each time four times as long, and as long as its provider asked
+/// to be left alone.
+const FIRST_WAIT: Millis = 60_000;
+/// Works off what waits until it is dropped; an idle server runs it. Nothing is opened that no call has opened.
+pub(crate) async fn keep_up(engine: &Engine) {
+    loop {
+        tokio::time::sleep(PAUSE).await;
+        let Some(project) = engine.opened_project() else { continue };
+        if let Err(error) = step(engine, project).await {
+            tracing::debug!(%error, "no summary was asked for");
+        }
+    }
+}
+
+/// Asks for one summary, where one is due and no other process asks.
+async fn step(engine: &Engine, project: &OpenProject) -> Result<()> {
+    let (store, scope, holder) = (&project.store, &project.scope, engine.process());
+    let now = engine.now();
+    if ask::may_ask(engine, Use::Summarize).is_none()
+        || !store.is_queue_due(scope, now).await?
+        || !ask::is_welcome(engine, Use::Summarize).await?
+    {
+        return Ok(());
+    }
+    if !store.lease(scope, "asking", holder, now, now + lease(&engine.config().options)).await? {
+        return Ok(());
+    }
+    let asked = next(engine, project).await;
+    // Held on to, so that the others pause too.
+    let now = engine.now();
+    store.lease(scope, "asking", holder, now, now + PAUSE.as_millis() as Millis).await?;
+    asked
+}
+
+/// Returns how long one process is the one that asks: longer than a summary may take.
+fn lease(options: &Options) -> Millis {
+    let longest = options.summary_local_deadline_s.max(options.summary_external_deadline_s);
+    // A tenth more is what a deadline may be missed by.
+    Millis::try_from(longest.saturating_mul(1100)).unwrap_or(Millis::MAX / 2).saturating_add(GRACE)
+}
+
+async fn next(engine: &Engine, project: &OpenProject) -> Result<()> {
+    let (store, scope, holder) = (&project.store, &project.scope, engine.process());
+    let Some(Queued { seq, wanted, tries }) =
+        store.next_queued(scope, holder, lease(&engine.config().options), engine.now()).await?
+    else {
+        return Ok(());
+    };
+    let made = make(engine, project, &wanted).await;
+    let now = engine.now();
+    match made {
+        Ok(()) => store.finish(scope, seq, holder, now).await,
+        // All of it was forgotten.
+        Err(error) if error.kind() == Kind::NotFound => store.drop_queued(scope, seq, holder).await,
+        Err(error) => {
+            let wait = match error.kind() {
+                // There may be money again tomorrow.
+                Kind::Limit => ask::LONGEST_WAIT,
+                _ => FIRST_WAIT << (2 * tries.clamp(0, 8)),
+            };
+            let asked =
+                error.left_alone().map_or(0, |wait| i64::try_from(wait.as_millis()).unwrap_or(i64::MAX));
+            let wait = wait.max(asked).min(ask::LONGEST_WAIT);
+            store.fail(scope, seq, holder, &error.to_string(), now + wait, now).await
+        }
+    }
+}
+
+async fn make(engine: &Engine, project: &OpenProject, queued: &store::Wanted) -> Result<()> {
+    let &store::Wanted { ref session, level, first, last, asked_by, .. } = queued;
+    let rows = make::range(project, session, (Some(first), Some(last)), (None, None)).await?;
+    let wanted = Wanted {
+        session: session.clone(),
+        rows,
+        level,
+        max_tokens: None,
+        focus: String::new(),
+        by_model: true,
+    };
+    let made = make::make_by_model(engine, project, &wanted, asked_by).await?;
+    if first == 0 && level == Level::Standard {
+        sessions::supersede(engine, project, session, &wanted.rows, &made).await?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_asks_is_let_be_for_as_long_as_a_summary_may_take() {
+        let of = |local, external| {
+            lease(&Options {
+                summary_local_deadline_s: local,
+                summary_external_deadline_s: external,
+                ..Options::default()
+            })
+        };
+        assert!(of(600, 1) > 660_000 && of(1, 600) > 660_000);
+        assert!(of(5, 10) < 120_000, "and not for much longer");
+    }
+}

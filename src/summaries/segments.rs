@@ -1,0 +1,301 @@
+//! Keeps a session's segments closed, what was decided in them noted, and their summaries made.
+//!
+//! It is done in bounded steps by whoever needs it, a call or an idle server; nothing runs without a client. What two
+//! processes do at once is the same and is stored once.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use crate::context::facts::{best, facts};
+use crate::context::segment::{self, Segment};
+use crate::context::tier::Tiers;
+use crate::context::{Message, importance};
+use crate::engine::{Engine, OpenProject};
+use crate::error::{Error, Result};
+use crate::memory::{Draft, Level, Memory, MemoryId, Provenance};
+use crate::remember;
+use crate::scope::{Scope, SessionId};
+use crate::store::{MessageRow, PreparedMemory, Saved, SegmentRow, Store, Summary, source_hash};
+use crate::summaries::messages::{blocking, count, sources, texts};
+use crate::summarize;
+
+/// Messages that segments are closed of at a time, as a rule less than a second: a session may have a hundred thousand.
+const STEP: usize = 4000;
+
+/// Facts noted of a segment at most: more are no key facts. Arbitrary.
+const MOST_FACTS: usize = 3;
+
+/// Facts of an earlier version that are made findable by one step: some ten milliseconds. Arbitrary.
+const MENDED_AT_ONCE: usize = 200;
+
+/// Bytes of a message that tell its topic. Arbitrary.
+const MOST_READ: usize = 4096;
+
+/// How long to wait for others who write: what is made for an answer can be made again, and the answer waits.
+const TURN: Duration = Duration::from_millis(250);
+
+/// The least a summary may take, in tokens: a short sentence.
+const LEAST_SUMMARY: usize = 24;
+
+/// Returns the tiers as configured.
+pub fn tiers(engine: &Engine) -> Tiers {
+    let options = &engine.config().options;
+    let kept = |percent: f64| 1.0 - percent / 100.0;
+    Tiers {
+        recent: options.max_recent_messages,
+        medium_share: kept(options.compression_medium),
+        long_share: kept(options.compression_long),
+        ancient_share: kept(options.compression_ancient),
+        ..Tiers::default()
+    }
+}
+
+/// Returns the weights of importance as configured.
+pub fn weights(engine: &Engine) -> importance::Weights {
+    let options = &engine.config().options;
+    importance::Weights {
+        recency: options.weight_recency,
+        semantic: options.weight_semantic,
+        entity: options.weight_entity,
+        user: options.weight_user,
+    }
+}
+
+/// Returns the segment that the row says.
+pub fn segment(row: &SegmentRow) -> Segment {
+    let count = |count: i64| usize::try_from(count).unwrap_or(0);
+    Segment { first: row.first, last: row.last, messages: count(row.messages), tokens: count(row.tokens) }
+}
+
+/// The closed segments of a session.
+#[derive(Debug, Default)]
+pub struct Closed {
+    /// All of them, in order.
+    pub segments: Vec<SegmentRow>,
+    /// Whether some were closed just now.
+    pub wrote: bool,
+    /// Messages that nobody has looked at yet: closing goes on with the next call.
+    pub waiting: usize,
+    /// Why those that were closed just now are not stored, where they aren't.
+    pub unkept: Option<Error>,
+}
+
+/// Closes the segments that the session's messages fill, noting what was decided in them, as far as one step goes.
+pub async fn close(engine: &Engine, project: &OpenProject, session: &SessionId) -> Result<Closed> {
+    let (store, scope) = (&project.store, &project.scope);
+    let segments = store.segments(scope, session).await?;
+    let from = segments.last().map_or(0, |row| row.last + 1);
+    let rows = store.session_messages(scope, session, from).await?;
+    let waiting = rows.len().saturating_sub(STEP);
+    let read = texts(project, &rows[..rows.len() - waiting]).await?;
+    let messages: Vec<Message<'_>> = read.iter().map(|(row, text)| message(row, text)).collect();
+    let new = segment::close(&messages);
+    if new.is_empty() {
+        return Ok(Closed { segments, ..Closed::default() });
+    }
+    let added = new.iter().zip(segments.len() as i64..).map(|(segment, number)| SegmentRow {
+        number,
+        first: segment.first,
+        last: segment.last,
+        messages: segment.messages as i64,
+        tokens: segment.tokens as i64,
+    });
+    let added: Vec<SegmentRow> = added.collect();
+    let kept = async {
+        store.await_turn(scope, TURN).await?;
+        note(engine, project, session, &read, &new).await?;
+        store.add_segments(scope, session, added.clone()).await
+    };
+    if let Err(error) = kept.await {
+        // On a full disk, or beside a writer that takes long, the answer is made of them all the same.
+        let segments = [segments, added].concat();
+        return Ok(Closed { segments, wrote: false, waiting, unkept: Some(error) });
+    }
+    // Another process may have closed them first, elsewhere.
+    Ok(Closed { segments: store.segments(scope, session).await?, wrote: true, waiting, unkept: None })
+}
+
+fn message<'a>(row: &MessageRow, text: &'a str) -> Message<'a> {
+    Message {
+        ordinal: row.ordinal,
+        role: row.role,
+        time: row.time,
+        tokens: usize::try_from(row.tokens).unwrap_or(0),
+        text: &text[..text.floor_char_boundary(MOST_READ)],
+    }
+}
+
+/// Stores what was decided and said to be so in the segments, as memories that refer to their source.
+async fn note(
+    engine: &Engine,
+    project: &OpenProject,
+    session: &SessionId,
+    read: &[(MessageRow, String)],
+    segments: &[Segment],
+) -> Result<()> {
+    let mut notes: Vec<PreparedMemory> = Vec::new();
+    for segment in segments {
+        let within = read.iter().filter(|(row, _)| (segment.first..=segment.last).contains(&row.ordinal));
+        let messages: Vec<Message<'_>> = within.map(|(row, text)| message(row, text)).collect();
+        for fact in best(facts(&messages), MOST_FACTS) {
+            let Some((source, _)) = read.iter().find(|(row, _)| row.ordinal == fact.ordinal) else {
+                continue;
+            };
+            let key = format!("from {} {}", source.id, blake3::hash(fact.text.as_bytes()).to_hex());
+            let mut draft = Draft::new(fact.kind, Provenance::Derived, fact.text, source.time);
+            draft.session = Some(session.clone());
+            draft.references = vec![source.id.clone()];
+            let id = MemoryId::derive(draft.kind, Some(session), &key);
+            let chunks = remember::pieces(&draft, &id);
+            notes.push(PreparedMemory { tokens: count(&draft.text) as i64, chunks, id, draft });
+        }
+    }
+    if notes.is_empty() {
+        return Ok(());
+    }
+    project.store.save(&project.scope, notes, engine.now(), |_| ()).await.map(drop)
+}
+
+/// Makes findable a bounded number of facts and decisions that an earlier version noted without a chunk; returns how many.
+pub async fn mend(engine: &Engine, store: &Store, scope: &Scope) -> Result<usize> {
+    let bare = store.derived_without_chunk(scope, MENDED_AT_ONCE).await?;
+    let count = bare.len();
+    let chunked = move || {
+        let chunked = bare.into_iter().map(|memory| {
+            let Memory { id, seq, kind, provenance, text, session, time, .. } = memory;
+            let draft = Draft { session, ..Draft::new(kind, provenance, text, time) };
+            let chunks = remember::pieces(&draft, &id);
+            (seq, draft, chunks)
+        });
+        chunked.collect::<Vec<_>>()
+    };
+    if count > 0 {
+        store.add_chunks(scope, blocking(chunked).await?).await?;
+        engine.wrote();
+    }
+    Ok(count)
+}
+
+/// The summaries of a session's segments, by the place of their first message.
+#[derive(Debug, Default)]
+pub struct Leaves {
+    /// Those there are.
+    pub made: BTreeMap<i64, Summary>,
+    /// How many of them were made just now.
+    pub new: usize,
+    /// How many of those wanted are still to be made.
+    pub waiting: usize,
+    /// Why those that were made just now are not stored, where they aren't.
+    pub unkept: Option<Error>,
+}
+
+/// Returns the summaries of the segments that `wanted` gives a level and a length, making up to `most` that are missing,
+/// the last first.
+pub async fn summaries(
+    engine: &Engine,
+    project: &OpenProject,
+    session: &SessionId,
+    wanted: &[(SegmentRow, Level, usize)],
+    most: usize,
+) -> Result<Leaves> {
+    let (store, scope) = (&project.store, &project.scope);
+    let mut leaves = Leaves::default();
+    let mut levels: Vec<Level> = wanted.iter().map(|(_, level, _)| *level).collect();
+    levels.sort_unstable();
+    levels.dedup();
+    let mut known: BTreeMap<(i64, Level), Summary> = BTreeMap::new();
+    for level in levels {
+        let rows = store.summaries(scope, session, Some(level)).await?;
+        let of_segments = rows.into_iter().map(|row| row.summary).filter(|summary| summary.segment.is_some());
+        known.extend(of_segments.map(|summary| ((summary.first, level), summary)));
+    }
+    let mut missing: Vec<&(SegmentRow, Level, usize)> = Vec::new();
+    for each in wanted.iter().rev() {
+        let (row, level, _) = each;
+        match known.remove(&(row.first, *level)) {
+            Some(found) => drop(leaves.made.insert(row.first, found)),
+            None if row.messages == 0 => {}
+            None if missing.len() < most => missing.push(each),
+            None => leaves.waiting += 1,
+        }
+    }
+    let Some(from) = missing.iter().map(|(row, ..)| row.first).min() else { return Ok(leaves) };
+    // Read once for all that are made: a session may have a hundred thousand messages.
+    let rows = store.session_messages(scope, session, from).await?;
+    for (row, level, tokens) in missing {
+        let start = rows.partition_point(|each| each.ordinal < row.first);
+        let end = rows.partition_point(|each| each.ordinal <= row.last);
+        let made = make(project, session, row, &rows[start..end], *level, *tokens).await?;
+        let kept = match leaves.unkept {
+            None => keep(engine, project, &made).await,
+            Some(_) => Ok(true),
+        };
+        match kept {
+            Ok(true) => {}
+            // Something of it was forgotten meanwhile: there is nothing to show.
+            Ok(false) => continue,
+            Err(error) => leaves.unkept = Some(error),
+        }
+        leaves.made.insert(row.first, made);
+        leaves.new += usize::from(leaves.unkept.is_none());
+    }
+    Ok(leaves)
+}
+
+/// Stores the summary of a segment; returns whether its messages are still those it was made of.
+async fn keep(engine: &Engine, project: &OpenProject, summary: &Summary) -> Result<bool> {
+    let (store, scope) = (&project.store, &project.scope);
+    store.await_turn(scope, TURN).await?;
+    let saved = store.save_summary(scope, summary.clone(), engine.now()).await?;
+    Ok(saved != Saved::SourcesChanged)
+}
+
+/// Makes the summary of a segment.
+async fn make(
+    project: &OpenProject,
+    session: &SessionId,
+    row: &SegmentRow,
+    messages: &[MessageRow],
+    level: Level,
+    tokens: usize,
+) -> Result<Summary> {
+    let read = texts(project, messages).await?;
+    let hash = source_hash(read.iter().map(|(row, _)| &row.id));
+    let number = row.number;
+    let (first, last) = (row.first, row.last);
+    let session_name = session.clone();
+    let summarise = move || {
+        let sources = sources(&read);
+        let most = tokens.max(LEAST_SUMMARY);
+        let summary = summarize::extract(&sources, level, most, "", &count);
+        let quality = summarize::quality(&summary.text, &sources, most);
+        Summary {
+            session: session_name,
+            segment: Some(number),
+            level,
+            first,
+            last,
+            messages: read.len() as i64,
+            tokens: count(&summary.text) as i64,
+            text: summary.text,
+            provider: "extractive".into(),
+            model: String::new(),
+            quality,
+            provenance: Provenance::lowest(read.iter().map(|(row, _)| row.provenance)),
+            cited: summary.cited,
+            source_hash: hash,
+        }
+    };
+    blocking(summarise).await
+}
+
+/// Returns the level and the length of the summary that each segment has in its tier; none for what is shown in full.
+pub fn wanted(tiers: &Tiers, closed: &[SegmentRow]) -> Vec<(SegmentRow, Level, usize)> {
+    let segments: Vec<Segment> = closed.iter().map(segment).collect();
+    let by_tier = closed.iter().zip(tiers.of(&segments)).zip(&segments);
+    by_tier
+        .filter_map(|((row, tier), segment)| {
+            Some((row.clone(), tier.level()?, tiers.tokens(tier, segment.tokens)))
+        })
+        .collect()
+}

@@ -1,0 +1,27 @@
+//! The beginning of a text, cut to tokens or bytes.
+
+use std::borrow::Cow;
+
+use crate::tokens::Tokenizer;
+
+/// Returns the beginning of `text` that has at most `tokens`, to the end of a word where one ends in its second half.
+pub(crate) fn beginning(text: &str, tokens: usize) -> &str {
+    let cut = Tokenizer::O200k.truncate(text, tokens);
+    if cut.len() == text.len() || text[cut.len()..].starts_with(char::is_whitespace) {
+        return cut.trim_end();
+    }
+    match cut.rfind(char::is_whitespace) {
+        Some(end) if end >= cut.len() / 2 => cut[..end].trim_end(),
+        _ => cut,
+    }
+}
+
+/// Returns the beginning of `text` that has at most `bytes`, to the end of a word, with `…` where it is cut.
+pub(crate) fn beginning_in_bytes(text: &str, bytes: usize) -> Cow<'_, str> {
+    if text.len() <= bytes {
+        return Cow::Borrowed(text);
+    }
+    let cut = &text[..text.floor_char_boundary(bytes)];
+    let end = cut.rfind(char::is_whitespace).filter(|end| *end >= cut.len() / 2).unwrap_or(cut.len());
+    Cow::Owned(format!("{} …", cut[..end].trim_end()))
+}

@@ -1,0 +1,151 @@
+//! JSON Schemas as agents and their clients take them best: short, flat and without unions.
+//!
+//! Every token of a schema is read by a model in every conversation, and several model APIs reject what schemars
+//! writes by default (`["integer", "null"]`, `format: "uint"`, `$ref`). So the generated schema is rewritten: what an
+//! optional field is without is its absence, an enum of documented variants is a plain list, and titles, formats and
+//! empty defaults go. The input schema is also what arguments are checked against, so it keeps every bound.
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, Schema, json_schema};
+use serde_json::{Map, Value, json};
+
+/// Returns the schema of the arguments `T`: an object with its properties, the required ones named.
+pub fn input_schema<T: JsonSchema>() -> Map<String, Value> {
+    let mut schema = generated::<T>(SchemaSettings::draft2020_12().for_deserialize());
+    simplify(&mut schema);
+    schema.remove("description");
+    schema.entry("properties").or_insert_with(|| json!({}));
+    schema
+}
+
+/// Returns the schema of the answer `T`: its top-level fields, with their types where they have just one.
+///
+/// No field is required, because the answer of a call that failed holds `error` instead, and some clients check that
+/// against the same schema.
+pub fn output_schema<T: JsonSchema>() -> Map<String, Value> {
+    let mut schema = generated::<T>(SchemaSettings::draft2020_12().for_serialize());
+    simplify(&mut schema);
+    let fields = match schema.remove("properties") {
+        Some(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    };
+    let only_type = |(name, field): (String, Value)| match field.get("type") {
+        Some(kind) => (name, json!({ "type": kind })),
+        None => (name, json!({})),
+    };
+    let fields: Map<String, Value> = fields.into_iter().map(only_type).collect();
+    Map::from_iter([("type".to_owned(), json!("object")), ("properties".to_owned(), Value::Object(fields))])
+}
+
+/// Returns the schema of an argument that is one of `words`.
+pub fn one_of(words: &[&str]) -> Schema {
+    json_schema!({ "type": "string", "enum": words })
+}
+
+fn generated<T: JsonSchema>(settings: SchemaSettings) -> Map<String, Value> {
+    let settings = settings.with(|settings| {
+        settings.inline_subschemas = true;
+        settings.meta_schema = None;
+    });
+    match settings.into_generator().into_root_schema_for::<T>().to_value() {
+        Value::Object(schema) => schema,
+        _ => Map::new(),
+    }
+}
+
+/// Rewrites `schema` and everything in it.
+fn simplify(schema: &mut Map<String, Value>) {
+    for noise in ["title", "format", "$schema", "examples"] {
+        schema.remove(noise);
+    }
+    if schema.get("additionalProperties") == Some(&Value::Bool(false)) {
+        schema.remove("additionalProperties");
+    }
+    if schema.get("default").is_some_and(is_empty) {
+        schema.remove("default");
+    }
+    if let Some(Value::String(description)) = schema.get_mut("description") {
+        *description = description.split_whitespace().collect::<Vec<_>>().join(" ");
+    }
+    // An argument whose name says it all is described for readers of the code only.
+    if schema.get("description").is_some_and(is_empty) {
+        schema.remove("description");
+    }
+    without_null(schema);
+    for key in ["properties", "$defs"] {
+        if let Some(Value::Object(properties)) = schema.get_mut(key) {
+            properties.values_mut().filter_map(Value::as_object_mut).for_each(simplify);
+        }
+    }
+    for key in ["items", "additionalProperties"] {
+        if let Some(Value::Object(inner)) = schema.get_mut(key) {
+            simplify(inner);
+        }
+    }
+    for key in ["anyOf", "oneOf"] {
+        if let Some(Value::Array(branches)) = schema.get_mut(key) {
+            branches.iter_mut().filter_map(Value::as_object_mut).for_each(simplify);
+        }
+        one_branch(schema, key);
+        one_enum(schema, key);
+    }
+}
+
+fn is_empty(default: &Value) -> bool {
+    match default {
+        Value::Null | Value::Bool(false) => true,
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => fields.is_empty(),
+        _ => false,
+    }
+}
+
+/// Takes `null` out of a union of types, of an enum and of alternatives.
+fn without_null(schema: &mut Map<String, Value>) {
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|kind| kind != "null");
+        if let [kind] = types.as_slice() {
+            let kind = kind.clone();
+            schema.insert("type".to_owned(), kind);
+        }
+    }
+    if let Some(Value::Array(values)) = schema.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    for key in ["anyOf", "oneOf"] {
+        if let Some(Value::Array(branches)) = schema.get_mut(key) {
+            branches.retain(|branch| branch.get("type").is_none_or(|kind| kind != "null"));
+        }
+    }
+}
+
+/// Puts the only alternative left in the place of the list; what the schema says beside it goes first.
+fn one_branch(schema: &mut Map<String, Value>, key: &str) {
+    if schema.get(key).and_then(Value::as_array).is_none_or(|branches| branches.len() != 1) {
+        return;
+    }
+    if let Some(Value::Array(mut branches)) = schema.remove(key)
+        && let Some(Value::Object(branch)) = branches.pop()
+    {
+        for (name, value) in branch {
+            schema.entry(name).or_insert(value);
+        }
+    }
+}
+
+/// Turns alternatives that are all fixed strings into one enum: schemars writes documented variants apart.
+fn one_enum(schema: &mut Map<String, Value>, key: &str) {
+    let Some(Value::Array(branches)) = schema.get(key) else { return };
+    let names = |branch: &Value| -> Option<Vec<Value>> {
+        match (branch.get("const"), branch.get("enum")) {
+            (Some(name), None) if name.is_string() => Some(vec![name.clone()]),
+            (None, Some(Value::Array(names))) if names.iter().all(Value::is_string) => Some(names.clone()),
+            _ => None,
+        }
+    };
+    let Some(names) = branches.iter().map(names).collect::<Option<Vec<_>>>() else { return };
+    schema.remove(key);
+    schema.insert("type".to_owned(), json!("string"));
+    schema.insert("enum".to_owned(), Value::Array(names.concat()));
+}

@@ -1,0 +1,138 @@
+//! Finds what answers a question, with what was said around it: document 002's snippets.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::assembly::across_sessions::{Hit, passage, read, weigh};
+use crate::assembly::passages::{Chosen, Part, Passage, SMALL_FRAME, fill, longest, remembered};
+use crate::budget::Budget;
+use crate::context::importance::recency;
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::filter::Filter;
+use crate::ingest::catch_up;
+use crate::memory::{Kind, Millis};
+use crate::retrieve;
+use crate::retrieve::rank::Weights;
+use crate::tools::common;
+use crate::tools::context::answer::{self, Context};
+use crate::tools::context::retrieve_context;
+
+/// The name agents call it by.
+pub const NAME: &str = "get_relevant_snippets";
+/// The name people are shown.
+pub const TITLE: &str = "Get relevant snippets";
+/// What agents are told of it.
+pub const DESCRIPTION: &str = "For summaries too use retrieve_context. Returns messages of all conversations that \
+    answer a question, with those around them, in order of time.";
+
+/// Tokens of an answer unless the caller says otherwise.
+const MAX_TOKENS: usize = 1000;
+
+/// Of what was found, the best that may be put in order of time. Arbitrary: beyond them little answers.
+const MOST_BY_TIME: usize = 40;
+
+/// Over which recency halves, where it counts.
+const HALF_LIFE: Millis = 30 * 24 * 3600 * 1000;
+
+/// How much recency counts where both do.
+const RECENCY: f64 = 0.2;
+
+/// Of what was found, the best that are shown with their neighbours.
+const WITH_NEIGHBOURS: usize = 5;
+
+/// What the call takes.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub struct Args {
+    /// A question or key words.
+    pub query: String,
+    /// 1000 if left out.
+    #[schemars(range(min = answer::LEAST))]
+    pub max_tokens: Option<usize>,
+    /// mixed if left out.
+    pub strategy: Option<Strategy>,
+    /// With the messages around each; true if left out.
+    pub expand_context: Option<bool>,
+}
+
+/// What goes first where not all fits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "agents pay for every word of a schema, and the names say it")]
+pub enum Strategy {
+    Relevance,
+    Recency,
+    #[default]
+    Mixed,
+}
+
+/// What the call answers.
+pub type Output = Context;
+
+/// Searches the messages of all conversations and shows what fits.
+pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+    let query = args.query.trim();
+    if query.is_empty() {
+        return Err(Error::bad_input("`query` is empty").hint("ask a question or give key words"));
+    }
+    let (max_tokens, notice) = retrieve_context::budget(args.max_tokens, MAX_TOKENS)?;
+    let project = engine.project().await?;
+    let mut chosen = Chosen { notices: catch_up::before_a_call(engine).await, ..Chosen::default() };
+    chosen.notices.extend(notice);
+    let embedder = engine.embedder_or_say(&mut chosen.notices).await;
+    let filter = Filter { kinds: Some(vec![Kind::Message]), ..Filter::default() };
+    let places = [(&project.store, &project.scope)];
+    let found = retrieve::search(&places, embedder, query, &filter, &Weights::default()).await?;
+    chosen.notices.extend(found.notices);
+    chosen.pending = project.store.pending(&project.scope).await?;
+    if found.ranked.is_empty() && project.store.is_empty(&project.scope).await? {
+        chosen.notices.insert(0, common::nothing_yet(engine, project).await?);
+    }
+    let hits = ordered(read(&places, found.ranked).await?, args.strategy.unwrap_or_default());
+    let sessions = weigh(&hits);
+    let most = longest(max_tokens);
+    let mut budget = Budget::new(max_tokens - SMALL_FRAME);
+    let with_neighbours = if args.expand_context.unwrap_or(true) { WITH_NEIGHBOURS } else { 0 };
+    let (best, others) = hits.split_at(hits.len().min(with_neighbours));
+    // The best come with what was said around them, found or not; then the others.
+    let seqs = best.iter().map(|hit| hit.memory.seq).collect();
+    let mut beside = project.store.beside(&project.scope, seqs).await?;
+    beside.retain(|memory| !best.iter().any(|hit| hit.memory.id == memory.id));
+    let around = beside.iter().filter_map(|memory| {
+        let session = memory.session.as_ref()?;
+        let mut passage = remembered(Part::Relevant, session, memory, &memory.text, most);
+        passage.place.0 = sessions.get(session).map_or(memory.time, |session| session.first);
+        Some(passage)
+    });
+    let is_left = |hit: &&Hit| !beside.iter().any(|memory| memory.id == hit.memory.id);
+    let shown = |hit| passage(hit, &sessions, most);
+    let passages: Vec<Passage> = best
+        .iter()
+        .filter_map(shown)
+        .chain(around)
+        .chain(others.iter().filter(is_left).filter_map(shown))
+        .collect();
+    fill(passages, &mut budget, &mut chosen, true);
+    let secret = engine.installation().await?.secret;
+    // Counting loads the tokenizer's dictionary the first time, which blocks.
+    let fit = tokio::task::spawn_blocking(move || answer::fit(chosen, max_tokens, &secret));
+    Ok(fit.await.expect("fitting does not panic"))
+}
+
+/// Puts what was found, best first, into the order of the strategy.
+fn ordered(mut hits: Vec<Hit>, strategy: Strategy) -> Vec<Hit> {
+    let newest = hits.iter().map(|hit| hit.memory.time).max().unwrap_or(0);
+    let by_id = |a: &Hit, b: &Hit| a.memory.id.cmp(&b.memory.id);
+    match strategy {
+        Strategy::Relevance => {}
+        Strategy::Recency => {
+            hits.truncate(MOST_BY_TIME);
+            hits.sort_by(|a, b| b.memory.time.cmp(&a.memory.time).then_with(|| by_id(a, b)));
+        }
+        Strategy::Mixed => {
+            let score = |hit: &Hit| hit.ranked.score + RECENCY * recency(hit.memory.time, newest, HALF_LIFE);
+            hits.sort_by(|a, b| score(b).total_cmp(&score(a)).then_with(|| by_id(a, b)));
+        }
+    }
+    hits
+}

@@ -1,0 +1,245 @@
+//! Assembles what an agent needs to go on: what is known, summaries, what was said last, and what answers a question.
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+
+use crate::assembly::{Asked, IncludeLevel, across_sessions, within_session};
+use crate::engine::{Engine, OpenProject};
+use crate::error::{Error, Result, quoted};
+use crate::filter::Filter;
+use crate::ingest::catch_up;
+use crate::memory::Millis;
+use crate::scope::{Scope, SessionId, Sessions};
+use crate::times;
+use crate::tools::common;
+use crate::tools::common::schema::one_of;
+use crate::tools::context::answer::{self, Context, LEAST, MOST};
+
+/// The name agents call it by.
+pub const NAME: &str = "retrieve_context";
+/// The name people are shown.
+pub const TITLE: &str = "Assemble context";
+/// What agents are told of it.
+pub const DESCRIPTION: &str = "For single facts use search_project_memory. Assembles what is remembered on \
+    a question: key facts, summaries, recent and relevant messages, commits. Of session_id, else of all.";
+
+/// What the call takes.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct Args {
+    /// The question at hand.
+    pub query: String,
+    /// The conversation to go on with.
+    pub session_id: Option<String>,
+    /// Only across these.
+    pub conversation_ids: Option<Vec<String>>,
+    /// Like 2026-03-01.
+    #[schemars(description = "")]
+    pub time_range: Option<TimeRange>,
+    /// mixed if left out.
+    #[serde(default)]
+    #[schemars(schema_with = "include_levels")]
+    pub include_level: Option<IncludeLevel>,
+    /// 8000 of one session, else 4000.
+    #[schemars(range(min = LEAST))]
+    pub max_tokens: Option<usize>,
+}
+
+/// From when to when.
+#[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
+pub struct TimeRange {
+    /// Like 2026-03-01.
+    pub start: Option<String>,
+    /// Before this time.
+    #[schemars(description = "")]
+    pub end: Option<String>,
+}
+
+impl TimeRange {
+    /// Returns the times.
+    pub(crate) fn read(&self) -> Result<(Option<Millis>, Option<Millis>)> {
+        times::range(("time_range.start", self.start.as_deref()), ("time_range.end", self.end.as_deref()))
+    }
+}
+
+fn include_levels(_: &mut SchemaGenerator) -> Schema {
+    one_of(&["summary", "mixed", "full"])
+}
+
+/// What the call answers.
+pub type Output = Context;
+
+/// Answers from the cache where nothing changed, else assembles anew.
+pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+    let project = engine.project().await?;
+    let (asked, notice) = read(engine, project, &args).await?;
+    let mut notices = catch_up::before_a_call(engine).await;
+    // What an answer says of catching up is true once.
+    let caught_up = notices.is_empty();
+    match (&asked.session, &asked.scope.sessions) {
+        (Some(session), _) => known(project, session).await?,
+        (None, Sessions::Only(named)) => {
+            let rows = project.store.sessions(&asked.scope, 0, named.len()).await?;
+            let missing = named.iter().filter(|id| !rows.iter().any(|row| row.id == **id));
+            notices.extend(
+                missing.map(|id| format!("no session is called `{}`; list_sessions shows them", quoted(id))),
+            );
+        }
+        (None, Sessions::All) => {}
+    }
+    let embedder = engine.embedder_or_say(&mut notices).await;
+    let space = embedder.as_ref().map(|embedder| embedder.space().to_string());
+    notices.extend(notice);
+    let options = &engine.config().options;
+    let store = &project.store;
+    let key = |version: [i64; 2]| key(engine, &args, &asked, space.as_deref(), version);
+    // Taken before anything is read: what is written meanwhile makes another version.
+    let mut before = version(engine, project, &asked).await?;
+    if caught_up
+        && let Some(body) = store.cached(&asked.scope, key(before), engine.now()).await?
+        && let Ok(Kept { context, whole }) = serde_json::from_str::<Kept>(&body)
+    {
+        count(engine, whole, &context);
+        return Ok(Context { budget: asked.budget, ..context });
+    }
+    let mut is_whole = true;
+    let mut chosen = match &asked.session {
+        Some(session) => {
+            let mut prepared = within_session::prepare(engine, project, session).await?;
+            is_whole = prepared.waiting == 0;
+            if prepared.wrote && is_whole {
+                // What it wrote made another version; what is read for it is read after that.
+                before = version(engine, project, &asked).await?;
+                prepared = within_session::prepare(engine, project, session).await?;
+            }
+            within_session::choose(engine, project, &asked, session, prepared, embedder).await?
+        }
+        None => across_sessions::choose(engine, project, &asked, embedder).await?,
+    };
+    if chosen.stable.is_empty() && chosen.live.is_empty() {
+        if project.store.is_empty(&project.scope).await? {
+            chosen.notices.insert(0, common::nothing_yet(engine, project).await?);
+        } else if asked.filter.has_range()
+            && project.store.list(&asked.scope, &asked.filter, None, 1).await?.is_empty()
+        {
+            chosen.notices.insert(0, format!("{} that time", answer::NOTHING));
+        }
+    }
+    chosen.notices.splice(0..0, notices);
+    let secret = engine.installation().await?.secret;
+    let budget = asked.budget;
+    // Counting loads the tokenizer's dictionary the first time, which blocks.
+    let fit = tokio::task::spawn_blocking(move || answer::fit(chosen, budget, &secret));
+    let context = fit.await.expect("fitting does not panic");
+    let whole = match &asked.session {
+        Some(session) => Some(project.store.session_tokens(&project.scope, session).await?),
+        None => None,
+    };
+    count(engine, whole, &context);
+    let kept = Kept { context, whole };
+    // The next call gets further with a session that is long.
+    if caught_up && is_whole {
+        let body = serde_json::to_string(&kept).expect("an answer is JSON");
+        let (ttl, most) = (options.cache_ttl(), options.cache_bytes());
+        store.cache(&asked.scope, key(before), body, engine.now(), ttl, most).await?;
+    }
+    Ok(kept.context)
+}
+
+/// An answer as it is kept.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    context: Context,
+    /// Tokens of the conversation that it stands for, where it is of one.
+    whole: Option<i64>,
+}
+
+/// Notes what the answer saves of the conversation that it stands for.
+fn count(engine: &Engine, whole: Option<i64>, context: &Context) {
+    if let Some(whole) = whole {
+        engine.saved(whole, i64::try_from(context.tokens_used).unwrap_or(i64::MAX));
+    }
+}
+
+/// Reads the arguments; the notice says where one was changed.
+async fn read(engine: &Engine, project: &OpenProject, args: &Args) -> Result<(Asked, Option<String>)> {
+    let query = args.query.trim().to_owned();
+    if query.is_empty() {
+        return Err(Error::bad_input("`query` is empty").hint("say what is at hand, or ask a question"));
+    }
+    let redactor = &project.redactor;
+    let session = args.session_id.as_deref().map(|name| SessionId::read(redactor, "session_id", name));
+    let session = session.transpose()?;
+    let named = args.conversation_ids.as_ref().filter(|names| !names.is_empty());
+    if session.is_some() && named.is_some() {
+        return Err(Error::bad_input("both `session_id` and `conversation_ids` are given").hint(
+            "give `session_id` to go on with one conversation, `conversation_ids` to look across some",
+        ));
+    }
+    let named = named.map(|names| {
+        names
+            .iter()
+            .map(|name| SessionId::read(redactor, "conversation_ids", name))
+            .collect::<Result<Vec<_>>>()
+    });
+    let sessions = match (&session, named.transpose()?) {
+        (Some(session), _) => Sessions::Only(vec![session.clone()]),
+        (None, Some(named)) => Sessions::Only(named),
+        (None, None) => Sessions::All,
+    };
+    let range = args.time_range.clone().unwrap_or_default();
+    let (since, until) = range.read()?;
+    let options = &engine.config().options;
+    let usual = if session.is_some() { options.session_max_tokens } else { options.context_max_tokens };
+    let (budget, notice) = budget(args.max_tokens, usual)?;
+    let asked = Asked {
+        query,
+        scope: Scope { sessions, ..project.scope.clone() },
+        session,
+        filter: Filter { since, until, ..Filter::default() },
+        level: args.include_level.unwrap_or_default(),
+        budget,
+    };
+    Ok((asked, notice))
+}
+
+/// Returns the budget that was asked for, bounded, and what to say where that made it another.
+pub(crate) fn budget(asked: Option<usize>, usual: usize) -> Result<(usize, Option<String>)> {
+    common::max_tokens(asked, usual, LEAST, MOST)
+}
+
+/// Errors where the session holds nothing.
+async fn known(project: &OpenProject, session: &SessionId) -> Result<()> {
+    let scope = Scope { sessions: Sessions::Only(vec![session.clone()]), ..project.scope.clone() };
+    let holds = project.store.surroundings(&scope, session, -1, 0, 0).await?;
+    if holds.is_empty() && project.store.sessions(&scope, 0, 1).await?.is_empty() {
+        return Err(Error::not_found(format!("no session is called `{}`", quoted(session)))
+            .hint("list_sessions shows them; leave `session_id` out to look across all"));
+    }
+    Ok(())
+}
+
+/// Returns numbers of which one is another whenever anything changed that the answer could be made from.
+async fn version(engine: &Engine, project: &OpenProject, asked: &Asked) -> Result<[i64; 2]> {
+    let own = project.store.source_version(&asked.scope).await?;
+    let owners = &engine.installation().await?.registry;
+    Ok([own, owners.memories().source_version(owners.scope()).await?])
+}
+
+/// Returns the hash of all that the answer depends on.
+fn key(engine: &Engine, args: &Args, asked: &Asked, space: Option<&str>, version: [i64; 2]) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 assembled context");
+    let parts = [
+        env!("CARGO_PKG_VERSION").to_owned(),
+        serde_json::to_string(args).expect("arguments are JSON"),
+        format!("{:?}", asked.scope),
+        asked.budget.to_string(),
+        format!("{:?}", engine.config().options),
+        space.unwrap_or_default().to_owned(),
+        format!("{version:?}"),
+    ];
+    for part in parts {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    *hasher.finalize().as_bytes()
+}

@@ -1,0 +1,310 @@
+//! Summarises a conversation, or a range of it.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::engine::Engine;
+use crate::envelope;
+use crate::error::{Result, quoted};
+use crate::humanize::counted;
+use crate::memory::Level;
+use crate::scope::SessionId;
+use crate::summaries::make::{self, Estimate};
+use crate::summaries::wanted::{Made, Wanted};
+use crate::summaries::{estimate, messages};
+use crate::summarize;
+use crate::times;
+use crate::tools::common;
+use crate::tools::common::beginning::beginning;
+use crate::tools::common::tool::Answer;
+
+/// The name agents call it by.
+pub const NAME: &str = "summarize_conversation";
+/// The name people are shown.
+pub const TITLE: &str = "Summarise a conversation";
+/// What agents are told of it.
+pub const DESCRIPTION: &str = "To answer a question use retrieve_context. Summarises one session, or a range of its \
+    messages; expand_detail opens what it cites.";
+
+/// Tokens that an answer takes beside the summary, about.
+const FRAME: usize = 180;
+
+/// The least and the most tokens of an answer: the least has room for a short sentence.
+const LEAST: usize = FRAME + 20;
+const MOST: usize = 8000;
+
+/// Topics that are named.
+const TOPICS: usize = 6;
+
+/// How much a summary says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "agents pay for every word of a schema, and the names say it")]
+pub enum Detail {
+    Brief,
+    #[default]
+    Standard,
+    Detailed,
+}
+
+impl From<Detail> for Level {
+    fn from(detail: Detail) -> Level {
+        match detail {
+            Detail::Brief => Level::Brief,
+            Detail::Standard => Level::Standard,
+            Detail::Detailed => Level::Detailed,
+        }
+    }
+}
+
+/// What the call takes.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub struct Args {
+    /// The session.
+    #[schemars(description = "")]
+    pub session_id: String,
+    /// standard if left out.
+    pub level: Option<Detail>,
+    /// First message, by its number.
+    pub from: Option<i64>,
+    /// Last message.
+    #[schemars(description = "")]
+    pub to: Option<i64>,
+    /// Like 2026-03-01.
+    pub since: Option<String>,
+    /// Only up to this time.
+    #[schemars(description = "")]
+    pub until: Option<String>,
+    /// Topics that matter.
+    pub focus: Option<String>,
+    /// Of the answer.
+    #[schemars(description = "", range(min = LEAST))]
+    pub max_tokens: Option<usize>,
+    /// false: never ask a model.
+    pub use_provider: Option<bool>,
+    /// Only say what it would take and cost.
+    #[serde(default)]
+    pub dry_run: bool,
+}
+
+/// What the call answers.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Output {
+    /// How to take what is quoted.
+    pub caution: &'static str,
+    /// The session.
+    #[schemars(description = "")]
+    pub session_id: String,
+    /// How much it says.
+    pub level: String,
+    /// Its id, for expand_detail.
+    pub id: Option<String>,
+    /// What it says.
+    pub summary: String,
+    /// The first and the last message summarised.
+    pub range: (i64, i64),
+    /// How many messages that is.
+    pub messages: usize,
+    /// Their tokens (o200k).
+    pub tokens: usize,
+    /// The summary's.
+    pub summary_tokens: usize,
+    /// Messages it rests on.
+    pub cited: Vec<i64>,
+    /// What runs through it, with the messages.
+    pub topics: Vec<String>,
+    /// `extractive`, or who wrote it.
+    pub provider: String,
+    /// The model.
+    pub model: String,
+    /// What it keeps of what it could, 0 to 1.
+    pub quality: f64,
+    /// What it cost in US dollars; of a dry run, at most.
+    pub cost_usd: Option<f64>,
+    /// Of a dry run, what it will likely cost.
+    #[schemars(description = "")]
+    pub likely_usd: Option<f64>,
+    /// Whether it was made before.
+    pub cached: bool,
+    /// Whether something was left out to keep max_tokens: topics, messages cited, notices, the summary's end, the session's
+    /// name.
+    #[schemars(description = "Whether max_tokens left something out.")]
+    pub truncated: bool,
+    /// Of a dry run: requests, tokens sent and received at most.
+    pub estimate: Option<(usize, usize, usize)>,
+    /// What else there is to know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
+    #[serde(skip)]
+    secret: [u8; 32],
+}
+
+/// Summarises, or says what that would take.
+pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+    let (max_tokens, clamped) = common::max_tokens(args.max_tokens, MOST, LEAST, MOST)?;
+    let max_tokens = args.max_tokens.and(Some(max_tokens));
+    let room = max_tokens.map(|max_tokens| max_tokens - FRAME);
+    let project = engine.project().await?;
+    let installation = engine.installation().await?;
+    let session = SessionId::read(&project.redactor, "session_id", &args.session_id)?;
+    let span = times::range(("since", args.since.as_deref()), ("until", args.until.as_deref()))?;
+    let rows = make::range(project, &session, (args.from, args.to), span).await?;
+    let focus = match args.focus.as_deref().map(str::trim).filter(|focus| !focus.is_empty()) {
+        Some(focus) => common::short("focus", focus)?,
+        None => String::new(),
+    };
+    let level = Level::from(args.level.unwrap_or_default());
+    let by_model = args.use_provider != Some(false);
+    let wanted = Wanted { session, rows, level, max_tokens: room, focus, by_model };
+    let ends = |row: Option<&crate::store::MessageRow>| row.map_or(0, |row| row.ordinal);
+    let range = (ends(wanted.rows.first()), ends(wanted.rows.last()));
+    let (messages, tokens) = (wanted.rows.len(), wanted.tokens());
+    let mut output = Output {
+        caution: envelope::CAUTION,
+        session_id: envelope::escape(wanted.session.as_str()).into_owned(),
+        level: level.to_string(),
+        id: None,
+        summary: String::new(),
+        range,
+        messages,
+        tokens,
+        summary_tokens: wanted.most(),
+        cited: Vec::new(),
+        topics: Vec::new(),
+        provider: "extractive".into(),
+        model: String::new(),
+        quality: 0.0,
+        cost_usd: Some(0.0),
+        likely_usd: None,
+        cached: false,
+        truncated: false,
+        estimate: None,
+        notices: clamped.into_iter().collect(),
+        secret: installation.secret,
+    };
+    if args.dry_run {
+        let Estimate { provider, requests, input, output: back, cost_usd, likely_usd } =
+            make::estimate(engine, project, &wanted).await?;
+        output.provider = provider.unwrap_or(output.provider);
+        (output.cost_usd, output.likely_usd) = (cost_usd, likely_usd);
+        output.estimate = Some((requests, input, back));
+        return fit(output, max_tokens).await;
+    }
+    let rows = wanted.rows.clone();
+    let made = make::make(engine, project, wanted).await?;
+    let texts = messages::texts(project, &rows).await?;
+    output.topics = messages::blocking(move || {
+        let named = summarize::topics(&messages::sources(&texts), TOPICS);
+        let topic = |topic: summarize::Topic| {
+            let places: Vec<String> =
+                topic.ordinals.iter().take(5).map(|place| format!("#{place}")).collect();
+            let more = if topic.ordinals.len() > 5 { " …" } else { "" };
+            format!("{} {}{more}", envelope::escape(&topic.name), places.join(" "))
+        };
+        named.into_iter().map(topic).collect()
+    })
+    .await?;
+    let Made { id, text, tokens, provider, model, quality, cited, cost_usd, is_kept, notices, .. } = made;
+    output.summary = envelope::escape(&text).into_owned();
+    output.notices.extend(notices);
+    let output = Output {
+        id,
+        summary_tokens: tokens,
+        cited,
+        provider,
+        model,
+        quality: (quality * 100.0).round() / 100.0,
+        cost_usd: Some(cost_usd),
+        cached: is_kept,
+        ..output
+    };
+    fit(output, max_tokens).await
+}
+
+/// Leaves out what matters least beside the summary until the answer keeps its budget, as text and as JSON.
+async fn fit(mut output: Output, max_tokens: Option<usize>) -> Result<Output> {
+    let Some(most) = max_tokens else { return Ok(output) };
+    messages::blocking(move || {
+        loop {
+            let over = output.measure().saturating_sub(most);
+            if over == 0 || !output.give_way(over) {
+                return output;
+            }
+        }
+    })
+    .await
+}
+
+impl Output {
+    /// Returns its tokens as text or as JSON, whichever is more.
+    fn measure(&self) -> usize {
+        let Answer { text, fields } = Answer::new(self.text(), self);
+        messages::count(&text)
+            .max(messages::count(&serde_json::to_string(&fields).expect("an answer is JSON")))
+    }
+
+    /// Leaves something out of an answer that is `over` its budget; `false` where nothing is left to leave out.
+    fn give_way(&mut self, over: usize) -> bool {
+        self.truncated = true;
+        if self.topics.pop().is_some() {
+            return true;
+        }
+        if !self.cited.is_empty() {
+            self.cited.truncate(self.cited.len() / 2);
+            return true;
+        }
+        if self.notices.pop().is_some() {
+            return true;
+        }
+        if !self.summary.is_empty() {
+            let tokens = messages::count(&self.summary).saturating_sub(over.max(1));
+            self.summary = beginning(&self.summary, tokens).to_owned();
+            self.summary_tokens = messages::count(&self.summary);
+            return true;
+        }
+        // A part of a name would be taken for one: it stands there whole or not at all.
+        !std::mem::take(&mut self.model).is_empty() || !std::mem::take(&mut self.session_id).is_empty()
+    }
+
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let Output { session_id, level, messages, tokens, range: (first, last), provider, .. } = self;
+        let said = counted(*messages, "message", "messages");
+        if let Some((requests, sent, back)) = self.estimate {
+            let about = format!("{said} of `{}` (#{first} to #{last}), {tokens} tokens", quoted(session_id));
+            return match requests {
+                0 => format!(
+                    "{about}: sentences are chosen here, for nothing; at most {} tokens.",
+                    self.summary_tokens
+                ),
+                _ => {
+                    let requests = counted(requests, "request", "requests");
+                    let cost = estimate::cost(self.likely_usd, self.cost_usd);
+                    format!(
+                        "{about}: {requests} to {provider}, up to {sent} tokens sent and {back} back, {cost}."
+                    )
+                }
+            };
+        }
+        let (name, summary) = (envelope::name(session_id), envelope::quoted(&self.summary));
+        let mut body = format!("[{name} #{first} to #{last}, {level}]\n{summary}\n");
+        if !self.topics.is_empty() {
+            body += &format!("[topics: {}]\n", envelope::name(&self.topics.join(", ")));
+        }
+        let mut text = envelope::wrap(&self.secret, &body);
+        if let Some(id) = &self.id {
+            text += &format!("\nOpen it further with expand_detail `{id}`.");
+        }
+        let by =
+            if self.model.is_empty() { provider.clone() } else { format!("{provider} ({})", self.model) };
+        let kept = if self.cached { ", kept" } else { "" };
+        text += &format!(
+            "\n{} of {tokens} tokens, {said}; {by}, quality {:.2}{kept}.",
+            self.summary_tokens, self.quality
+        );
+        if self.truncated {
+            text += "\nShortened to fit max_tokens.";
+        }
+        text + &common::footnotes(&[], 0, &self.notices)
+    }
+}

@@ -1,0 +1,434 @@
+//! Forgets memories, brings them back, or removes them for good.
+
+use std::collections::HashSet;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::engine::Engine;
+use crate::envelope;
+use crate::error::{Error, Result};
+use crate::filter::Filter;
+use crate::humanize::{self, counted};
+use crate::memory::{MemoryId, Millis};
+use crate::retrieve;
+use crate::scope::{Scope, SessionId};
+use crate::store::{Forgotten, Reach, Selection, Store};
+use crate::summaries::levels;
+use crate::tokens::Tokenizer;
+use crate::tools::common;
+use crate::tools::memory::search_project_memory as search;
+
+/// The name agents call it by.
+pub const NAME: &str = "forget_context";
+/// The name people are shown.
+pub const TITLE: &str = "Forget memories";
+/// What agents are told of it.
+pub const DESCRIPTION: &str = "To correct a fact store the right one with store_memory. Forgets memories by \
+    ids, session_id, source or query (exactly one); `undo` brings them back. Says exactly what it removed; with a \
+    query, look first with `dry_run: true`.";
+
+/// Memories a query may forget at once. Arbitrary: few enough to look at.
+const BY_QUERY: usize = 20;
+
+/// Tokens of an answer to a search, so that none of those matches is left out for want of room.
+const SEARCH_TOKENS: usize = 20_000;
+
+/// How well a memory matches a query that is to be forgotten by it, beside the best. Arbitrary: half as well.
+const MATCHES: f64 = 0.5;
+
+/// Tokens of what is shown of a memory that a query would forget.
+const EXCERPT: usize = 30;
+
+/// Operations of the past among which the one to undo is looked for. Arbitrary.
+const OPERATIONS_READ: usize = 1000;
+
+/// Ids named in an answer; more are only counted. Arbitrary.
+const LISTED: usize = 100;
+
+/// What the call takes.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub struct Args {
+    /// Ids, or SESSION#NUMBER.
+    pub ids: Option<Vec<String>>,
+    /// Forget a whole conversation.
+    pub session_id: Option<String>,
+    /// Forget what came from this message id or commit.
+    pub source: Option<String>,
+    /// Forget the best matches, at most 20.
+    pub query: Option<String>,
+    /// `operation` of an earlier call, or `last`.
+    pub undo: Option<String>,
+    /// Remove for good.
+    pub purge: Option<bool>,
+    /// Only say what would be done.
+    pub dry_run: Option<bool>,
+}
+
+/// What the call answers.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Output {
+    /// forgotten, would_forget, purged, undone or would_undo.
+    pub done: String,
+    /// Names the operation for `undo`.
+    pub operation: Option<String>,
+    /// How many memories.
+    pub count: usize,
+    /// Their tokens (o200k).
+    pub tokens: i64,
+    /// Their ids, where there are at most 100.
+    pub ids: Vec<String>,
+    /// Of the ids given those that no memory has, or only one forgotten before.
+    pub unknown: Vec<String>,
+    /// Matches of the query that were left alone, because others match much better.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub left_out: usize,
+    /// Of what is removed for good, how many memories had been forgotten before.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub forgotten_before: usize,
+    /// Memories forgotten before that hold the query's words and were left: ask again.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub forgotten_left_out: usize,
+    /// Stores that no project leads to, such as what a merge left: what was removed may still be in them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub strays: Vec<String>,
+    /// How to take what is quoted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub caution: Option<&'static str>,
+    /// What a query would forget.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub matches: Vec<Match>,
+    #[serde(skip)]
+    secret: [u8; 32],
+}
+
+/// A memory that a query would forget.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Match {
+    /// Its id.
+    pub id: String,
+    /// How its best piece begins.
+    pub text: String,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+/// What a call selects, and what to say of it.
+#[derive(Default)]
+struct Selected<'a> {
+    /// What is named, in each place that has something of it.
+    parts: Vec<(&'a Store, &'a Scope, Selection)>,
+    unknown: Vec<String>,
+    left_out: usize,
+    forgotten_left_out: usize,
+    matches: Vec<Match>,
+}
+
+/// Forgets, undoes or purges; durable when it returns.
+pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+    let project = engine.project().await?;
+    let owners = &engine.installation().await?.registry;
+    let places = [(&project.store, &project.scope), (owners.memories(), owners.scope())];
+    let now = engine.now();
+
+    let is_dry = args.dry_run.unwrap_or(false);
+    if let Some(operation) = &args.undo {
+        return undo(engine, places, operation, is_dry).await;
+    }
+    // What is removed for good may have been forgotten before, and is in the files until then.
+    let is_purge = args.purge.unwrap_or(false);
+    let reach = if is_purge { Reach::Forgotten } else { Reach::Living };
+    let selected = select(engine, places, &args, reach).await?;
+    let operation = format!("f{}", hex(engine.random::<6>()));
+    let (mut all, mut before) = (Forgotten::default(), 0);
+    for (store, scope, selection) in &selected.parts {
+        let named = store.selected(scope, selection, reach).await?;
+        if is_purge {
+            let living = store.selected(scope, selection, Reach::Living).await?;
+            before += named.ids.len().saturating_sub(living.ids.len());
+        }
+        all.add(match (is_dry, is_purge) {
+            (true, _) => named,
+            (false, true) => store.forget_for_good(scope, selection, &operation, now).await?,
+            (false, false) => store.forget(scope, selection, &operation, now).await?,
+        });
+    }
+    if is_purge && !is_dry {
+        // What an earlier call began to remove is forgotten already, and is removed now.
+        for (store, scope) in places {
+            let left = store.finish_purges(scope, Millis::MAX).await?;
+            all.add(left);
+        }
+    }
+    // Their memories were merged into another project's, or belong to none that is known.
+    let strays = if is_purge && !is_dry { owners.strays().await? } else { Vec::new() };
+    let mut unknown = unknown(&selected.parts, &all);
+    unknown.extend(selected.unknown);
+    let done = match (is_dry, is_purge) {
+        (true, _) => "would_forget",
+        (false, true) => "purged",
+        (false, false) => "forgotten",
+    };
+    if !is_dry && all.ids.is_empty() {
+        return Err(nothing());
+    }
+    let answer = Output {
+        unknown,
+        left_out: selected.left_out,
+        forgotten_before: before,
+        forgotten_left_out: selected.forgotten_left_out,
+        strays: strays.iter().map(|row| engine.store_path(&row.folder).display().to_string()).collect(),
+        ..output(done, all)
+    };
+    if is_dry {
+        let caution = (!selected.matches.is_empty()).then_some(envelope::CAUTION);
+        let secret = engine.installation().await?.secret;
+        return Ok(Output { caution, matches: selected.matches, secret, ..answer });
+    }
+    engine.wrote();
+    Ok(answer)
+}
+
+fn nothing() -> Error {
+    Error::not_found("nothing matches, nothing was forgotten").hint("search first; ids come with the results")
+}
+
+/// Brings back what the operation forgot, or says what that would bring back.
+async fn undo(
+    engine: &Engine,
+    places: [(&Store, &Scope); 2],
+    operation: &str,
+    is_dry: bool,
+) -> Result<Output> {
+    let operation = Some(operation.trim()).filter(|name| *name != "last" && !name.is_empty());
+    // The two stores keep their own operations: the one named is in one of them, the last is the later.
+    let mut latest: Option<(i64, &Store, &Scope)> = None;
+    for (store, scope) in places {
+        let operations = store.operations(scope, OPERATIONS_READ).await?;
+        let candidates = operations.iter().filter(|each| each.kind == "forget" && !each.undone);
+        let own =
+            candidates.filter(|each| operation.is_none_or(|name| each.id == name)).map(|each| each.at).max();
+        if let Some(at) = own.filter(|at| latest.is_none_or(|(known, ..)| *at > known)) {
+            latest = Some((at, store, scope));
+        }
+    }
+    let (store, scope) = latest.map_or(places[0], |(_, store, scope)| (store, scope));
+    if is_dry {
+        return Ok(output("would_undo", store.undoable(scope, operation).await?));
+    }
+    let undone = store.undo(scope, operation, engine.now()).await?;
+    engine.wrote();
+    Ok(output("undone", undone))
+}
+
+/// Returns what to forget, and where it is.
+async fn select<'a>(
+    engine: &Engine,
+    places: [(&'a Store, &'a Scope); 2],
+    args: &Args,
+    reach: Reach,
+) -> Result<Selected<'a>> {
+    let given = [args.ids.is_some(), args.session_id.is_some(), args.source.is_some(), args.query.is_some()];
+    if given.iter().filter(|is_given| **is_given).count() != 1 {
+        return Err(Error::bad_input(
+            "exactly one of `ids`, `session_id`, `source`, `query` and `undo` is needed",
+        ));
+    }
+    let mut selected = Selected::default();
+    let selection = match (&args.ids, &args.session_id, &args.source) {
+        (Some(ids), ..) => {
+            let found = levels::ids(engine, "ids", ids).await.map_err(|error| of_commit(ids, error))?;
+            let (mut ids, unknown) = found;
+            for text in unknown {
+                match forgotten_place(engine, &text).await? {
+                    Some(id) if reach == Reach::Forgotten => ids.push(id),
+                    _ => selected.unknown.push(text),
+                }
+            }
+            Selection::Ids(ids)
+        }
+        (_, Some(name), _) => {
+            let redactor = &engine.project().await?.redactor;
+            Selection::Session(SessionId::read(redactor, "session_id", name)?)
+        }
+        (.., Some(source)) => {
+            let source = common::short("source", source)?;
+            Selection::Matching(Filter { source_id: Some(source), ..Filter::default() })
+        }
+        (None, None, None) => {
+            by_query(engine, places, args.query.clone().unwrap_or_default(), reach, &mut selected).await?;
+            return Ok(selected);
+        }
+    };
+    for (store, scope) in places {
+        if !store.selected(scope, &selection, reach).await?.ids.is_empty() {
+            selected.parts.push((store, scope, selection.clone()));
+        }
+    }
+    match (&selected.parts[..], reach) {
+        // An operation that can be undone is of one place.
+        ([_, _], Reach::Living) => {
+            Err(Error::bad_input("this names memories of the project and of the owner")
+                .hint("name them by their ids, in two calls; nothing was forgotten"))
+        }
+        ([], _) => {
+            selected.parts.push((places[0].0, places[0].1, selection));
+            Ok(selected)
+        }
+        _ => Ok(selected),
+    }
+}
+
+/// Returns the forgotten message that stood at a place, SESSION#NUMBER.
+async fn forgotten_place(engine: &Engine, text: &str) -> Result<Option<MemoryId>> {
+    let project = engine.project().await?;
+    match levels::place(&project.redactor, "ids", text)? {
+        Some((session, ordinal)) => project.store.forgotten_at(&project.scope, &session, ordinal).await,
+        None => Ok(None),
+    }
+}
+
+/// Selects the memories of the project that match best; and where that is within reach, what was forgotten before in either
+/// place and holds all words of the query.
+async fn by_query<'a>(
+    engine: &Engine,
+    places: [(&'a Store, &'a Scope); 2],
+    query: String,
+    reach: Reach,
+    selected: &mut Selected<'a>,
+) -> Result<()> {
+    let words = retrieve::query::terms(&query);
+    let max_tokens = Some(SEARCH_TOKENS);
+    let args = search::Args { query, k: Some(BY_QUERY), max_tokens, ..search::Args::default() };
+    let mut found = search::run(engine, args).await?.hits;
+    found.retain(|hit| hit.scope == "project");
+    let best = found.iter().map(|hit| hit.score).fold(0.0, f64::max);
+    let before = found.len();
+    found.retain(|hit| hit.score >= MATCHES * best);
+    selected.left_out = before - found.len();
+    selected.matches = found.iter().map(|hit| shown(&hit.id, &hit.text)).collect();
+    let mut ids: Vec<MemoryId> = found.iter().filter_map(|hit| MemoryId::parse(&hit.id)).collect();
+    for (store, scope) in places {
+        if reach == Reach::Forgotten {
+            let (forgotten, others) = store.forgotten_with(scope, words.clone(), BY_QUERY).await?;
+            selected.forgotten_left_out += others;
+            selected.matches.extend(forgotten.iter().map(|(id, text)| shown(id.as_str(), text)));
+            ids.extend(forgotten.into_iter().map(|(id, _)| id));
+        }
+        selected.parts.push((store, scope, Selection::Ids(std::mem::take(&mut ids))));
+    }
+    Ok(())
+}
+
+/// Returns what is shown of a memory: how it begins, on one line.
+fn shown(id: &str, text: &str) -> Match {
+    let line = text.split_whitespace().take(EXCERPT).collect::<Vec<_>>().join(" ");
+    let start = Tokenizer::O200k.truncate(&line, EXCERPT);
+    let is_whole = start.len() == line.len() && text.split_whitespace().nth(EXCERPT).is_none();
+    let more = if is_whole { "" } else { "…" };
+    Match { id: id.to_owned(), text: format!("{start}{more}") }
+}
+
+/// Tells whoever gave the id of a commit where it belongs.
+fn of_commit(ids: &[String], error: Error) -> Error {
+    let is_commit = |text: &String| {
+        let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        (7..=40).contains(&text.len()) && is_hex
+    };
+    match ids.iter().any(is_commit) {
+        true => error.hint(
+            "a commit is forgotten by ten digits or more of its id as `source`: `tiro forget --source ID`",
+        ),
+        false => error,
+    }
+}
+
+/// Returns the ids of the selections that are not among those forgotten, each once.
+fn unknown(parts: &[(&Store, &Scope, Selection)], forgotten: &Forgotten) -> Vec<String> {
+    let known: HashSet<&MemoryId> = forgotten.ids.iter().collect();
+    let mut seen = HashSet::new();
+    let ids = parts.iter().filter_map(|(.., selection)| match selection {
+        Selection::Ids(ids) => Some(ids),
+        _ => None,
+    });
+    ids.flatten().filter(|id| !known.contains(id) && seen.insert(*id)).map(MemoryId::to_string).collect()
+}
+
+fn output(done: &str, forgotten: Forgotten) -> Output {
+    let ids = forgotten.ids.iter().map(MemoryId::to_string);
+    Output {
+        done: done.to_owned(),
+        operation: Some(forgotten.operation).filter(|operation| !operation.is_empty()),
+        count: forgotten.ids.len(),
+        tokens: forgotten.tokens,
+        ids: if forgotten.ids.len() <= LISTED { ids.collect() } else { Vec::new() },
+        unknown: Vec::new(),
+        left_out: 0,
+        forgotten_before: 0,
+        forgotten_left_out: 0,
+        strays: Vec::new(),
+        caution: None,
+        matches: Vec::new(),
+        secret: [0; 32],
+    }
+}
+
+fn hex<const N: usize>(bytes: [u8; N]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Output {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let memories = counted(self.count, "memory", "memories");
+        let what = format!("{memories} ({})", counted(self.tokens, "token", "tokens"));
+        let ids = if self.ids.is_empty() { String::new() } else { format!(": {}", self.ids.join(", ")) };
+        let operation = self.operation.as_deref().unwrap_or_default();
+        let mut text = match self.done.as_str() {
+            "undone" => format!("Brought back {what}{ids}."),
+            "would_undo" => format!("Would bring back {what}{ids}. Nothing was changed."),
+            "would_forget" if !self.matches.is_empty() => {
+                let line = |each: &Match| format!("{}: {}\n", each.id, each.text);
+                let body: String = self.matches.iter().map(line).collect();
+                format!("Would forget {what}:\n{}Nothing was changed.", envelope::wrap(&self.secret, &body))
+            }
+            "would_forget" => format!("Would forget {what}{ids}. Nothing was changed."),
+            "purged" => {
+                let before = match self.forgotten_before {
+                    0 => String::new(),
+                    count => format!(", {count} of them forgotten before"),
+                };
+                format!(
+                    "Removed {what} for good{before}{ids}. Backups and exports that you made yourself may still hold it."
+                )
+            }
+            _ => format!(
+                "Forgot {what}{ids}. To bring {} back: undo `{operation}`.",
+                if self.count == 1 { "it" } else { "them" }
+            ),
+        };
+        if self.left_out > 0 {
+            let others = counted(self.left_out, "match", "matches");
+            text += &format!("\n{others} of less weight left alone; name them by id.");
+        }
+        if !self.strays.is_empty() {
+            let stores = counted(self.strays.len(), "store", "stores");
+            let named = humanize::some(&self.strays);
+            text += &format!(
+                "\n{stores} that no project leads to may still hold it, and can be deleted: {named}."
+            );
+        }
+        if self.forgotten_left_out > 0 {
+            let others = counted(self.forgotten_left_out, "memory", "memories");
+            text += &format!(
+                "\n{others} forgotten before hold these words too: ask again for the next {BY_QUERY}."
+            );
+        }
+        if !self.unknown.is_empty() {
+            text += &format!("\nNo memory is called {}.", humanize::some(&self.unknown));
+        }
+        text
+    }
+}

@@ -1,0 +1,459 @@
+//! The hits of a search, and how a page of them becomes an answer that keeps its budget as text and as JSON.
+//!
+//! A page is a beginning of the ranking: the first hit that has no room ends it, and the cursor names that hit, so none is
+//! skipped unseen. A hit that has no room even on a page of its own is shown shortened. What is estimated hit by hit is
+//! counted as a whole before it is answered.
+
+use std::collections::HashMap;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::envelope;
+use crate::humanize::counted;
+use crate::retrieve::pair;
+use crate::summaries::messages;
+use crate::tools::common::beginning::beginning;
+use crate::tools::common::tool::Answer;
+use crate::tools::memory::linked;
+
+/// The least of a text that is worth showing, in tokens. Arbitrary: about a short sentence.
+const LEAST_TEXT: usize = 12;
+
+/// The share of a budget that notices may take, and the names of the sessions searched. Arbitrary.
+const SAID: usize = 4;
+
+/// The share of a budget that messages shown with their commits may take.
+const BESIDE: usize = 4;
+
+/// What the call answers.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Output {
+    /// How to take what is quoted.
+    pub caution: &'static str,
+    /// What was found, best first.
+    pub hits: Vec<Hit>,
+    /// Which sessions were searched: all, or their names.
+    pub covered: Vec<String>,
+    /// Tokens of this answer (o200k), of its text or its JSON, whichever is more.
+    pub tokens_used: usize,
+    /// Whether hits of this page did not fit the budget.
+    pub truncated: bool,
+    /// How many did not fit; `next_cursor` begins with them.
+    pub dropped: usize,
+    /// Pieces of text that are found by words only so far.
+    pub pending: usize,
+    /// Where the next page begins.
+    pub next_cursor: Option<String>,
+    /// What the answer is missing.
+    pub notices: Vec<String>,
+    /// Milliseconds by stage, where asked for.
+    pub timings: Option<HashMap<&'static str, f64>>,
+    /// Whether the text says how many pieces are found by words only.
+    #[serde(skip)]
+    pub(crate) says_pending: bool,
+    #[serde(skip)]
+    pub(crate) rendered: String,
+}
+
+/// A memory that was found.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Hit {
+    /// The memory's id.
+    pub id: String,
+    /// The client's message id, or the commit's full SHA.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_id: Option<String>,
+    /// What it is.
+    pub kind: String,
+    /// project, or owner: it belongs to all of the owner's projects.
+    pub scope: String,
+    /// The best piece of its text.
+    pub text: String,
+    /// Whether the memory says more than the piece.
+    pub is_part: bool,
+    /// The conversation it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// Who spoke or committed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speaker: Option<String>,
+    /// The branch it was made on.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// The commit it is, or was made at.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
+    /// When it was made.
+    pub time: String,
+    /// Where the text came from.
+    pub provenance: String,
+    /// current, file_changed, other_branch, commit_gone or unknown.
+    pub freshness: String,
+    /// Of a commit that is gone: in_reflog, unnamed or removed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gone: Option<String>,
+    /// How well it answers: the sum of its parts.
+    pub score: f64,
+    /// What the score is made of.
+    pub score_parts: ScoreParts,
+    /// Tokens of its part of the text (o200k).
+    pub tokens: usize,
+    /// Conversations behind a commit, the likeliest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub conversations: Vec<String>,
+    /// How sure that is of each, 0.5 to 1.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub confidences: Vec<f64>,
+    /// The likeliest of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub behind: Option<Behind>,
+    /// Other memories with the same text.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub duplicates: usize,
+    /// What its own lines are made of.
+    #[serde(skip)]
+    pub frame: Frame,
+}
+
+/// What a score is the sum of.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct ScoreParts {
+    /// The share of the words asked for that it has, by their rarity: 1 is all.
+    pub lexical: f64,
+    /// The cosine of its meaning with the question's: 1 is the same.
+    pub semantic: f64,
+    /// From the speaker's name.
+    pub speaker: f64,
+    /// From marks.
+    pub importance: f64,
+}
+
+/// The conversation behind a commit.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Behind {
+    /// Its name.
+    pub session_id: String,
+    /// The line that its client names it by.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// The day of what was said.
+    pub date: String,
+    /// How sure it is that the commit came of it, 0.5 to 1.
+    #[serde(skip)]
+    pub confidence: f64,
+    /// What expand_detail opens: the message that answers best, else the last one before the commit.
+    pub open: String,
+    /// That message, where there is room and it answers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub said: Option<Said>,
+}
+
+/// A message of the conversation behind a commit.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct Said {
+    /// Who speaks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub speaker: Option<String>,
+    /// The best piece of it.
+    pub text: String,
+}
+
+/// What the lines of a hit are made of beside its data.
+#[derive(Clone, Debug, Default)]
+pub struct Frame {
+    /// The line it begins with, and the same without names; both without the bracket that ends them.
+    pub head: String,
+    pub bare_head: String,
+    /// Tokens of the whole memory.
+    pub whole: i64,
+    /// Its place on the page, where some may be gone since they were found.
+    pub rank: usize,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
+}
+
+impl Hit {
+    /// Returns its part of the text: a line that says what it is, the piece, what became of it, and what is behind it.
+    fn excerpt(&self) -> String {
+        let part = match self.is_part {
+            true => format!(", part of {} tokens", self.frame.whole),
+            false => String::new(),
+        };
+        let mut text = format!("{}{part}]\n{}\n", self.frame.head, envelope::quoted(self.text.trim()));
+        text += stale_line(self);
+        if let Some(behind) = &self.behind {
+            text += &behind.lines(self.conversations.len());
+        }
+        text
+    }
+
+    /// Shows only `text` of the piece.
+    fn shorten(&mut self, text: String) {
+        self.is_part |= text.len() < self.text.len();
+        self.text = text;
+    }
+
+    /// Leaves out what it can do without, a bit more with each call; `false` where nothing is left of that.
+    fn give_way(&mut self) -> bool {
+        if let Some(behind) = &mut self.behind {
+            if behind.said.take().is_none() {
+                self.behind = None;
+            }
+            return true;
+        }
+        if !self.conversations.is_empty() {
+            self.conversations.clear();
+            self.confidences.clear();
+            return true;
+        }
+        let names = [&mut self.source_id, &mut self.session_id, &mut self.speaker, &mut self.branch];
+        let had = names.into_iter().map(Option::take).filter(Option::is_some).count() > 0;
+        had && {
+            self.frame.head.clone_from(&self.frame.bare_head);
+            true
+        }
+    }
+}
+
+impl Behind {
+    /// Returns the lines that name it and how it is opened; it is one of `count` conversations.
+    fn lines(&self, count: usize) -> String {
+        let title = self.title.as_deref().map(|title| format!(" \"{}\"", envelope::name(title)));
+        let more = match count {
+            0 | 1 => String::new(),
+            count => format!(", and {} more", count - 1),
+        };
+        let (name, open) = (envelope::name(&self.session_id), envelope::name(&self.open));
+        let (title, sure) = (title.unwrap_or_default(), linked::sure(self.confidence));
+        let mut lines = format!(
+            "[said in session {name}{title}, {}{sure}{more}; expand_detail opens {open}]\n",
+            self.date
+        );
+        if let Some(Said { speaker, text }) = &self.said {
+            let speaker = speaker.as_deref().map(envelope::name).unwrap_or_default();
+            lines += &format!("[{open} {speaker}]\n{}\n", envelope::quoted(text.trim()));
+        }
+        lines
+    }
+}
+
+/// Returns a line that says what became of what the hit speaks of; empty where it is current.
+fn stale_line(hit: &Hit) -> &'static str {
+    match hit.freshness.as_str() {
+        "file_changed" => "[the file changed since]\n",
+        "other_branch" => "[on another branch]\n",
+        "commit_gone" => match hit.gone.as_deref() {
+            Some("in_reflog") => "[commit gone from all branches; the reflog still has it]\n",
+            Some("unnamed") => "[commit gone from all branches and reflogs]\n",
+            _ => "[commit gone]\n",
+        },
+        "unknown" => "[not compared with git yet]\n",
+        _ => "",
+    }
+}
+
+/// What an answer is made of.
+pub struct Page {
+    /// The hits of the page, best first.
+    pub hits: Vec<Hit>,
+    /// How many hits of the ranking it was made of.
+    pub length: usize,
+    /// The answer without hits.
+    pub output: Output,
+    /// How many hits stand before the page.
+    pub offset: usize,
+    /// Whether there are hits after it.
+    pub has_more: bool,
+    /// Tokens that neither text nor JSON may pass.
+    pub max_tokens: usize,
+    /// The secret of the installation.
+    pub secret: [u8; 32],
+}
+
+/// Returns the answer that shows as much of the beginning of the page as fits.
+///
+/// Counting loads the tokenizer's dictionary the first time, which blocks.
+pub fn fit(mut page: Page) -> Output {
+    bound(&mut page.output, page.max_tokens);
+    let mut count = estimate(&mut page);
+    loop {
+        let output = answer(&page, count);
+        if output.tokens_used <= page.max_tokens {
+            return output;
+        }
+        match count {
+            0 => return bare(page),
+            1 => {
+                // Alone it is shortened, or left to a larger budget.
+                if let Some(output) = shortened(&mut page) {
+                    return output;
+                }
+                count = 0;
+            }
+            _ => count -= 1,
+        }
+    }
+}
+
+/// Returns how many of the hits fit by what each of them costs alone, and leaves out messages beside commits that don't.
+fn estimate(page: &mut Page) -> usize {
+    let count = messages::count;
+    let empty = answer(page, 0);
+    let json = |hit: &Hit| count(&serde_json::to_string(hit).expect("a hit is JSON")) + 1;
+    let text_frame = envelope::OVERHEAD_TOKENS + count(&empty.footer());
+    let mut used = (text_frame, empty.data_tokens());
+    let mut beside = page.max_tokens / BESIDE;
+    for (place, hit) in page.hits.iter_mut().enumerate() {
+        if hit.behind.as_ref().is_some_and(|behind| behind.said.is_some()) {
+            let with = json(hit);
+            let said = hit.behind.as_mut().and_then(|behind| behind.said.take());
+            let cost = with.saturating_sub(json(hit));
+            if cost <= beside {
+                beside -= cost;
+                hit.behind.iter_mut().for_each(|behind| behind.said.clone_from(&said));
+            }
+        }
+        hit.tokens = count(&hit.excerpt());
+        used = (used.0 + hit.tokens, used.1 + json(hit));
+        if used.0.max(used.1) > page.max_tokens {
+            // At least one is tried.
+            return place.max(1);
+        }
+    }
+    page.hits.len()
+}
+
+/// Returns the answer with the first hit alone, without what it can do without and cut as short as it takes; `None`
+/// where nothing worth it would be left.
+fn shortened(page: &mut Page) -> Option<Output> {
+    let whole = page.hits[0].clone();
+    loop {
+        page.hits[0].shorten(String::new());
+        let alone = answer(page, 1).tokens_used;
+        let room = page.max_tokens.saturating_sub(alone);
+        if room < LEAST_TEXT.min(messages::count(&whole.text)) {
+            if !page.hits[0].give_way() {
+                return None;
+            }
+            continue;
+        }
+        let mut text = beginning(&whole.text, room);
+        while !text.is_empty() {
+            page.hits[0].shorten(text.to_owned());
+            page.hits[0].is_part |= text.len() < whole.text.len();
+            page.hits[0].tokens = messages::count(&page.hits[0].excerpt());
+            let output = answer(page, 1);
+            if output.tokens_used <= page.max_tokens {
+                return Some(output);
+            }
+            // As JSON a text may cost more than as it is: it is cut by its share of what is too much.
+            let (tokens, cost) = (messages::count(text), output.tokens_used.saturating_sub(alone).max(1));
+            text = beginning(text, (tokens * room / cost).min(tokens.saturating_sub(1)));
+        }
+        if !page.hits[0].give_way() {
+            return None;
+        }
+    }
+}
+
+/// Returns the answer with the first `count` hits, each commit after the conversation behind it, counted.
+fn answer(page: &Page, count: usize) -> Output {
+    let mut output = page.output.clone();
+    let hits = &page.hits[..count];
+    let order = pair::order(hits.len(), |commit| {
+        let behind = &hits[commit].conversations;
+        let talks = |other: &Hit| other.session_id.as_ref().is_some_and(|session| behind.contains(session));
+        hits.iter().enumerate().filter(|(_, other)| talks(other)).map(|(place, _)| place).collect()
+    });
+    output.hits = order.into_iter().map(|place| hits[place].clone()).collect();
+    output.dropped = page.hits.len() - count;
+    output.truncated = output.dropped > 0;
+    // Where not even one fits, the same cursor would lead to the same answer.
+    let goes_on = (output.truncated || page.has_more) && count > 0;
+    let next = page.hits.get(count).map_or(page.length, |hit| hit.frame.rank);
+    output.next_cursor = goes_on.then(|| (page.offset + next).to_string());
+    let body: String = output.hits.iter().map(Hit::excerpt).collect();
+    output.rendered = match (count, output.dropped) {
+        (0, 0) => "Nothing found.".to_owned(),
+        (0, dropped) => {
+            let none = match dropped {
+                1 => "The one hit doesn't fit".to_owned(),
+                count => format!("None of the {count} hits fits"),
+            };
+            format!("{none} max_tokens; ask again with a larger max_tokens.")
+        }
+        _ => envelope::wrap(&page.secret, &body),
+    };
+    output.rendered += &output.footer();
+    // The number is part of what is counted: with the budget in its place it is at least as long.
+    output.tokens_used = page.max_tokens;
+    output.tokens_used = messages::count(&output.rendered).max(output.data_tokens());
+    output
+}
+
+/// Returns the answer that says no more than it must.
+fn bare(mut page: Page) -> Output {
+    page.output.notices.clear();
+    page.output.covered.clear();
+    page.output.timings = None;
+    answer(&page, 0)
+}
+
+/// Leaves out notices and names of sessions that take more than their share of the budget.
+fn bound(output: &mut Output, max_tokens: usize) {
+    let share = max_tokens / SAID;
+    let fits = |lines: &mut Vec<String>, frame: &str| {
+        let (mut used, all) = (0, lines.len());
+        lines.retain(|line| {
+            let json = serde_json::to_string(line).expect("a text is JSON");
+            let cost = messages::count(&format!("{frame}{json}\n"));
+            used += cost;
+            let fits = used <= share;
+            used -= if fits { 0 } else { cost };
+            fits
+        });
+        all - lines.len()
+    };
+    let unsaid = fits(&mut output.notices, "Note: ");
+    let unnamed = fits(&mut output.covered, "");
+    if unsaid > 0 {
+        output.notices.push(format!("{} left out", counted(unsaid, "more notice", "more notices")));
+    }
+    if unnamed > 0 {
+        output.covered.push(counted(unnamed, "session", "sessions"));
+    }
+}
+
+impl Output {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        self.rendered.clone()
+    }
+
+    /// Returns the lines that stand below the hits, the most important first.
+    fn footer(&self) -> String {
+        let mut lines = String::new();
+        if self.dropped > 0 && !self.hits.is_empty() {
+            lines += &format!("\n{} more did not fit max_tokens.", self.dropped);
+        }
+        if let Some(cursor) = self.next_cursor.as_ref().filter(|_| !self.hits.is_empty()) {
+            lines += &format!("\nMore with cursor `{cursor}`.");
+        }
+        if self.pending > 0 && self.says_pending {
+            let one = "piece has no embedding yet; only keywords find it";
+            let several = "pieces have no embedding yet; only keywords find them";
+            lines += &format!("\n{}.", counted(self.pending, one, several));
+        }
+        self.notices.iter().for_each(|notice| lines += &format!("\nNote: {notice}."));
+        lines
+    }
+
+    /// Returns its tokens as JSON (o200k).
+    fn data_tokens(&self) -> usize {
+        let fields = Answer::new(String::new(), self).fields;
+        messages::count(&serde_json::to_string(&fields).expect("an answer is JSON"))
+    }
+}

@@ -1,0 +1,150 @@
+//! Lists the conversations of the project.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::engine::Engine;
+use crate::envelope;
+use crate::error::{Error, Result, quoted};
+use crate::humanize::counted;
+use crate::ingest::catch_up;
+use crate::store::{About, SessionRow};
+use crate::times;
+use crate::tools::common;
+use crate::tools::memory::show;
+
+/// The name agents call it by.
+pub const NAME: &str = "list_sessions";
+/// The name people are shown.
+pub const TITLE: &str = "List sessions";
+/// What agents are told of it.
+pub const DESCRIPTION: &str = "To find what was said use search_project_memory. Lists the project's conversations, \
+    latest first, with their size, dates and branch.";
+
+/// Sessions a page may hold.
+const PAGE: usize = 100;
+
+/// What the call takes.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub struct Args {
+    /// How many, 1 to 100; 20 if left out.
+    pub limit: Option<usize>,
+    /// `next_cursor` of the answer before.
+    pub cursor: Option<String>,
+}
+
+/// What the call answers.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Output {
+    /// The conversations.
+    pub sessions: Vec<Session>,
+    /// Where the next page begins.
+    pub next_cursor: Option<String>,
+    /// The project's name.
+    pub project: String,
+    /// What else there is to know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
+    #[serde(skip)]
+    secret: [u8; 32],
+}
+
+/// One conversation.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Session {
+    /// Its name.
+    pub session_id: String,
+    /// What it is about: its client's title, or how its user began.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Memories in it.
+    pub memories: i64,
+    /// Their tokens (o200k).
+    pub tokens: i64,
+    /// Time of the first.
+    pub first: String,
+    /// Time of the last.
+    pub last: String,
+    /// Branch it was last seen on.
+    pub branch: Option<String>,
+}
+
+/// Reads one page of sessions.
+pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+    let limit = args.limit.unwrap_or(20);
+    if !(1..=PAGE).contains(&limit) {
+        return Err(Error::bad_input("`limit` is not between 1 and 100"));
+    }
+    let offset = match args.cursor.as_deref() {
+        None => 0,
+        Some(cursor) => cursor.parse::<u32>().map_err(|_| {
+            Error::bad_input(format!("`cursor` is none of this tool: `{}`", quoted(cursor)))
+                .hint("leave it out to start anew")
+        })? as usize,
+    };
+    let mut notices = Vec::new();
+    if offset == 0 {
+        notices = catch_up::before_a_call(engine).await;
+    }
+    let project = engine.project().await?;
+    let secret = engine.installation().await?.secret;
+    let mut rows = project.store.sessions(&project.scope, offset, limit + 1).await?;
+    let next_cursor = (rows.len() > limit).then(|| (offset + limit).to_string());
+    rows.truncate(limit);
+    let ids = rows.iter().map(|row| row.id.clone()).collect();
+    let about = project.store.about_sessions(&project.scope, ids).await?;
+    let name = envelope::escape(&project.name).into_owned();
+    Ok(Output {
+        sessions: rows.into_iter().zip(about).map(|(row, about)| session(row, about)).collect(),
+        next_cursor,
+        project: name,
+        notices,
+        secret,
+    })
+}
+
+fn session(row: SessionRow, about: About) -> Session {
+    Session {
+        session_id: envelope::escape(row.id.as_str()).into_owned(),
+        title: about.title.as_deref().and_then(show::line),
+        memories: row.memories,
+        tokens: row.tokens,
+        first: times::show_time(row.first),
+        last: times::show_time(row.last),
+        branch: row.branch.map(|branch| envelope::escape(&branch).into_owned()),
+    }
+}
+
+impl Output {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        if self.sessions.is_empty() {
+            return format!(
+                "No sessions in project `{}` yet; save_messages begins one.",
+                quoted(&self.project)
+            );
+        }
+        let mut body = String::new();
+        for session in &self.sessions {
+            let Session { session_id, title, memories, tokens, first, last, branch } = session;
+            let title = title.as_ref().map(|title| format!(" \"{}\"", envelope::name(title)));
+            let title = title.unwrap_or_default();
+            let branch = branch
+                .as_ref()
+                .map_or(String::new(), |branch| format!(", branch {}", envelope::name(branch)));
+            let memories = counted(*memories, "memory", "memories");
+            let tokens = counted(*tokens, "token", "tokens");
+            // A session is one line, whatever it is called.
+            let name = envelope::name(session_id);
+            body += &format!(
+                "{}{title}: {memories}, {tokens}, {first} to {last}{branch}\n",
+                envelope::quoted(&name)
+            );
+        }
+        let mut text = envelope::wrap(&self.secret, &body);
+        if let Some(cursor) = &self.next_cursor {
+            text += &format!("\nMore with cursor `{cursor}`.");
+        }
+        text + &common::footnotes(&[], 0, &self.notices)
+    }
+}

@@ -1,0 +1,77 @@
+//! Marks memories as important.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::humanize;
+use crate::memory::MemoryId;
+use crate::summaries::levels;
+
+/// The name agents call it by.
+pub const NAME: &str = "mark_important";
+/// The name people are shown.
+pub const TITLE: &str = "Mark as important";
+/// What agents are told of it.
+pub const DESCRIPTION: &str = "To store something new use store_memory. Marks memories found before as important, so \
+    that they rank higher and are kept when context gets short; `important: false` takes the mark away.";
+
+/// What the call takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Args {
+    /// Ids from search results, or SESSION#NUMBER.
+    pub ids: Vec<String>,
+    /// true if left out.
+    pub important: Option<bool>,
+    /// 0 to 1; unchanged if left out.
+    pub importance: Option<f64>,
+}
+
+/// What the call answers.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Output {
+    /// The memories marked.
+    pub ids: Vec<String>,
+    /// What they are now.
+    pub important: bool,
+    /// Ids that name no memory within reach.
+    pub unknown: Vec<String>,
+}
+
+/// Sets the mark; durable when it returns.
+pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+    let (ids, nowhere) = levels::ids(engine, "ids", &args.ids).await?;
+    if args.ids.is_empty() {
+        return Err(Error::bad_input("`ids` is empty").hint("give ids from search results"));
+    }
+    if args.importance.is_some_and(|importance| !(0.0..=1.0).contains(&importance)) {
+        return Err(Error::bad_input("`importance` is not between 0 and 1"));
+    }
+    let important = args.important.unwrap_or(true);
+    let project = engine.project().await?;
+    let owners = &engine.installation().await?.registry;
+    let mut marked = project.store.mark(&project.scope, &ids, important, args.importance).await?;
+    if marked.len() < ids.len() {
+        marked.extend(owners.memories().mark(owners.scope(), &ids, important, args.importance).await?);
+    }
+    let missing = ids.iter().filter(|id| !marked.contains(id)).map(MemoryId::to_string);
+    let unknown: Vec<String> = missing.chain(nowhere).collect();
+    if marked.is_empty() {
+        return Err(Error::not_found(format!("no memory is called {}", humanize::some(&unknown)))
+            .hint("ids come with search results"));
+    }
+    Ok(Output { ids: marked.iter().map(MemoryId::to_string).collect(), important, unknown })
+}
+
+impl Output {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let done = if self.important { "Marked as important" } else { "No longer marked as important" };
+        let mut text = format!("{done}: {}.", humanize::some(&self.ids));
+        if !self.unknown.is_empty() {
+            text += &format!("\nNo memory is called {}.", humanize::some(&self.unknown));
+        }
+        text
+    }
+}

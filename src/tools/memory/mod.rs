@@ -1,0 +1,14 @@
+//! Operations on memories: searching, opening, storing, marking and forgetting them.
+
+mod behind;
+pub mod expand_detail;
+pub mod forget_context;
+mod hits;
+pub(crate) mod linked;
+pub mod list_sessions;
+pub mod mark_important;
+pub mod resources;
+pub mod save_messages;
+pub mod search_project_memory;
+pub mod show;
+pub mod store_memory;

@@ -1,0 +1,132 @@
+//! How sessions and memories are read by address rather than by question.
+//!
+//! Clients let people pick a resource and attach it; agents mostly use the tools. So a resource composes what
+//! `list_sessions` and `expand_detail` do and adds nothing of its own.
+
+use std::sync::Arc;
+
+use crate::budget::Budget;
+use crate::chunk::excerpt::Shown;
+use crate::engine::Engine;
+use crate::envelope;
+use crate::error::{Error, Result, quoted};
+use crate::filter::Filter;
+use crate::humanize::counted;
+use crate::scope::{Scope, SessionId, Sessions};
+use crate::tokens::bounded;
+use crate::tools::common::tool::Pending;
+use crate::tools::memory::{expand_detail, list_sessions};
+
+/// Tokens of a resource at most.
+const MAX_TOKENS: usize = 20_000;
+
+/// Tokens kept for saying that something is missing.
+const NOTE_TOKENS: usize = 40;
+
+/// Memories of a conversation read at most: more don't fit.
+const MOST_MEMORIES: usize = 2000;
+
+/// The reading functions behind the resources; each already holds the engine.
+pub struct Resources {
+    /// Returns the page of sessions that starts at a cursor; the first page without one.
+    pub sessions: Box<dyn Fn(Option<String>) -> Pending<SessionPage> + Send + Sync>,
+    /// Returns the text of the session with this id, or a [`NotFound`](crate::error::Kind::NotFound) error.
+    pub session: Box<dyn Fn(String) -> Pending<String> + Send + Sync>,
+    /// Returns the text of the memory with this id, or a [`NotFound`](crate::error::Kind::NotFound) error.
+    pub memory: Box<dyn Fn(String) -> Pending<String> + Send + Sync>,
+}
+
+/// Some of the sessions, most recent first.
+#[derive(Clone, Debug, Default)]
+pub struct SessionPage {
+    /// The sessions of this page.
+    pub sessions: Vec<SessionEntry>,
+    /// Where the next page starts; absent on the last one.
+    pub next_cursor: Option<String>,
+}
+
+/// A session as a list shows it.
+#[derive(Clone, Debug)]
+pub struct SessionEntry {
+    /// The session's id, as the tools take it.
+    pub id: String,
+    /// What to call it, for people.
+    pub title: String,
+    /// When it took place and how much there is, in a few words.
+    pub description: String,
+}
+
+impl Resources {
+    /// Returns the resources of the engine's project.
+    pub fn of(engine: &Arc<Engine>) -> Resources {
+        let (sessions, session, memory) = (Arc::clone(engine), Arc::clone(engine), Arc::clone(engine));
+        Resources {
+            sessions: Box::new(move |cursor| {
+                let engine = Arc::clone(&sessions);
+                Box::pin(async move { page(&engine, cursor).await })
+            }),
+            session: Box::new(move |id| {
+                let engine = Arc::clone(&session);
+                Box::pin(async move { conversation(&engine, &id).await })
+            }),
+            memory: Box::new(move |id| {
+                let engine = Arc::clone(&memory);
+                Box::pin(async move {
+                    let args = expand_detail::Args { id, max_tokens: Some(MAX_TOKENS), ..Default::default() };
+                    Ok(expand_detail::run(&engine, args).await?.text())
+                })
+            }),
+        }
+    }
+}
+
+async fn page(engine: &Engine, cursor: Option<String>) -> Result<SessionPage> {
+    let listed = list_sessions::run(engine, list_sessions::Args { limit: Some(100), cursor }).await?;
+    let entry = |session: list_sessions::Session| SessionEntry {
+        title: session.session_id.clone(),
+        description: format!(
+            "{}, {} to {}",
+            counted(session.memories, "memory", "memories"),
+            session.first,
+            session.last
+        ),
+        id: session.session_id,
+    };
+    Ok(SessionPage {
+        sessions: listed.sessions.into_iter().map(entry).collect(),
+        next_cursor: listed.next_cursor,
+    })
+}
+
+/// Returns the conversation in full where it fits, else its latest messages; it says how many are missing.
+async fn conversation(engine: &Engine, id: &str) -> Result<String> {
+    let project = engine.project().await?;
+    let installation = engine.installation().await?;
+    let secret = installation.secret;
+    let session = SessionId::read(&project.redactor, "id", id)?;
+    let scope = Scope { sessions: Sessions::Only(vec![session.clone()]), ..project.scope.clone() };
+    let newest = project.store.list(&scope, &Filter::default(), None, MOST_MEMORIES + 1).await?;
+    if newest.is_empty() {
+        return Err(Error::not_found(format!("no session is called `{}`", quoted(&session)))
+            .hint("list_sessions shows the sessions of the project"));
+    }
+    let mut budget = Budget::new(MAX_TOKENS - envelope::OVERHEAD_TOKENS - NOTE_TOKENS);
+    let mut excerpts: Vec<String> = Vec::new();
+    let mut is_cut = newest.len() > MOST_MEMORIES;
+    for memory in newest.iter().take(MOST_MEMORIES) {
+        let excerpt = Shown::of_memory(memory).excerpt(&memory.text);
+        // A byte is at most one token, so most texts needn't be counted.
+        let tokens = bounded(&excerpt).high;
+        if !budget.spend(tokens) {
+            is_cut = true;
+            break;
+        }
+        excerpts.push(excerpt);
+    }
+    excerpts.reverse();
+    let mut text = envelope::wrap(&secret, &excerpts.concat());
+    if is_cut {
+        text += "\nEarlier messages did not fit; search_project_memory finds them.";
+    }
+    Ok(text)
+}

@@ -1,0 +1,210 @@
+//! Saves messages of a conversation.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::engine::Engine;
+use crate::error::{Error, Result, quoted};
+use crate::humanize::{self, counted};
+use crate::memory::{Draft, Identity, Kind, Millis, Provenance, Role};
+use crate::redact::{Redaction, redactions};
+use crate::remember::remember;
+use crate::scope::SessionId;
+use crate::store::Outcome;
+use crate::times;
+use crate::tools::common;
+
+/// The name agents call it by.
+pub const NAME: &str = "save_messages";
+/// The name people are shown.
+pub const TITLE: &str = "Save messages";
+/// What agents are told of it.
+pub const DESCRIPTION: &str = "For a single fact or decision use store_memory. Saves messages of a conversation, \
+    searchable at once and for good. A message's `id` makes saving it again harmless. Secrets are replaced first.";
+
+/// The most messages named one by one in an answer; more are only counted. Arbitrary.
+const LISTED: usize = 100;
+
+/// How far from now a message's time may be for the checked-out commit to be its commit too.
+const RECENT: Millis = 10 * 60 * 1000;
+
+/// What the call takes.
+#[derive(Debug, Deserialize, JsonSchema)]
+pub struct Args {
+    /// Names the conversation; choose any name and keep it.
+    pub session_id: String,
+    /// In the order they were said.
+    pub messages: Vec<Message>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[expect(missing_docs, reason = "agents pay for every word of a schema, and the names say it")]
+pub struct Message {
+    /// Your id of it; saving the same id again changes nothing.
+    pub id: Option<String>,
+    /// user, assistant, tool or system.
+    pub role: String,
+    /// Name of who speaks.
+    pub speaker: Option<String>,
+    pub text: String,
+    /// RFC 3339; now if left out.
+    pub time: Option<String>,
+}
+
+/// What the call answers.
+#[derive(Debug, Default, Serialize, JsonSchema)]
+pub struct Output {
+    /// The conversation's name.
+    pub session_id: String,
+    /// Messages stored by this call.
+    pub saved: usize,
+    /// Messages that were stored before, unchanged.
+    pub already_stored: usize,
+    /// Ids of messages whose id was stored before with another text; the stored text stays.
+    pub conflicts: Vec<String>,
+    /// Messages that were forgotten before and stay forgotten.
+    pub forgotten: usize,
+    /// Messages left out because `ignore.sessions` names the conversation.
+    pub left_out: usize,
+    /// The memories' ids, in order, where there are at most 100.
+    pub ids: Vec<String>,
+    /// Secrets replaced, by rule.
+    #[schemars(with = "Vec<Value>")]
+    pub redactions: Vec<Redaction>,
+    /// Pieces of text not embedded yet: found by words, not yet by meaning.
+    pub pending: usize,
+    /// What else there is to know.
+    pub notices: Vec<String>,
+}
+
+/// Stores the messages in order; durable when it returns.
+pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+    let now = engine.now();
+    if args.messages.is_empty() {
+        return Err(Error::bad_input("`messages` is empty").hint("give at least one message"));
+    }
+    let project = engine.begin_project().await?;
+    let session = SessionId::read(&project.redactor, "session_id", &args.session_id)?;
+    let head = common::head(project);
+    let without_id = args.messages.iter().filter(|message| message.id.is_none()).count();
+
+    let mut drafts = Vec::with_capacity(args.messages.len());
+    for (place, message) in args.messages.into_iter().enumerate() {
+        let mut draft = draft(place, message, now)?;
+        if (draft.time - now).abs() <= RECENT {
+            (draft.branch, draft.head_sha) = head.clone();
+        }
+        draft.session = Some(session.clone());
+        drafts.push(draft);
+    }
+
+    if engine.config().ignored.session(session.as_str()) {
+        return Ok(Output { session_id: session.to_string(), left_out: drafts.len(), ..Output::default() });
+    }
+    let embedder = engine.loaded_embedder();
+    let mut durable = 0;
+    let source_ids: Vec<Option<String>> = drafts.iter().map(|draft| draft.source_id.clone()).collect();
+    let remembered = remember(
+        &project.store,
+        &project.scope,
+        &project.redactor,
+        embedder.as_deref(),
+        drafts,
+        now,
+        || engine.random(),
+        |count| durable = count,
+    )
+    .await;
+    let remembered = remembered.map_err(|error| match durable {
+        0 => error,
+        _ => error.hint(format!(
+            "of the messages the first {durable} are stored; repeat the call, ids keep them single"
+        )),
+    })?;
+    engine.wrote();
+
+    let receipt = remembered.receipt;
+    let conflicts =
+        receipt.outcomes.iter().zip(&source_ids).filter(|((_, met), _)| *met == Outcome::Conflict);
+    let conflicts: Vec<String> = conflicts.filter_map(|(_, source_id)| source_id.clone()).collect();
+    let trouble = engine.opened_project().and_then(|project| project.trouble.clone());
+    let mut notices: Vec<String> = trouble.into_iter().collect();
+    if without_id > 0 && source_ids.len() > 1 {
+        notices.push(counted(
+            without_id,
+            "message has no id: saving it again would store it twice",
+            "messages have no id: saving them again would store them twice",
+        ));
+    }
+    let ids = receipt.outcomes.iter().map(|(id, _)| id.to_string());
+    Ok(Output {
+        session_id: session.to_string(),
+        saved: receipt.count(Outcome::Stored),
+        already_stored: receipt.count(Outcome::AlreadyStored),
+        conflicts,
+        forgotten: receipt.count(Outcome::Forgotten),
+        left_out: 0,
+        ids: if receipt.outcomes.len() <= LISTED { ids.collect() } else { Vec::new() },
+        redactions: redactions(remembered.redactions),
+        pending: receipt.pending,
+        notices,
+    })
+}
+
+fn draft(place: usize, message: Message, now: Millis) -> Result<Draft> {
+    let named = |field: &str| format!("messages[{place}].{field}");
+    let role = Role::parse(message.role.trim()).ok_or_else(|| {
+        Error::bad_input(format!("`{}` is not a role: `{}`", named("role"), quoted(&message.role)))
+            .hint("use user, assistant, tool or system")
+    })?;
+    if message.text.trim().is_empty() {
+        return Err(Error::bad_input(format!("`{}` is empty", named("text"))).hint("leave the message out"));
+    }
+    common::whole(&named("text"), &message.text)?;
+    let time = message.time.as_deref().map(|time| times::parse_time(&named("time"), time)).transpose()?;
+    let provenance = match role {
+        Role::User => Provenance::UserSaid,
+        Role::Assistant => Provenance::ModelSaid,
+        Role::Tool => Provenance::ToolOutput,
+        Role::System => Provenance::Imported,
+    };
+    let id = message.id.map(|id| common::short(&named("id"), &id)).transpose()?;
+    let mut draft = Draft::new(Kind::Message, provenance, message.text, time.unwrap_or(now));
+    draft.role = Some(role);
+    draft.speaker = message.speaker.map(|name| common::short(&named("speaker"), &name)).transpose()?;
+    if let Some(id) = &id {
+        draft.identity = Identity::Named(format!("id:{id}"));
+    }
+    draft.source_id = id;
+    Ok(draft)
+}
+
+impl Output {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let saved = counted(self.saved, "message", "messages");
+        let mut text = format!("Saved {saved} in session `{}`", self.session_id);
+        if self.already_stored > 0 {
+            text += &format!(", {} stored before", counted(self.already_stored, "was", "were"));
+        }
+        if self.forgotten > 0 {
+            let one = "was forgotten before and stays so";
+            let several = "were forgotten before and stay so";
+            text += &format!(", {}", counted(self.forgotten, one, several));
+        }
+        if self.left_out > 0 {
+            let left_out = counted(self.left_out, "was", "were");
+            text += &format!(", {left_out} left out: the configuration's `ignore.sessions` names it");
+        }
+        if !self.conflicts.is_empty() {
+            text += &format!(
+                ", {} stored before with another text, which stays ({})",
+                counted(self.conflicts.len(), "id was", "ids were"),
+                humanize::some(&self.conflicts)
+            );
+        }
+        text.push('.');
+        text + &common::footnotes(&self.redactions, self.pending, &self.notices)
+    }
+}

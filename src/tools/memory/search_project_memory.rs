@@ -1,0 +1,298 @@
+//! Searches everything the project remembers.
+
+use std::collections::HashMap;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::chunk::excerpt::Shown;
+use crate::engine::{Engine, OpenProject};
+use crate::envelope;
+use crate::error::{Error, Result, quoted};
+use crate::filter::Filter;
+use crate::ingest::{catch_up, graph};
+use crate::memory::Kind;
+use crate::redact::Redactor;
+use crate::retrieve;
+use crate::retrieve::freshness::{Standing, Subject};
+use crate::retrieve::rank::{Parts, Ranked, Weights, may_answer};
+use crate::scope::{Scope, SessionId, Sessions};
+use crate::store::{ShownMemory, Store};
+use crate::summaries::messages;
+use crate::times;
+use crate::tools::common;
+use crate::tools::memory::behind;
+use crate::tools::memory::hits::{self, Behind, Frame, Page, ScoreParts};
+
+pub use crate::tools::memory::hits::{Hit, Output};
+
+/// The name agents call it by.
+pub const NAME: &str = "search_project_memory";
+/// The name people are shown.
+pub const TITLE: &str = "Search project memory";
+/// What agents are told of it.
+pub const DESCRIPTION: &str = "To read one memory whole use expand_detail. Finds what was said, decided and committed \
+    here; search before asking why code is as it is. Returns excerpts, best first.";
+
+/// Hits of one page at most.
+const MOST_HITS: usize = 50;
+
+/// The least budget, in tokens: the envelope and one short hit.
+const LEAST_TOKENS: usize = 100;
+
+/// The largest budget: clients cut tool results at 25,000 tokens, and the data repeats the text.
+const MOST_TOKENS: usize = 20_000;
+
+/// What is said where the best hit has little of what is asked for.
+const NOTHING_ANSWERS: &str =
+    "nothing found answers this well: these are the nearest, and may have nothing to do with it";
+
+/// What the call takes.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub struct Args {
+    /// A question or key words.
+    #[schemars(description = "")]
+    pub query: String,
+    /// 10 if left out.
+    pub k: Option<usize>,
+    /// Such as message, commit, decision.
+    pub kinds: Option<Vec<String>>,
+    /// Only these sessions.
+    #[schemars(description = "")]
+    pub sessions: Option<Vec<String>>,
+    /// Only this branch.
+    #[schemars(description = "")]
+    pub branch: Option<String>,
+    /// Only this tag.
+    #[schemars(description = "")]
+    pub topic: Option<String>,
+    /// File or directory.
+    pub path: Option<String>,
+    /// Like 2026-03-01.
+    pub since: Option<String>,
+    /// Before this time.
+    #[schemars(description = "")]
+    pub until: Option<String>,
+    /// 2000 if left out.
+    #[schemars(range(min = LEAST_TOKENS))]
+    pub max_tokens: Option<usize>,
+    /// `next_cursor` of the answer before.
+    #[schemars(description = "")]
+    pub cursor: Option<String>,
+}
+
+/// Searches the project's memories and those of the owner.
+pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+    let query = args.query.trim();
+    if query.is_empty() {
+        return Err(Error::bad_input("`query` is empty").hint("ask a question or give key words"));
+    }
+    let k = within("k", args.k.unwrap_or(10), 1, MOST_HITS)?;
+    let (max_tokens, clamped) = common::max_tokens(args.max_tokens, 2000, LEAST_TOKENS, MOST_TOKENS)?;
+    let filter = filter(&args)?;
+    let offset = offset(args.cursor.as_deref())?;
+    let project = engine.project().await?;
+    let installation = engine.installation().await?;
+    let (scope, covered) = narrowed(&project.scope, &project.redactor, args.sessions.as_deref())?;
+
+    // The owner's memories belong to no session, so a search of some sessions leaves them out.
+    let owners = &installation.registry;
+    let mut places: Vec<(&Store, &Scope)> = vec![(&project.store, &scope)];
+    if scope.sessions == Sessions::All {
+        places.push((owners.memories(), owners.scope()));
+    }
+    // A later page is of the same memory as the first.
+    let mut notices = if offset == 0 { catch_up::before_a_call(engine).await } else { Vec::new() };
+    notices.extend(clamped);
+    let embedder = engine.embedder_or_say(&mut notices).await;
+    notices.extend(missing_sessions(project, &scope).await?);
+    let found = retrieve::search(&places, embedder.clone(), query, &filter, &Weights::default()).await?;
+    notices.extend(found.notices);
+    if found.ranked.is_empty() && project.store.is_empty(&project.scope).await? {
+        notices.insert(0, common::nothing_yet(engine, project).await?);
+    }
+    let page: Vec<&Ranked> = found.ranked.iter().skip(offset).take(k).collect();
+    let has_more = found.ranked.len() > offset + page.len();
+    let mut shown: Vec<(&Ranked, ShownMemory, &'static str)> = Vec::with_capacity(page.len());
+    for (number, (store, scope)) in places.iter().enumerate() {
+        let own: Vec<&Ranked> = page.iter().copied().filter(|ranked| ranked.store == number).collect();
+        let wanted = own.iter().map(|ranked| (ranked.place.seq, ranked.chunk)).collect();
+        let name = if number == 0 { "project" } else { "owner" };
+        let found = store.shown(scope, wanted).await?;
+        shown.extend(found.into_iter().map(|memory| (own[memory.place], memory, name)));
+    }
+    // Two stores were read one after the other; the order is still that of the ranking.
+    let rank_of = |ranked: &Ranked| page.iter().position(|other| std::ptr::eq(*other, ranked));
+    shown.sort_by_key(|(ranked, ..)| rank_of(ranked));
+    let standing = ask_git(project, shown.iter().map(|(_, shown, _)| shown)).await;
+    let question = behind::Question { query, embedder };
+    let behind = behind::conversations(project, question, &shown, &found.ranked).await?;
+    let texts = shown.iter().map(|(_, found, _)| searched(found)).collect();
+    let shares = project.store.shares(&project.scope, found.terms, found.rarity, texts).await?;
+    let answers = shown.iter().zip(&shares).any(|((ranked, ..), share)| may_answer(*share, ranked.cosine));
+    if !answers && !shown.is_empty() && !found.is_named && offset == 0 {
+        notices.insert(0, NOTHING_ANSWERS.to_owned());
+    }
+    let ranks: Vec<usize> = shown.iter().filter_map(|(ranked, ..)| rank_of(ranked)).collect();
+    let hits = shown.into_iter().zip(ranks).zip(shares).zip(standing).zip(behind);
+    let hits = hits.map(|(((((ranked, shown, scope), rank), share), fresh), behind)| {
+        let parts = ranked.full_scale(share, &Weights::default());
+        hit((rank, ranked, parts), shown, scope, fresh, behind)
+    });
+    let (hits, length) = (hits.collect(), page.len());
+
+    let mut pending = 0;
+    for (store, scope) in &places {
+        pending += store.pending(scope).await?;
+    }
+    let timings = found.timings;
+    let timings = [
+        ("embed", timings.embed as f64 / 1000.0),
+        ("lexical", timings.lexical as f64 / 1000.0),
+        ("dense", timings.dense as f64 / 1000.0),
+        ("rank", timings.rank as f64 / 1000.0),
+    ];
+    let output = Output {
+        caution: envelope::CAUTION,
+        hits: Vec::new(),
+        covered,
+        tokens_used: 0,
+        truncated: false,
+        dropped: 0,
+        pending,
+        next_cursor: None,
+        notices,
+        timings: engine.config().timings.then(|| HashMap::from(timings)),
+        says_pending: pending > 0 && engine.says_pending(),
+        rendered: String::new(),
+    };
+    let secret = installation.secret;
+    messages::blocking(move || hits::fit(Page { hits, length, output, offset, has_more, max_tokens, secret }))
+        .await
+}
+
+fn within(name: &str, value: usize, least: usize, most: usize) -> Result<usize> {
+    if (least..=most).contains(&value) {
+        return Ok(value);
+    }
+    Err(Error::bad_input(format!("`{name}` is not between {least} and {most}: {value}")))
+}
+
+fn filter(args: &Args) -> Result<Filter> {
+    let kinds = args.kinds.as_ref().filter(|kinds| !kinds.is_empty());
+    let kinds = kinds
+        .map(|kinds| kinds.iter().map(|word| common::kind("kinds", word)).collect::<Result<Vec<Kind>>>());
+    let short =
+        |name, text: &Option<String>| text.as_deref().map(|text| common::short(name, text)).transpose();
+    let (since, until) = times::range(("since", args.since.as_deref()), ("until", args.until.as_deref()))?;
+    Ok(Filter {
+        kinds: kinds.transpose()?,
+        branch: short("branch", &args.branch)?,
+        path: short("path", &args.path)?,
+        topic: short("topic", &args.topic)?,
+        source_id: None,
+        since,
+        until,
+    })
+}
+
+fn offset(cursor: Option<&str>) -> Result<usize> {
+    let Some(cursor) = cursor else { return Ok(0) };
+    cursor.parse::<u16>().map(usize::from).map_err(|_| {
+        Error::bad_input(format!("`cursor` is none of this tool: `{}`", quoted(cursor)))
+            .hint("leave it out to start anew")
+    })
+}
+
+/// Returns the scope of the sessions that were named, and how the answer calls them.
+fn narrowed(scope: &Scope, redactor: &Redactor, sessions: Option<&[String]>) -> Result<(Scope, Vec<String>)> {
+    let Some(names) = sessions.filter(|names| !names.is_empty()) else {
+        return Ok((scope.clone(), vec!["all".to_owned()]));
+    };
+    let ids: Vec<SessionId> =
+        names.iter().map(|name| SessionId::read(redactor, "sessions", name)).collect::<Result<_>>()?;
+    let covered = ids.iter().map(SessionId::to_string).collect();
+    Ok((Scope { sessions: Sessions::Only(ids), ..scope.clone() }, covered))
+}
+
+/// Returns what to say of the sessions of the scope that hold nothing.
+pub(crate) async fn missing_sessions(project: &OpenProject, scope: &Scope) -> Result<Vec<String>> {
+    let Sessions::Only(ids) = &scope.sessions else { return Ok(Vec::new()) };
+    let known = project.store.sessions(scope, 0, ids.len()).await?;
+    let missing = ids.iter().filter(|id| !known.iter().any(|row| row.id == **id));
+    Ok(missing.map(|id| format!("no session is called `{}`; list_sessions shows them", quoted(id))).collect())
+}
+
+/// Returns what of a memory counts as the words that it has: the piece, who says it, and what else the index holds of it.
+fn searched(found: &ShownMemory) -> String {
+    let ShownMemory { memory, chunk, .. } = found;
+    let piece = memory.text.get(chunk.start..chunk.end).unwrap_or_default();
+    // A commit is searched by its message, and shown by it; the paths it changed are found, too.
+    let piece = if memory.kind == Kind::Commit { memory.text.as_str() } else { piece };
+    let names = [&memory.speaker, &memory.title, &memory.topic, &memory.path, &memory.indexed];
+    names.into_iter().flatten().fold(piece.to_owned(), |text, name| text + "\n" + name)
+}
+
+/// Returns the hit that `ranked` is, the `rank`th of its page.
+fn hit(
+    (rank, ranked, parts): (usize, &Ranked, Parts),
+    found: ShownMemory,
+    scope: &str,
+    standing: Standing,
+    behind: Option<Behind>,
+) -> Hit {
+    let ShownMemory { mut memory, chunk, conversations, confidences, .. } = found;
+    // Of a commit's ids, the one that can still be looked up is cited.
+    if let (Kind::Commit, Some(sha)) = (memory.kind, standing.reached.map(|sha| sha.to_string())) {
+        memory.source_id = Some(sha);
+    }
+    let piece = memory.text.get(chunk.start..chunk.end).unwrap_or_default();
+    let about = Shown::of_memory(&memory);
+    let open = |line: String| line.trim_end().strip_suffix(']').map(str::to_owned).unwrap_or(line);
+    let nameless = Shown { role: None, speaker: None, session: None, branch: None, ..about };
+    let frame =
+        Frame { head: open(about.line()), bare_head: open(nameless.line()), whole: memory.tokens, rank };
+    let shown = |text: &str| envelope::escape(text).into_owned();
+    Hit {
+        id: memory.id.to_string(),
+        kind: memory.kind.to_string(),
+        scope: scope.to_owned(),
+        text: shown(piece.trim()),
+        is_part: chunk.end - chunk.start < memory.text.trim().len(),
+        session_id: memory.session.as_ref().map(|session| shown(session.as_str())),
+        speaker: behind::speaker(&memory),
+        branch: memory.branch.as_deref().map(shown),
+        commit: match memory.kind {
+            Kind::Commit => memory.source_id.clone(),
+            _ => memory.head_sha.clone(),
+        },
+        source_id: memory.source_id.as_deref().map(shown),
+        time: times::show_time(memory.time),
+        provenance: memory.provenance.to_string(),
+        freshness: standing.freshness.as_str().to_owned(),
+        gone: standing.gone.map(|gone| gone.as_str().to_owned()),
+        score: rounded(parts.sum()),
+        score_parts: ScoreParts {
+            lexical: rounded(parts.lexical),
+            semantic: rounded(parts.semantic),
+            speaker: rounded(parts.speaker),
+            importance: rounded(parts.importance),
+        },
+        tokens: 0,
+        conversations: conversations.iter().map(|session| shown(session.as_str())).collect(),
+        confidences: confidences.into_iter().map(|sure| (sure * 100.0).round() / 100.0).collect(),
+        behind,
+        duplicates: ranked.duplicates,
+        frame,
+    }
+}
+
+/// Asks git what became of what the memories speak of.
+async fn ask_git(project: &OpenProject, found: impl Iterator<Item = &ShownMemory>) -> Vec<Standing> {
+    let subjects: Vec<Subject> = found.map(|found| Subject::of(&found.memory, &found.commit_ids)).collect();
+    graph::standing(project, subjects).await
+}
+
+fn rounded(score: f64) -> f64 {
+    (score * 1000.0).round() / 1000.0
+}

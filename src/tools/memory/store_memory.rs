@@ -1,0 +1,205 @@
+//! Stores one fact, decision or finding.
+
+use std::path::Path;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::engine::Engine;
+use crate::error::{Error, Result, quoted};
+use crate::humanize;
+use crate::memory::{Draft, Identity, Kind, Provenance};
+use crate::redact::{Redaction, Redactor, redactions};
+use crate::remember::remember;
+use crate::scope::{Scope, SessionId};
+use crate::store::{Outcome, Store};
+use crate::summaries::levels;
+use crate::tools::common;
+
+/// The name agents call it by.
+pub const NAME: &str = "store_memory";
+/// The name people are shown.
+pub const TITLE: &str = "Store a memory";
+/// What agents are told of it.
+pub const DESCRIPTION: &str = "For messages of a conversation use save_messages. Stores one fact, decision (with its \
+    why), finding or piece of text for good; storing the same again changes nothing. Secrets are replaced first.";
+
+/// What the call takes.
+#[derive(Debug, Default, Deserialize, JsonSchema)]
+pub struct Args {
+    /// One idea, understandable without this conversation.
+    pub text: String,
+    /// fact (default), decision, finding, preference, task_state, code_block, error_log.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    /// 0 to 1.
+    pub importance: Option<f64>,
+    /// project (default) or owner: all your projects.
+    pub scope: Option<String>,
+    /// Conversation it belongs to.
+    #[schemars(description = "")]
+    pub session_id: Option<String>,
+    /// Ids, or SESSION#NUMBER.
+    pub references: Option<Vec<String>>,
+    /// Tag, for `topic` of a search.
+    pub topic: Option<String>,
+    /// File it speaks of.
+    pub source: Option<String>,
+}
+
+/// What the call answers.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct Output {
+    /// The memory's id.
+    pub id: String,
+    /// Whether this call stored it; otherwise it was there before.
+    pub stored: bool,
+    /// What it is.
+    pub kind: String,
+    /// project or owner.
+    pub scope: String,
+    /// References that name no memory within reach; they were kept.
+    pub unknown_references: Vec<String>,
+    /// Secrets replaced, by rule.
+    #[schemars(with = "Vec<Value>")]
+    pub redactions: Vec<Redaction>,
+    /// Pieces of text not embedded yet.
+    pub pending: usize,
+    /// What else there is to know.
+    pub notices: Vec<String>,
+}
+
+/// Stores the memory, which a model said; durable when it returns.
+pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+    store(engine, args, Provenance::ModelSaid).await
+}
+
+/// Stores the memory, said by whom `provenance` names; durable when it returns.
+pub async fn store(engine: &Engine, mut args: Args, provenance: Provenance) -> Result<Output> {
+    let now = engine.now();
+    let installation = engine.begin_installation().await?;
+    let is_owners = is_owners(args.scope.as_deref())?;
+    let redactor = match is_owners {
+        true => installation.redactor_of(&installation.registry.scope().project),
+        false => engine.begin_project().await?.redactor.clone(),
+    };
+    let text = std::mem::take(&mut args.text);
+    let mut draft = Draft { provenance, ..draft(&args, text, now, &redactor)? };
+    let given = args.references.as_deref().unwrap_or_default();
+    let (references, nowhere) = levels::ids(engine, "references", given).await?;
+    draft.references = references;
+    if is_owners && draft.session.is_some() {
+        return Err(Error::bad_input("`session_id` belongs to a project, `scope` is owner")
+            .hint("leave one of them out"));
+    }
+    let (store, scope, root) = match is_owners {
+        true => (installation.registry.memories(), installation.registry.scope(), None),
+        false => {
+            let project = engine.project().await?;
+            (draft.branch, draft.head_sha) = common::head(project);
+            (&project.store, &project.scope, Some(project.root.as_path()))
+        }
+    };
+    let mut unknown_references = unknown(store, scope, &draft).await?;
+    unknown_references.extend(nowhere);
+    if let Some(option) = ignored(engine, &draft, root) {
+        return Err(Error::bad_input(format!(
+            "nothing was stored: the configuration's `{option}` keeps this out"
+        ))
+        .hint("the user wants no memory of that conversation or file; don't word it otherwise"));
+    }
+    let kind = draft.kind;
+
+    let embedder = engine.loaded_embedder();
+    let remembered =
+        remember(store, scope, &redactor, embedder.as_deref(), vec![draft], now, || engine.random(), |_| {})
+            .await?;
+    engine.wrote();
+
+    let (id, outcome) = remembered.receipt.outcomes.first().expect("one draft has one outcome");
+    let trouble = engine.opened_project().and_then(|project| project.trouble.clone());
+    let mut notices: Vec<String> = trouble.into_iter().collect();
+    if *outcome == Outcome::Forgotten {
+        notices.push("it was forgotten before and stays so; undo the forgetting or word it anew".to_owned());
+    }
+    Ok(Output {
+        id: id.to_string(),
+        stored: *outcome == Outcome::Stored,
+        kind: kind.to_string(),
+        scope: if is_owners { "owner" } else { "project" }.to_owned(),
+        unknown_references,
+        redactions: redactions(remembered.redactions),
+        pending: remembered.receipt.pending,
+        notices,
+    })
+}
+
+/// Whether the memory is to belong to the owner.
+fn is_owners(scope: Option<&str>) -> Result<bool> {
+    match scope.map(str::trim) {
+        None | Some("project") => Ok(false),
+        Some("owner") => Ok(true),
+        Some(other) => Err(Error::bad_input(format!("`scope` is not a scope: `{}`", quoted(other)))
+            .hint("use project or owner")),
+    }
+}
+
+fn draft(args: &Args, text: String, now: i64, redactor: &Redactor) -> Result<Draft> {
+    if text.trim().is_empty() {
+        return Err(Error::bad_input("`text` is empty").hint("say what to remember in a sentence"));
+    }
+    common::whole("text", &text)?;
+    let kind = args.kind.as_deref().map_or(Ok(Kind::Fact), |word| common::kind("type", word))?;
+    if matches!(kind, Kind::Message | Kind::Commit | Kind::Conversation) {
+        return Err(Error::bad_input(format!("`type` can't be {kind}"))
+            .hint("messages are saved with save_messages, commits are imported with `tiro import git`"));
+    }
+    if args.importance.is_some_and(|importance| !(0.0..=1.0).contains(&importance)) {
+        return Err(Error::bad_input("`importance` is not between 0 and 1"));
+    }
+    let session: Option<SessionId> =
+        args.session_id.as_deref().map(|name| SessionId::read(redactor, "session_id", name)).transpose()?;
+    let mut draft = Draft::new(kind, Provenance::ModelSaid, text, now);
+    draft.topic = args.topic.as_deref().map(|topic| common::short("topic", topic)).transpose()?;
+    draft.path = args.source.as_deref().map(|path| common::short("source", path)).transpose()?;
+    draft.importance = args.importance;
+    // The same words of the same kind in the same place are the same memory.
+    draft.identity = Identity::Text;
+    draft.session = session;
+    Ok(draft)
+}
+
+/// Returns the option that keeps the memory out, if one does; `root` is where relative paths begin.
+fn ignored(engine: &Engine, draft: &Draft, root: Option<&Path>) -> Option<&'static str> {
+    let ignored = &engine.config().ignored;
+    if draft.session.as_ref().is_some_and(|session| ignored.session(session.as_str())) {
+        return Some("ignore.sessions");
+    }
+    let path = Path::new(draft.path.as_deref()?);
+    let relative = root.and_then(|root| path.strip_prefix(root).ok()).unwrap_or(path);
+    let relative = relative.strip_prefix(".").unwrap_or(relative);
+    ignored.path(&relative.to_string_lossy()).then_some("ignore.paths")
+}
+
+async fn unknown(store: &Store, scope: &Scope, draft: &Draft) -> Result<Vec<String>> {
+    let mut unknown = Vec::new();
+    for id in &draft.references {
+        if store.memory(scope, id).await?.is_none() {
+            unknown.push(id.to_string());
+        }
+    }
+    Ok(unknown)
+}
+
+impl Output {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let done = if self.stored { "Stored" } else { "Already stored" };
+        let mut text = format!("{done} as {} `{}` ({}).", self.kind, self.id, self.scope);
+        if !self.unknown_references.is_empty() {
+            text += &format!("\nNo memory is called {}.", humanize::some(&self.unknown_references));
+        }
+        text + &common::footnotes(&self.redactions, self.pending, &self.notices)
+    }
+}

@@ -1,0 +1,491 @@
+//! Shows what Tiro does on the repository it stands in and on a long conversation, end to end, without a key.
+//!
+//! The repository's commits go into its own memory, as `tiro import git` would put them. The conversation is ours, of
+//! a made-up project, and goes into a project of its own, so that nothing of the demonstration mixes with what is
+//! real. A second run finds everything there and adds nothing.
+
+mod long_conversation;
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use self::long_conversation::Assembled;
+use crate::config::Config;
+use crate::embed::install::{self, Progress};
+use crate::engine::{Embedding, Engine};
+use crate::error::{Kind, Result, quoted};
+use crate::filter::Filter;
+use crate::humanize::counted;
+use crate::memory::{CommitRecord, Draft, Identity, Kind as MemoryKind, Provenance};
+use crate::private;
+use crate::remember::remember;
+use crate::store::Outcome;
+use crate::tools::memory::save_messages;
+use crate::tools::memory::search_project_memory as search;
+use crate::tools::memory::search_project_memory::Hit;
+use crate::tools::operate::{import_git, index};
+use crate::tools::provider::model;
+
+const CONVERSATION: &str = include_str!("../../../assets/demo/conversation.jsonl");
+const QUESTIONS: &str = include_str!("../../../assets/demo/questions.json");
+const COMMITS: &str = include_str!("../../../assets/demo/commits.jsonl");
+
+/// Tokens an answer of the demonstration may take.
+const MAX_TOKENS: usize = 600;
+
+/// The bundled question that a whole context is assembled for. Arbitrary: its answer lies far back.
+const ASSEMBLED: usize = 8;
+
+/// How long embedding may take; what is left is found by words, and embedded by the next server or `tiro index`.
+const PATIENCE: Duration = Duration::from_secs(25);
+
+/// Commits that questions are made of at most: the newest.
+const COMMITS_READ: usize = 2_000;
+
+/// What `tiro demo` takes.
+#[derive(Debug, Default)]
+pub struct Args {
+    /// A question to ask instead of those made from the history.
+    pub ask: Option<String>,
+}
+
+/// What `tiro demo` answers.
+#[derive(Debug, Serialize)]
+pub struct Output {
+    /// What was done, in order.
+    pub steps: Vec<Step>,
+    /// What was asked, and what was answered.
+    pub answers: Vec<Answer>,
+    /// What an agent would be given of the conversation; absent where the question was the user's.
+    pub assembled: Option<Assembled>,
+    /// Where the memories are kept.
+    pub data_directory: String,
+    /// Milliseconds of everything.
+    pub milliseconds: u64,
+}
+
+/// One thing the demo did.
+#[derive(Debug, Serialize)]
+pub struct Step {
+    /// What was done.
+    pub what: String,
+    /// What came of it.
+    pub found: String,
+    /// How long it took.
+    pub milliseconds: u64,
+}
+
+/// A question and what was found for it.
+#[derive(Debug, Serialize)]
+pub struct Answer {
+    /// Where it was asked: the name of the repository, or the conversation.
+    pub of: String,
+    /// The question.
+    pub question: String,
+    /// The best hits, with what they cite.
+    pub hits: Vec<Hit>,
+    /// At which place the memory is that the question was made from; absent where it isn't among the hits, or where
+    /// the question was the user's.
+    pub place: Option<usize>,
+    /// Tokens of the answer.
+    pub tokens_used: usize,
+    /// The budget it kept.
+    pub max_tokens: usize,
+    /// How long it took.
+    pub milliseconds: u64,
+}
+
+/// Runs the demonstration; `said` hears each step as it ends, `progress` what an installation does.
+pub async fn run(
+    engine: &Engine,
+    args: Args,
+    said: &mut (dyn FnMut(&Step) + Send),
+    progress: impl Fn(Progress<'_>) + Send + 'static,
+) -> Result<Output> {
+    let began = Instant::now();
+    let mut steps = Steps { steps: Vec::new(), said };
+    let sample_config = Config { project: Some(sample_folder(engine)?), ..engine.config().clone() };
+    let sample = Engine::new(sample_config);
+
+    steps.timed("embedding model", install_model(engine, progress)).await?;
+    let history = steps.timed("history", import_history(engine, &sample)).await?;
+    let commits = if history.is_sample { &sample } else { engine };
+    steps.timed("conversation", save_conversation(&sample)).await?;
+    steps.timed("embedding", embed(engine, &sample, history.is_sample)).await?;
+
+    let (mut answers, mut assembled) = (Vec::new(), None);
+    match args.ask {
+        Some(question) => answers.push(ask(commits, &history.name, question, None).await?),
+        None => {
+            for (question, sha) in questions_of_history(commits).await? {
+                answers.push(ask(commits, &history.name, question, Some(&sha)).await?);
+            }
+            let bundled: Vec<BundledQuestion> =
+                serde_json::from_str(QUESTIONS).expect("the bundled questions are JSON");
+            for (number, question) in bundled.into_iter().enumerate() {
+                let source = question.evidence.first().map_or("", String::as_str);
+                match number {
+                    0..3 => {
+                        let of = "the bundled conversation";
+                        answers.push(ask(&sample, of, question.question, Some(source)).await?);
+                    }
+                    ASSEMBLED => {
+                        assembled =
+                            Some(long_conversation::assemble(&sample, question.question, source).await?);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    Ok(Output {
+        steps: steps.steps,
+        answers,
+        assembled,
+        data_directory: engine.config().data_dir.display().to_string(),
+        milliseconds: millis(began),
+    })
+}
+
+/// Tells and keeps what was done.
+struct Steps<'s> {
+    steps: Vec<Step>,
+    said: &'s mut (dyn FnMut(&Step) + Send),
+}
+
+impl Steps<'_> {
+    async fn timed<T: Found>(&mut self, what: &str, work: impl Future<Output = Result<T>>) -> Result<T> {
+        let began = Instant::now();
+        let done = work.await?;
+        let step = Step { what: what.to_owned(), found: done.found(), milliseconds: millis(began) };
+        (self.said)(&step);
+        self.steps.push(step);
+        Ok(done)
+    }
+}
+
+/// What a step can say of its result.
+trait Found {
+    fn found(&self) -> String;
+}
+
+impl Found for String {
+    fn found(&self) -> String {
+        self.clone()
+    }
+}
+
+/// Where the commits came from.
+struct History {
+    name: String,
+    is_sample: bool,
+    found: String,
+}
+
+impl Found for History {
+    fn found(&self) -> String {
+        self.found.clone()
+    }
+}
+
+/// Returns the folder that stands for the made-up project, made as needed.
+fn sample_folder(engine: &Engine) -> Result<std::path::PathBuf> {
+    let folder = engine.config().data_dir.join("demo").join("harbour");
+    private::create_dir(&folder)?;
+    Ok(folder)
+}
+
+async fn install_model(engine: &Engine, progress: impl Fn(Progress<'_>) + Send + 'static) -> Result<String> {
+    let models = install::list(&engine.config().model_dir);
+    if models.iter().any(|model| model.problem.is_none()) {
+        return Ok(format!("{}, installed already", install::MODEL));
+    }
+    Ok(match model::install(engine, None, progress).await {
+        Ok(installed) => {
+            let origin = installed.origin.unwrap_or_else(|| "this machine".to_owned());
+            format!("{}, {} bytes, installed from {origin}", install::MODEL, installed.bytes)
+        }
+        Err(error) => {
+            format!("none: {error}. Everything below works by words alone; `tiro model install` tries again")
+        }
+    })
+}
+
+/// Imports the repository's commits, or the sample where there are none to import.
+async fn import_history(engine: &Engine, sample: &Engine) -> Result<History> {
+    let why_not = match engine.begin_project().await {
+        Err(error) if error.kind() == Kind::NoProject => Some(error.to_string()),
+        Err(error) => return Err(error),
+        Ok(project) => match &project.repository {
+            None => Some(format!("`{}` is not a git repository", quoted(project.root.display()))),
+            Some(repository) if repository.is_shallow() => Some("the clone is shallow".to_owned()),
+            Some(repository) if repository.is_empty() => Some("the repository has no commits".to_owned()),
+            Some(_) => None,
+        },
+    };
+    if let Some(why_not) = why_not {
+        let (new, known) = save_sample_commits(sample).await?;
+        let found = format!(
+            "{why_not}: a sample of {} instead, {new} new",
+            counted(new + known, "commit", "commits")
+        );
+        return Ok(History { name: "the sample history".to_owned(), is_sample: true, found });
+    }
+    let imported =
+        import_git::run(engine, import_git::Args { threads: 2, ..Default::default() }, |_, _| {}).await?;
+    let stats = crate::tools::operate::stats::run(engine).await?;
+    let commits = stats.kinds.iter().find(|each| each.kind == MemoryKind::Commit.as_str());
+    let found = format!(
+        "{} of {}, {} new, {} of text",
+        counted(commits.map_or(0, |each| each.memories), "commit", "commits"),
+        stats.project,
+        imported.imported,
+        counted(commits.map_or(0, |each| each.bytes), "byte", "bytes"),
+    );
+    Ok(History { name: format!("the history of {}", stats.project), is_sample: false, found })
+}
+
+#[derive(Deserialize)]
+struct SampleCommit {
+    sha: String,
+    parents: Vec<String>,
+    author: String,
+    time: String,
+    branch: String,
+    subject: String,
+    body: String,
+    files: Vec<String>,
+}
+
+/// Stores the bundled commits and returns how many are new and how many were there.
+async fn save_sample_commits(sample: &Engine) -> Result<(usize, usize)> {
+    let mut drafts = Vec::new();
+    for line in COMMITS.lines() {
+        let commit: SampleCommit = serde_json::from_str(line).expect("the bundled commits are JSON");
+        let time = crate::times::parse_time("time", &commit.time)?;
+        let message = format!("{}\n\n{}", commit.subject, commit.body).trim().to_owned();
+        let text = format!("{message}\nFiles: {}", commit.files.join(", "));
+        let mut draft = Draft::new(MemoryKind::Commit, Provenance::GitCommit, text, time);
+        draft.identity = Identity::Named(format!("sha:{}", commit.sha));
+        draft.indexed = Some(message.clone());
+        draft.lead = Some(message);
+        draft.title = Some(commit.subject);
+        draft.speaker = Some(commit.author);
+        draft.branch = Some(commit.branch);
+        draft.source_id = Some(commit.sha.clone());
+        draft.commit = Some(CommitRecord {
+            sha: commit.sha,
+            parents: commit.parents,
+            patch_id: None,
+            files: commit.files,
+        });
+        drafts.push(draft);
+    }
+    let project = sample.project().await?;
+    let redactor = &project.redactor;
+    let (store, scope) = (&project.store, &project.scope);
+    let fresh = || sample.random();
+    let saved = remember(store, scope, redactor, None, drafts, sample.now(), fresh, |_| {}).await?;
+    Ok((saved.receipt.count(Outcome::Stored), saved.receipt.count(Outcome::AlreadyStored)))
+}
+
+#[derive(Deserialize)]
+struct BundledMessage {
+    session: String,
+    #[serde(flatten)]
+    message: save_messages::Message,
+}
+
+#[derive(Deserialize)]
+struct BundledQuestion {
+    question: String,
+    evidence: Vec<String>,
+}
+
+async fn save_conversation(sample: &Engine) -> Result<String> {
+    let lines =
+        CONVERSATION.lines().map(|line| serde_json::from_str(line).expect("the bundled messages are JSON"));
+    let messages: Vec<BundledMessage> = lines.collect();
+    let all = messages.len();
+    let mut sessions: Vec<(String, Vec<save_messages::Message>)> = Vec::new();
+    for BundledMessage { session, message } in messages {
+        match sessions.last_mut() {
+            Some((last, own)) if *last == session => own.push(message),
+            _ => sessions.push((session, vec![message])),
+        }
+    }
+    let (count, mut new) = (sessions.len(), 0);
+    for (session_id, messages) in sessions {
+        new += save_messages::run(sample, save_messages::Args { session_id, messages }).await?.saved;
+    }
+    Ok(format!("{all} messages in {count} sessions of a made-up project, {new} new"))
+}
+
+async fn embed(engine: &Engine, sample: &Engine, is_sample: bool) -> Result<String> {
+    if let Embedding::Missing(notice) = engine.embedding().await {
+        return Ok(notice);
+    }
+    let engines: &[&Engine] = if is_sample { &[sample] } else { &[sample, engine] };
+    let (mut embedded, mut pending) = (0, 0);
+    for each in engines {
+        let args = index::Args { threads: 2, patience: Some(PATIENCE) };
+        match index::run(each, args, |_, _| {}).await {
+            Ok(done) => {
+                embedded += done.embedded;
+                pending += done.pending;
+            }
+            // Another server of the project is at it; its work is as good.
+            Err(error) if error.kind() == Kind::Busy => {}
+            Err(error) => return Err(error),
+        }
+    }
+    let later = if pending > 0 { format!(", {pending} left for `tiro index`") } else { String::new() };
+    Ok(counted(embedded, "piece", "pieces") + &later)
+}
+
+/// Returns up to three questions made from commits spread over the history, each with the commit it was made from.
+///
+/// A question is the rarest words of a subject line: what somebody would remember of it.
+async fn questions_of_history(engine: &Engine) -> Result<Vec<(String, String)>> {
+    let project = engine.project().await?;
+    let filter = Filter { kinds: Some(vec![MemoryKind::Commit]), ..Filter::default() };
+    let commits = project.store.list(&project.scope, &filter, None, COMMITS_READ).await?;
+    let subjects: Vec<(Vec<String>, &str)> = commits
+        .iter()
+        .filter_map(|commit| Some((words(commit.title.as_deref()?), commit.source_id.as_deref()?)))
+        .collect();
+    let mut frequency: HashMap<&str, usize> = HashMap::new();
+    for word in subjects.iter().flat_map(|(words, _)| words) {
+        *frequency.entry(word).or_default() += 1;
+    }
+    let telling: Vec<&(Vec<String>, &str)> = subjects.iter().filter(|(words, _)| words.len() >= 4).collect();
+    let places = [telling.len() / 5, telling.len() / 2, telling.len() * 4 / 5];
+    let mut questions: Vec<(String, String)> = Vec::new();
+    for (words, sha) in places.iter().filter_map(|place| telling.get(*place)) {
+        let mut rarest: Vec<(usize, usize)> =
+            words.iter().enumerate().map(|(place, word)| (frequency[word.as_str()], place)).collect();
+        rarest.sort_unstable();
+        rarest.truncate(4);
+        rarest.sort_unstable_by_key(|(_, place)| *place);
+        let kept: Vec<&str> = rarest.iter().map(|(_, place)| words[*place].as_str()).collect();
+        let question = format!("What was done about {}, and why?", kept.join(" "));
+        if !questions.iter().any(|(_, known)| known == sha) {
+            questions.push((question, (*sha).to_owned()));
+        }
+    }
+    Ok(questions)
+}
+
+/// Returns the words of a subject line, without the topic before a colon and without the shortest ones.
+fn words(subject: &str) -> Vec<String> {
+    let rest = subject.split_once(": ").map_or(subject, |(_, rest)| rest);
+    let words = rest.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() > 3);
+    words.filter(|word| !word.chars().all(|c| c.is_ascii_digit())).map(str::to_lowercase).collect()
+}
+
+async fn ask(engine: &Engine, of: &str, question: String, source: Option<&str>) -> Result<Answer> {
+    let began = Instant::now();
+    let args = search::Args {
+        query: question.clone(),
+        k: Some(5),
+        max_tokens: Some(MAX_TOKENS),
+        ..search::Args::default()
+    };
+    let found = search::run(engine, args).await?;
+    let place = found.hits.iter().position(|hit| source.is_some() && hit.source_id.as_deref() == source);
+    Ok(Answer {
+        of: of.to_owned(),
+        question,
+        hits: found.hits,
+        place: place.map(|place| place + 1),
+        tokens_used: found.tokens_used,
+        max_tokens: MAX_TOKENS,
+        milliseconds: millis(began),
+    })
+}
+
+fn millis(began: Instant) -> u64 {
+    u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)
+}
+
+impl Output {
+    /// Returns the answers in words; the steps were told as they ended.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        for answer in &self.answers {
+            text += &format!("\n? {}\n  asked of {}\n", answer.question, answer.of);
+            if answer.hits.is_empty() {
+                text += "  nothing found\n";
+            }
+            for (number, hit) in answer.hits.iter().take(2).enumerate() {
+                let cited = match (&hit.session_id, &hit.source_id) {
+                    (Some(session), Some(source)) => format!("{session}, message {source}"),
+                    (_, Some(source)) => format!("commit {}", source.get(..10).unwrap_or(source)),
+                    _ => hit.id.clone(),
+                };
+                let date = hit.time.get(..10).unwrap_or(&hit.time);
+                let speaker = hit.speaker.as_deref().unwrap_or(&hit.kind);
+                text +=
+                    &format!("  {}. [{cited}] {date} {speaker}: {}\n", number + 1, first_words(&hit.text));
+            }
+            let place = match answer.place {
+                Some(place) => format!("the memory asked about is hit {place}; "),
+                None => String::new(),
+            };
+            let Answer { tokens_used, max_tokens, milliseconds, .. } = answer;
+            let hits = counted(answer.hits.len(), "hit", "hits");
+            text += &format!("  {place}{hits}, {tokens_used} of {max_tokens} tokens, {milliseconds} ms\n");
+        }
+        if let Some(assembled) = &self.assembled {
+            text += &assembled.text(first_words);
+        }
+        text += &format!("\nMemories are kept in {}. Next:\n", self.data_directory);
+        text += "  tiro search \"your question\"        asks this project's memory\n";
+        text += "  tiro demo --ask \"your question\"    asks here, with citations\n";
+        text += "  tiro init                           connects it to Claude Code, Codex and Gemini CLI";
+        text
+    }
+}
+
+/// Returns the beginning of `text` on one line.
+fn first_words(text: &str) -> String {
+    const SHOWN: usize = 220;
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_is_made_of_the_words_that_tell() {
+        assert_eq!(words("store: keep 12 backups of the file"), ["keep", "backups", "file"]);
+    }
+
+    /// It recommended a server without hooks, of one client.
+    #[test]
+    fn what_comes_next_is_setting_up() {
+        let data_directory = "/data".to_owned();
+        let output =
+            Output { steps: vec![], answers: vec![], assembled: None, data_directory, milliseconds: 1 };
+        let text = output.text();
+        assert!(text.contains("\n  tiro init ") && !text.contains("mcp add"), "{text}");
+    }
+
+    #[test]
+    fn the_bundled_texts_are_whole() {
+        let messages: Vec<BundledMessage> =
+            CONVERSATION.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert!(messages.len() >= 300);
+        let questions: Vec<BundledQuestion> = serde_json::from_str(QUESTIONS).unwrap();
+        let is_there = |id: &String| messages.iter().any(|each| each.message.id.as_ref() == Some(id));
+        assert!(questions.iter().all(|question| question.evidence.iter().all(is_there)));
+        assert!(COMMITS.lines().all(|line| serde_json::from_str::<SampleCommit>(line).is_ok()));
+    }
+}

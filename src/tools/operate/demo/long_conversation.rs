@@ -1,0 +1,128 @@
+//! The part of the demonstration that answers from a long conversation within a budget, and opens the source.
+
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use serde::Serialize;
+
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::filter::Filter;
+use crate::memory::Kind;
+use crate::tools::context::retrieve_context;
+use crate::tools::memory::expand_detail;
+
+/// Tokens that the context of the demonstration may take; the conversation has several times as many.
+const MAX_TOKENS: usize = 4000;
+
+/// Tokens of what is opened.
+const OPENED_TOKENS: usize = 600;
+
+/// What an agent would be given for a question about the conversation.
+#[derive(Debug, Serialize)]
+pub struct Assembled {
+    /// The question.
+    pub question: String,
+    /// Tokens of all messages of the conversation.
+    pub conversation_tokens: i64,
+    /// Tokens of each part of the context.
+    pub parts: BTreeMap<String, usize>,
+    /// What was left out of each part.
+    pub dropped: BTreeMap<String, usize>,
+    /// Tokens of the answer.
+    pub tokens_used: usize,
+    /// The budget it kept.
+    pub max_tokens: usize,
+    /// Whether the message that the question was made from is in it, word for word.
+    pub holds_the_source: bool,
+    /// How long it took.
+    pub milliseconds: u64,
+    /// The source, opened with what was said around it; absent where the memory is without it.
+    pub opened: Option<Opened>,
+}
+
+/// A message that was opened.
+#[derive(Debug, Serialize)]
+pub struct Opened {
+    /// How it was named: its conversation and its place there.
+    pub name: String,
+    /// What it says.
+    pub text: String,
+    /// Messages shown around it.
+    pub neighbours: usize,
+    /// Tokens of that answer.
+    pub tokens_used: usize,
+}
+
+/// Assembles the context for `question`, made from the message that its client calls `source`, and opens that.
+pub async fn assemble(engine: &Engine, question: String, source: &str) -> Result<Assembled> {
+    let began = Instant::now();
+    let args = retrieve_context::Args {
+        query: question.clone(),
+        max_tokens: Some(MAX_TOKENS),
+        ..retrieve_context::Args::default()
+    };
+    let context = retrieve_context::run(engine, args).await?;
+    let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let project = engine.project().await?;
+    let kinds = project.store.stats(&project.scope, engine.now()).await?.kinds;
+    let messages = kinds.iter().find(|each| each.kind == Kind::Message.as_str());
+    let conversation_tokens = messages.map_or(0, |each| each.tokens);
+    let named = Filter { source_id: Some(source.to_owned()), ..Filter::default() };
+    let found = project.store.list(&project.scope, &named, None, 1).await?.pop();
+    let text = found.as_ref().map_or("", |message| message.text.trim());
+    let opened = match found.as_ref().and_then(|message| message.session.as_ref().zip(message.ordinal)) {
+        Some((session, ordinal)) => Some(open(engine, format!("{session}#{ordinal}")).await?),
+        None => None,
+    };
+    Ok(Assembled {
+        question,
+        conversation_tokens,
+        parts: context.parts,
+        dropped: context.dropped,
+        tokens_used: context.tokens_used,
+        max_tokens: MAX_TOKENS,
+        holds_the_source: !text.is_empty() && context.context.contains(text),
+        milliseconds,
+        opened,
+    })
+}
+
+async fn open(engine: &Engine, name: String) -> Result<Opened> {
+    let args = expand_detail::Args {
+        id: name.clone(),
+        before: Some(1),
+        after: Some(1),
+        max_tokens: Some(OPENED_TOKENS),
+        ..expand_detail::Args::default()
+    };
+    let opened = expand_detail::run(engine, args).await?;
+    let neighbours = opened.neighbours.len();
+    Ok(Opened { name, text: opened.text, neighbours, tokens_used: opened.tokens_used })
+}
+
+impl Assembled {
+    /// Returns it in words; `first_words` shortens a text to a line.
+    pub fn text(&self, first_words: fn(&str) -> String) -> String {
+        let listed = |counts: &BTreeMap<String, usize>| {
+            counts.iter().map(|(part, count)| format!("{part} {count}")).collect::<Vec<_>>().join(", ")
+        };
+        let Assembled { question, conversation_tokens, tokens_used, max_tokens, milliseconds, .. } = self;
+        let mut text =
+            format!("\n? {question}\n  asked of the whole conversation, {conversation_tokens} tokens\n");
+        text += &format!("  context of {tokens_used} of {max_tokens} tokens ({}), ", listed(&self.parts));
+        text += &format!("left out: {}, {milliseconds} ms\n", listed(&self.dropped));
+        let holds = if self.holds_the_source { "is in it word for word" } else { "is not in it" };
+        text += &format!("  the message asked about {holds}\n");
+        if let Some(opened) = &self.opened {
+            text += &format!(
+                "  expand_detail {}: {}\n  with {} messages around it, {} tokens\n",
+                opened.name,
+                first_words(&opened.text),
+                opened.neighbours,
+                opened.tokens_used
+            );
+        }
+        text
+    }
+}

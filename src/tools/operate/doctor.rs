@@ -1,0 +1,344 @@
+//! Checks the installation and says how to mend what is wrong.
+
+mod finding;
+mod surroundings;
+
+use std::io::Write;
+use std::path::Path;
+
+use serde::Serialize;
+
+use self::finding::{Finding, failed};
+use crate::embed::install;
+use crate::engine::{Engine, OpenProject, SeenProject};
+use crate::envelope;
+use crate::error::{Error, Kind, Result};
+use crate::humanize::{self, counted};
+use crate::ingest::history::{self, Share, Stored};
+use crate::private;
+use crate::scope::Scope;
+use crate::store::{Check, Registry, Store};
+use crate::tools::common;
+use crate::tools::operate::init;
+
+/// What `tiro doctor` answers.
+#[derive(Debug, Serialize)]
+pub struct Output {
+    /// The program's version.
+    pub version: &'static str,
+    /// What was looked at, in order.
+    pub findings: Vec<Finding>,
+    /// Whether nothing needs mending.
+    pub ok: bool,
+}
+
+/// Bytes written and taken back to see whether the disk has room. Arbitrary: more than a small write needs.
+const PROBE_BYTES: usize = 64 << 10;
+
+/// Looks at everything; changes nothing. Reads the whole store.
+pub async fn run(engine: &Engine) -> Result<Output> {
+    let mut findings = vec![configuration(engine), data_directory(engine), surroundings::disk(engine)];
+    findings.extend(providers(engine));
+    findings.push(model(engine));
+    let owner = "memories of the owner";
+    match engine.existing_installation().await {
+        Ok(Some(installation)) => {
+            let registry = &installation.registry;
+            findings.push(store(owner, registry.memories(), registry.scope()).await);
+            findings.extend(strays(registry).await);
+        }
+        Ok(None) => {
+            findings.push(Finding { what: owner, ok: true, found: "none are kept yet".into(), mend: None });
+        }
+        Err(error) => findings.push(failed(owner, &error)),
+    }
+    match engine.look().await {
+        Ok(project) => {
+            match &project.open {
+                Some(open) => {
+                    findings.push(place(engine, open).await);
+                    findings.push(store("store", &open.store, &open.scope).await);
+                    findings.extend(commits(open).await);
+                    findings.push(pending(open).await);
+                    findings.extend(asked(open).await);
+                }
+                None => findings.push(unknown(engine, &project)),
+            }
+            if let Some(trouble) = &project.trouble {
+                findings.push(failed("git", trouble));
+            }
+            findings.extend(surroundings::spool(engine, &project));
+        }
+        Err(error) => findings.push(failed("project", &error)),
+    }
+    findings.extend(surroundings::clients(engine).await);
+    let ok = findings.iter().all(|finding| finding.ok);
+    Ok(Output { version: env!("CARGO_PKG_VERSION"), findings, ok })
+}
+
+fn configuration(engine: &Engine) -> Finding {
+    let what = "configuration";
+    let config = engine.config();
+    let file = config.sources.file.as_deref();
+    match (&config.fault, file) {
+        (Some(fault), _) => failed(what, fault),
+        (None, Some(file)) if file.exists() => {
+            Finding { what, ok: true, found: file.display().to_string(), mend: None }
+        }
+        (None, Some(file)) => Finding {
+            what,
+            ok: true,
+            found: format!("{} is not there: defaults", file.display()),
+            mend: None,
+        },
+        (None, None) => Finding { what, ok: true, found: "defaults".into(), mend: None },
+    }
+}
+
+/// Returns what is wrong with providers that all else works without.
+fn providers(engine: &Engine) -> Vec<Finding> {
+    let config = engine.config();
+    // What can't be read is said of the configuration.
+    let providers = config.sources.providers(&config.options).unwrap_or_default();
+    let faults = providers.iter().filter_map(|each| each.keeps_key().err());
+    faults.map(|fault| failed("providers", &fault)).collect()
+}
+
+fn data_directory(engine: &Engine) -> Finding {
+    let folder = &engine.config().data_dir;
+    let what = "data directory";
+    let mut found = folder.display().to_string();
+    let there = surroundings::there(folder);
+    if there != folder {
+        found += ", which the first call that stores something makes";
+    }
+    let probe = || {
+        let mut file = tempfile::tempfile_in(there)?;
+        // A full disk has room for the name of a file, and may promise room that it doesn't have.
+        file.write_all(&[0x5a; PROBE_BYTES])?;
+        file.sync_all()
+    };
+    match probe() {
+        Ok(()) => match exposed(folder) {
+            None => Finding { what, ok: true, found, mend: None },
+            Some((exposed, mend)) => {
+                Finding { what, ok: false, found: format!("{found}: {exposed}"), mend: Some(mend) }
+            }
+        },
+        Err(error) => Finding {
+            what,
+            ok: false,
+            found: Error::new(Kind::Io, format!("{found} can't be written")).source(error).to_string(),
+            mend: Some("make it writable, free some space, or set TIRO_DATA_DIR".into()),
+        },
+    }
+}
+
+/// Returns what other users of the machine can do with the data directory, and the way out; `None` where that is nothing.
+fn exposed(folder: &Path) -> Option<(String, String)> {
+    let open = private::open_to_others(folder);
+    if let Some((path, how)) = open.first() {
+        let place = path.strip_prefix(folder).ok().filter(|rest| !rest.as_os_str().is_empty());
+        let name = place.map_or("it".to_owned(), |rest| format!("`{}`", rest.display()));
+        let more = match open.len() - 1 {
+            0 => String::new(),
+            more => format!(", and {more} more of Tiro's in it are open to them"),
+        };
+        let mend = format!("`chmod -R go= '{}'`, as the user to whom it belongs", folder.display());
+        return Some((format!("{name} {how}{more}"), mend));
+    }
+    let above = private::replaceable(folder)?;
+    let exposed = format!("other users can put another folder in its place, in `{}`", above.display());
+    let mend =
+        format!("`chmod go-w '{}'`, or set TIRO_DATA_DIR to a folder beneath your own", above.display());
+    Some((exposed, mend))
+}
+
+fn model(engine: &Engine) -> Finding {
+    let models = install::list(&engine.config().model_dir);
+    let what = "embedding model";
+    match models.first() {
+        // It is no fault: everything works by words alone.
+        None => Finding {
+            what,
+            ok: true,
+            found: "none installed: search is by words only".into(),
+            mend: Some("tiro model install".into()),
+        },
+        Some(model) => match &model.problem {
+            None => Finding {
+                what,
+                ok: true,
+                found: format!("{}, {} bytes", model.name, model.bytes),
+                mend: None,
+            },
+            Some(problem) => Finding {
+                what,
+                ok: false,
+                found: format!("{}: {problem}", model.name),
+                mend: Some("tiro model install".into()),
+            },
+        },
+    }
+}
+
+/// Returns what there is to say of stores that nothing leads to any more.
+async fn strays(registry: &Registry) -> Option<Finding> {
+    let what = "stores of no project";
+    let strays = match registry.strays().await {
+        Ok(strays) => strays,
+        Err(error) => return Some(failed(what, &error)),
+    };
+    let folders: Vec<String> = strays.iter().map(|row| row.folder.clone()).collect();
+    let first = strays.first()?;
+    // It may be no fault: a merge leaves one behind.
+    let mend = format!(
+        "`tiro projects link {} DIR` gives one to the project in DIR; what a merge left can be removed",
+        first.id.as_str()
+    );
+    Some(Finding { what, ok: true, found: humanize::some(&folders), mend: Some(mend) })
+}
+
+/// Returns which project is looked at, and whether it is a copy of another.
+async fn place(engine: &Engine, project: &OpenProject) -> Finding {
+    let what = "project";
+    let found = format!("{} in {}", project.name, project.root.display());
+    let original = match engine.installation().await {
+        Ok(installation) => installation.registry.original(&project.scope.project).await,
+        Err(error) => Err(error),
+    };
+    match original {
+        Ok(None) => Finding { what, ok: true, found, mend: None },
+        // It is no fault: work on a copy may be work of its own.
+        Ok(Some(original)) => Finding {
+            what,
+            ok: true,
+            found: format!("{found}, {}", common::copied_from(&original)),
+            mend: Some(common::share(&original, &project.root)),
+        },
+        Err(error) => failed(what, &error),
+    }
+}
+
+/// Returns what is to be said of a project that nothing is kept of.
+fn unknown(engine: &Engine, project: &SeenProject) -> Finding {
+    let makes = init::first_call_makes(engine, project).join(", ");
+    let (name, root) = (&project.name, project.root.display());
+    let found = format!(
+        "{name} in {root}, of which nothing is stored yet: the first call that stores something makes {makes}"
+    );
+    let Some(original) = &project.original else {
+        return Finding { what: "project", ok: true, found, mend: None };
+    };
+    let found = format!("{found}; it is {}", common::copied_from(original));
+    Finding { what: "project", ok: true, found, mend: Some(common::share(original, &project.root)) }
+}
+
+async fn store(what: &'static str, store: &Store, scope: &Scope) -> Finding {
+    let check = match store.check(scope).await {
+        Ok(check) => check,
+        Err(error) => return failed(what, &error),
+    };
+    let ok = check.is_sound();
+    let found = match ok {
+        true => format!("{}: sound", store.path().display()),
+        false => format!("{}: {}", store.path().display(), complaints(&check)),
+    };
+    let mend = "move the file away and `tiro restore` a backup";
+    Finding { what, ok, found, mend: (!ok).then(|| mend.into()) }
+}
+
+/// Returns what is wrong, in words.
+fn complaints(check: &Check) -> String {
+    let mut found: Vec<String> = check.integrity.iter().chain(&check.text_index).cloned().collect();
+    if check.chunks_without_vector > 0 {
+        let pieces = counted(check.chunks_without_vector, "piece is", "pieces are");
+        found.push(format!("{pieces} neither embedded nor waiting for it"));
+    }
+    if check.chunks_unindexed > 0 {
+        let pieces = counted(check.chunks_unindexed, "piece is", "pieces are");
+        found.push(format!("{pieces} not in the text index, or only there"));
+    }
+    found.join("; ")
+}
+
+/// Returns how many commits of the repository are stored, where there are any.
+async fn commits(project: &OpenProject) -> Option<Finding> {
+    let what = "commits";
+    let looked = async { Ok::<_, Error>((Stored::of(project).await?, history::share(project).await?)) };
+    let (state, Share { all, stored }) = match looked.await {
+        Ok((state, Some(share))) => (state, share),
+        Ok((_, None)) => return None,
+        Err(error) => return Some(failed(what, &error)),
+    };
+    let mend = Some("`tiro import git` imports the others".to_owned());
+    Some(match all - stored {
+        0 if all == 0 => Finding { what, ok: true, found: "there are none yet".into(), mend: None },
+        0 => Finding { what, ok: true, found: format!("all {all} commits are imported"), mend: None },
+        // The import has looked at all of them, or will at the next call.
+        missing if state.is_whole() => {
+            let found = format!(
+                "{stored} of {all} commits are imported; {missing} are new, were forgotten, are copies of others or are \
+                 left out by `ignore.paths`"
+            );
+            Finding { what, ok: true, found, mend: None }
+        }
+        // It is no fault where the user did not want them.
+        _ => {
+            let found = format!("{stored} of {all} commits are imported");
+            Finding { what, ok: !state.claims_all(), found, mend }
+        }
+    })
+}
+
+async fn pending(project: &OpenProject) -> Finding {
+    let what = "pending work";
+    match project.store.pending(&project.scope).await {
+        Ok(0) => Finding { what, ok: true, found: "none".into(), mend: None },
+        // It is no fault: an idle server works it off.
+        Ok(count) => Finding {
+            what,
+            ok: true,
+            found: counted(
+                count,
+                "piece has no embedding yet; only keywords find it",
+                "pieces have no embedding yet; only keywords find them",
+            ),
+            mend: Some("tiro index".into()),
+        },
+        Err(error) => failed(what, &error),
+    }
+}
+
+/// Returns what there is to say of summaries that wait for a model.
+async fn asked(project: &OpenProject) -> Option<Finding> {
+    let what = "summaries by a model";
+    let counts = match project.store.queue_counts(&project.scope).await {
+        Ok(counts) => counts,
+        Err(error) => return Some(failed(what, &error)),
+    };
+    let waiting = counts.pending + counts.processing;
+    if waiting + counts.failed == 0 {
+        return None;
+    }
+    let found = format!("{waiting} waiting, {} given up: those made without one stand", counts.failed);
+    // It is no fault: nothing is missing.
+    let mend = (counts.failed > 0)
+        .then(|| "`tiro provider test` says what is wrong; `tiro summarize SESSION` asks again".to_owned());
+    Some(Finding { what, ok: true, found, mend })
+}
+
+impl Output {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let mut text = format!("tiro {}\n", self.version);
+        for Finding { what, ok, found, mend } in &self.findings {
+            let mark = if *ok { "ok  " } else { "FAIL" };
+            text += &format!("{mark} {what}: {}\n", envelope::one_line(found));
+            if let Some(mend) = mend {
+                text += &format!("       mend: {}\n", envelope::one_line(mend));
+            }
+        }
+        text.trim_end().to_owned()
+    }
+}

@@ -1,0 +1,91 @@
+//! Hands out every memory of the project and of the owner.
+
+use serde::Serialize;
+
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::filter::Filter;
+use crate::memory::Memory;
+use crate::times;
+
+/// Memories read at once.
+const PAGE: usize = 500;
+
+/// A memory as one line of the export.
+#[derive(Debug, Serialize)]
+pub struct Exported {
+    /// The memory's id.
+    pub id: String,
+    /// The client's own id of it.
+    pub source_id: Option<String>,
+    /// What it is.
+    pub kind: String,
+    /// Where the text came from.
+    pub provenance: String,
+    /// The conversation it belongs to.
+    pub session_id: Option<String>,
+    /// Who speaks.
+    pub role: Option<String>,
+    /// The speaker's name.
+    pub speaker: Option<String>,
+    /// A line that names it.
+    pub title: Option<String>,
+    /// A tag.
+    pub topic: Option<String>,
+    /// The file it speaks of.
+    pub path: Option<String>,
+    /// The branch it was made on.
+    pub branch: Option<String>,
+    /// The commit that was checked out.
+    pub head_sha: Option<String>,
+    /// When it was made.
+    pub time: String,
+    /// What its author thinks of it.
+    pub importance: Option<f64>,
+    /// Whether it is marked important.
+    pub important: bool,
+    /// Tokens of the text (o200k).
+    pub tokens: i64,
+    /// The text, verbatim but for secrets.
+    pub text: String,
+}
+
+/// Hands every living memory to `each`, the project's first, newest first.
+pub async fn run(engine: &Engine, mut each: impl FnMut(&Exported) -> Result<()>) -> Result<()> {
+    let project = engine.project().await?;
+    let owners = &engine.installation().await?.registry;
+    for (store, scope) in [(&project.store, &project.scope), (owners.memories(), owners.scope())] {
+        let mut after = None;
+        loop {
+            let page = store.list(scope, &Filter::default(), after, PAGE).await?;
+            let Some(last) = page.last() else { break };
+            after = Some(last.seq);
+            for memory in page {
+                each(&exported(memory))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn exported(memory: Memory) -> Exported {
+    Exported {
+        id: memory.id.to_string(),
+        source_id: memory.source_id,
+        kind: memory.kind.to_string(),
+        provenance: memory.provenance.to_string(),
+        session_id: memory.session.map(|session| session.to_string()),
+        role: memory.role.map(|role| role.to_string()),
+        speaker: memory.speaker,
+        title: memory.title,
+        topic: memory.topic,
+        path: memory.path,
+        branch: memory.branch,
+        head_sha: memory.head_sha,
+        time: times::show_time(memory.time),
+        importance: memory.importance,
+        important: memory.marked,
+        tokens: memory.tokens,
+        text: memory.text,
+    }
+}

@@ -1,0 +1,160 @@
+//! Removes what has outlived its use, and says exactly what.
+//!
+//! Nothing that somebody said, stored or committed expires: a branch that was merged and deleted takes nothing with it.
+//! Sessions that no commit came of are forgotten after some days only where the caller says so (document 001 §4 has 90),
+//! and can be brought back; quarters are summed up only where he does, and nothing is removed for it. The summary of a
+//! quarter outlives the sessions that were forgotten by their age.
+
+use serde::Serialize;
+
+use crate::engine::Engine;
+use crate::error::{Error, Result};
+use crate::humanize::counted;
+use crate::memory::Millis;
+use crate::store::{Expired, Reach, Selection};
+use crate::summaries::quarters::{self, Quarter};
+use crate::times;
+
+/// Milliseconds of a day.
+const DAY: Millis = 24 * 60 * 60 * 1000;
+
+/// How long the queue remembers what it did, and a summary outlives the next version of it. Arbitrary: a week.
+const KEPT: Millis = 7 * DAY;
+
+/// What `tiro gc` takes.
+#[derive(Debug, Default)]
+pub struct Args {
+    /// Only say what would be removed.
+    pub dry_run: bool,
+    /// Forget sessions that ended so many days ago and that no commit came of; none if left out.
+    pub sessions_after_days: Option<u32>,
+    /// Sum up the conversations of each quarter that is over.
+    pub quarters: bool,
+}
+
+/// What `tiro gc` answers.
+#[derive(Debug, Serialize)]
+pub struct Output {
+    /// Whether nothing was changed.
+    pub dry_run: bool,
+    /// Answers kept past their time.
+    pub cached_answers: i64,
+    /// Their bytes.
+    pub cached_bytes: i64,
+    /// Entries of the queue of summaries that were made or given up more than a week ago.
+    pub queue_entries: i64,
+    /// Summaries that a later version has stood for for more than a week.
+    pub superseded_summaries: i64,
+    /// Sessions that no commit came of.
+    pub sessions: Vec<Left>,
+    /// Quarters that were summed up.
+    pub quarters: Vec<Quarter>,
+}
+
+/// A session that was, or would be, forgotten.
+#[derive(Debug, Serialize)]
+pub struct Left {
+    /// Its name.
+    pub session_id: String,
+    /// Its memories.
+    pub memories: usize,
+    /// When it ended.
+    pub last: String,
+    /// Names the operation for undoing it; absent in a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub operation: Option<String>,
+}
+
+/// Removes what has expired from the project's store and the owner's.
+pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+    if args.sessions_after_days == Some(0) {
+        return Err(Error::bad_input("sessions can't be forgotten after 0 days").hint("give at least 1"));
+    }
+    let project = engine.project().await?;
+    let owners = &engine.installation().await?.registry;
+    let now = engine.now();
+    let mut all = Expired::default();
+    for (store, scope) in [(&project.store, &project.scope), (owners.memories(), owners.scope())] {
+        let expired = match args.dry_run {
+            true => store.expired(scope, now, now - KEPT).await?,
+            false => store.remove_expired(scope, now, now - KEPT).await?,
+        };
+        all.answers += expired.answers;
+        all.answer_bytes += expired.answer_bytes;
+        all.made += expired.made;
+        all.given_up += expired.given_up;
+        all.superseded += expired.superseded;
+    }
+    if !args.dry_run {
+        for (store, scope) in [(&project.store, &project.scope), (owners.memories(), owners.scope())] {
+            store.finish_purges(scope, Millis::MAX).await?;
+        }
+    }
+    // First, so that the summary of a quarter has the sessions that are forgotten next.
+    let quarters = match args.quarters {
+        true => quarters::sum_up(engine, project, args.dry_run).await?,
+        false => Vec::new(),
+    };
+    if quarters.iter().any(|quarter| quarter.tokens > 0) {
+        engine.wrote();
+    }
+    let mut sessions = Vec::new();
+    if let Some(days) = args.sessions_after_days {
+        let before = now - Millis::from(days) * DAY;
+        for left in project.store.left_sessions(&project.scope, before).await? {
+            let selection = Selection::Session(left.session.clone());
+            let forgotten = match args.dry_run {
+                true => project.store.selected(&project.scope, &selection, Reach::Living).await?,
+                false => {
+                    let operation = format!("f{:012x}", u64::from_le_bytes(engine.random()) >> 16);
+                    project.store.retire(&project.scope, &left.session, &operation, now).await?
+                }
+            };
+            sessions.push(Left {
+                session_id: left.session.to_string(),
+                memories: forgotten.ids.len(),
+                last: times::show_time(left.last),
+                operation: Some(forgotten.operation).filter(|operation| !operation.is_empty()),
+            });
+        }
+    }
+    Ok(Output {
+        dry_run: args.dry_run,
+        cached_answers: all.answers,
+        cached_bytes: all.answer_bytes,
+        queue_entries: all.made + all.given_up,
+        superseded_summaries: all.superseded,
+        sessions,
+        quarters,
+    })
+}
+
+impl Output {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let removed = if self.dry_run { "Would remove" } else { "Removed" };
+        let mut text = format!(
+            "{removed} {} past their time ({} bytes), {} and {}.",
+            counted(self.cached_answers, "answer", "answers"),
+            self.cached_bytes,
+            counted(self.queue_entries, "old entry of the queue", "old entries of the queue"),
+            counted(self.superseded_summaries, "superseded summary", "superseded summaries"),
+        );
+        let forgotten = if self.dry_run { "Would forget" } else { "Forgot" };
+        for left in &self.sessions {
+            let memories = counted(left.memories, "memory", "memories");
+            text += &format!("\n{forgotten} session `{}`: {memories}, last {}", left.session_id, left.last);
+            if let Some(operation) = &left.operation {
+                text += &format!("; `tiro undo {operation}` brings it back");
+            }
+        }
+        let summed = if self.dry_run { "Would sum up" } else { "Summed up" };
+        for Quarter { quarter, conversations, .. } in &self.quarters {
+            text += &format!("\n{summed} {quarter}: {conversations} conversations, which stay as they are");
+        }
+        if self.dry_run {
+            text += "\nNothing was changed.";
+        }
+        text
+    }
+}

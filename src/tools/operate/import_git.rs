@@ -1,0 +1,56 @@
+//! Imports the history of the project's repository.
+
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::humanize::{self, counted};
+use crate::ingest::commits;
+use crate::tools::common;
+
+pub use crate::ingest::commits::{Args, Imported as Output};
+
+/// Reads every commit the store doesn't know and stores it; `progress` gets the commits done and all there are.
+///
+/// Errors with [`Kind::Git`](crate::error::Kind::Git) where the project is no repository. Can be interrupted and repeated.
+pub async fn run(engine: &Engine, args: Args, progress: impl FnMut(usize, usize) + Send) -> Result<Output> {
+    commits::import(engine, args, progress).await
+}
+
+impl Output {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let mut text = format!("Imported {}", counted(self.imported, "commit", "commits"));
+        if self.already_stored > 0 {
+            text += &format!(", {} stored before", counted(self.already_stored, "was", "were"));
+        }
+        if self.forgotten > 0 {
+            let one = "was forgotten before and stays so";
+            let several = "were forgotten before and stay so";
+            text += &format!(", {}", counted(self.forgotten, one, several));
+        }
+        text.push('.');
+        if self.ignored > 0 {
+            let one = "commit was left out: it changes";
+            let several = "commits were left out: they change";
+            text += &format!(
+                "\n{} nothing but files that `ignore.paths` names.",
+                counted(self.ignored, one, several)
+            );
+        }
+        if !self.unreadable.is_empty() {
+            text += &format!(
+                "\n{} can't be read: {}.",
+                counted(self.unreadable.len(), "commit", "commits"),
+                humanize::some(&self.unreadable)
+            );
+        }
+        if !self.flags.is_empty() {
+            let flags: Vec<String> =
+                self.flags.iter().map(|each| format!("{} {}", each.count, each.rule)).collect();
+            text += &format!("\nIncomplete or special: {}.", flags.join(", "));
+        }
+        if let Some(summaries) = &self.summaries {
+            text += &format!("\n{}", summaries.text());
+        }
+        text + &common::footnotes(&self.redactions, self.pending, &self.notices)
+    }
+}

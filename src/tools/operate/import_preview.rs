@@ -1,0 +1,238 @@
+//! Says what an import would bring in, and what having its commits summarised would take: `--dry-run`.
+//!
+//! Nothing is written, registered or made, and nobody is asked. What the write path alone knows is not told: of what comes
+//! twice under another id, and of what was forgotten before, the numbers are from above.
+
+use std::ops::ControlFlow;
+
+use serde::Serialize;
+
+use crate::ask;
+use crate::clients::transcripts::{self, Line, Lines};
+use crate::config::Use;
+use crate::engine::{Engine, OpenProject};
+use crate::error::{Error, Result};
+use crate::git::{Sha, Stop};
+use crate::humanize::{self, counted};
+use crate::import::git as import;
+use crate::import::transcript::Transcript;
+use crate::ingest::cursor::Cursor;
+use crate::ingest::history::{self, Stored};
+use crate::ingest::link::Place;
+use crate::ingest::{commits, sessions};
+use crate::redact::Redactor;
+use crate::summaries::estimate::AtMost;
+use crate::summaries::messages::blocking;
+use crate::summaries::of_commits;
+use crate::tokens::Tokenizer;
+use crate::tools::common;
+
+/// What would be imported of a repository.
+#[derive(Debug, Default, Serialize)]
+pub struct Commits {
+    /// Always: nothing was imported.
+    pub dry_run: bool,
+    /// Commits that would be imported, at most.
+    pub commits: usize,
+    /// Older commits that `limit` leaves out.
+    pub left_out: usize,
+    /// Commits that can't be read, with the reason.
+    pub unreadable: Vec<String>,
+    /// What having them summarised would take, where that was asked for.
+    pub summaries: Option<Summaries>,
+    /// What else there is to know.
+    pub notices: Vec<String>,
+}
+
+/// What having commits summarised would take.
+#[derive(Debug, Serialize)]
+pub struct Summaries {
+    /// Who would be asked.
+    pub provider: String,
+    /// Commits, those among them that were imported before.
+    pub commits: usize,
+    /// Requests, tokens and cost.
+    pub at_most: AtMost,
+}
+
+/// What would be imported of a client's sessions.
+#[derive(Debug, Default, Serialize)]
+pub struct Sessions {
+    /// Always: nothing was imported.
+    pub dry_run: bool,
+    /// Transcripts of the project, or those that were named.
+    pub transcripts: usize,
+    /// Transcripts that grew since they were read last.
+    pub grown: usize,
+    /// Entries that would be stored, at most.
+    pub entries: usize,
+    /// Their tokens (o200k), from above.
+    pub tokens: usize,
+    /// Bytes that would be read.
+    pub bytes: u64,
+    /// Transcripts that can't be read, with the reason.
+    pub failed: Vec<String>,
+    /// What else there is to know.
+    pub notices: Vec<String>,
+}
+
+/// Looks what of the repository would be imported, and with `summarize` what a model would be asked for.
+///
+/// Errors as the import does.
+pub async fn commits(engine: &Engine, args: commits::Args, summarize: bool) -> Result<Commits> {
+    let seen = engine.look().await?;
+    let Some(repository) = seen.repository.clone() else {
+        return Err(seen.trouble.unwrap_or_else(|| commits::no_repository(&seen.root)));
+    };
+    let (known, stored) = match &seen.open {
+        Some(project) => (history::known(project).await?, Stored::of(project).await?),
+        None => Default::default(),
+    };
+    let limit = args.limit;
+    let found = commits::find(&repository, &known, &stored, args, &Stop::default())?;
+    let mut output = Commits {
+        dry_run: true,
+        commits: found.history.commits.len(),
+        left_out: found.skipped,
+        unreadable: found.unreadable,
+        summaries: None,
+        notices: found.notices,
+    };
+    if !summarize {
+        return Ok(output);
+    }
+    let Some(writer) = ask::may_ask(engine, Use::Summarize) else {
+        output.notices.push(of_commits::NOBODY.to_owned());
+        return Ok(output);
+    };
+    let shas: Vec<Sha> = found.history.commits.iter().rev().map(|listed| listed.sha).collect();
+    let left = limit.unwrap_or(usize::MAX).saturating_sub(shas.len());
+    let stored = match &seen.open {
+        Some(project) => without_summary(project, left).await?,
+        None => Vec::new(),
+    };
+    let redactor = of_commits::redactor(engine.existing_installation().await?);
+    let provider = writer.provider.name.clone();
+    let commits = shas.len() + stored.len();
+    let ignored = engine.config().ignored.clone();
+    let dearest = ask::dearest(engine, Use::Summarize)?;
+    let at_most = blocking(move || {
+        let mut at_most = AtMost::default();
+        let is_ignored = |path: &str| ignored.path(path);
+        let mut reader = repository.reader(&is_ignored);
+        let mut add = |sha: &Sha, text: &str| {
+            let diff = of_commits::diff(&repository, &mut reader, &redactor, sha);
+            at_most.add(of_commits::estimate(&writer, &dearest, &redactor.redact(text).text, &diff));
+        };
+        repository.details(&shas, 1, &is_ignored, |read| {
+            if let Ok(commit) = read
+                && !commit.changes.is_ignored()
+            {
+                add(&commit.sha, &import::draft(&commit, None).text);
+            }
+            ControlFlow::Continue(())
+        });
+        for (sha, text) in &stored {
+            add(sha, text);
+        }
+        at_most
+    })
+    .await?;
+    output.summaries = Some(Summaries { provider, commits, at_most });
+    Ok(output)
+}
+
+/// Returns the newest commits that were imported and not summarised.
+async fn without_summary(project: &OpenProject, limit: usize) -> Result<Vec<(Sha, String)>> {
+    let (store, scope) = (&project.store, &project.scope);
+    let rows = store.commits_without_summary(scope, limit).await?;
+    let commits = store.memories(scope, rows).await?;
+    let sha = |text: Option<&str>| text.and_then(|text| text.parse().ok());
+    Ok(commits.into_iter().filter_map(|each| Some((sha(each.source_id.as_deref())?, each.text))).collect())
+}
+
+/// Looks what of a client's sessions would be imported.
+pub async fn sessions(engine: &Engine, args: sessions::Args) -> Result<Sessions> {
+    let seen = engine.look().await?;
+    let place = Place::new(&seen.root, seen.repository.as_deref());
+    let mut output = Sessions { dry_run: true, ..Sessions::default() };
+    let found = sessions::find(engine, &place, args.client, args.transcripts)?;
+    if found.is_empty() {
+        output.notices.push(format!("no session of {} was held in this project", args.client.name()));
+    }
+    let redactor = seen.open.as_ref().map_or_else(Redactor::blank, |project| project.redactor.clone());
+    for transcript in found {
+        output.transcripts += 1;
+        let path = &transcript.path;
+        let source = redactor.redact(&format!("transcript:{}", path.display())).text.into_owned();
+        let read = async {
+            let (cursor, all) = match &seen.open {
+                Some(project) => Cursor::of(project, &source, path).await?,
+                None => (Cursor::default(), transcripts::around(path, 0, 0)?.0),
+            };
+            if cursor.at + cursor.looked >= all {
+                return Ok(());
+            }
+            let mut reader = Transcript::new(sessions::format(args.client)?, cursor.about());
+            let mut lines = Lines::resume(path, cursor.at, cursor.looked, u64::MAX)?;
+            let mut texts: Vec<String> = Vec::new();
+            while let Some((at, line)) = lines.next_line()? {
+                let said = match line {
+                    Line::Whole(bytes) => reader.line(at, bytes),
+                    Line::Cut(start, bytes) => reader.cut(at, start, bytes),
+                };
+                texts.extend(said.into_iter().map(|said| said.text));
+            }
+            texts.extend(reader.rest().into_iter().map(|said| said.text));
+            output.grown += 1;
+            output.bytes += all.saturating_sub(cursor.at);
+            output.entries += texts.len();
+            output.tokens += blocking(move || tokens(&texts)).await?;
+            Ok::<(), Error>(())
+        };
+        // The others are none the worse for it.
+        if let Err(error) = read.await {
+            output.failed.push(error.to_string());
+        }
+    }
+    Ok(output)
+}
+
+fn tokens(texts: &[String]) -> usize {
+    texts.iter().map(|text| Tokenizer::O200k.count(text).high).sum()
+}
+
+impl Commits {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let mut text = format!("Would import {}.", counted(self.commits, "commit", "commits"));
+        if !self.unreadable.is_empty() {
+            let unreadable = counted(self.unreadable.len(), "commit", "commits");
+            text += &format!("\n{unreadable} can't be read: {}.", humanize::some(&self.unreadable));
+        }
+        if let Some(Summaries { provider, commits, at_most }) = &self.summaries {
+            let commits = counted(*commits, "commit", "commits");
+            text += &format!("\nWould have {commits} summarised: {provider} would get {at_most}.");
+        }
+        text + &common::footnotes(&[], 0, &self.notices) + "\nNothing was changed."
+    }
+}
+
+impl Sessions {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "Would import {} of {} tokens from {} of {} ({} bytes).",
+            counted(self.entries, "entry", "entries"),
+            self.tokens,
+            self.grown,
+            counted(self.transcripts, "transcript", "transcripts"),
+            self.bytes,
+        );
+        if !self.failed.is_empty() {
+            let failed = counted(self.failed.len(), "transcript", "transcripts");
+            text += &format!("\n{failed} can't be read: {}.", humanize::some(&self.failed));
+        }
+        text + &common::footnotes(&[], 0, &self.notices) + "\nNothing was changed."
+    }
+}

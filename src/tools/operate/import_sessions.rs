@@ -1,0 +1,64 @@
+//! Imports the sessions that a client keeps as transcripts.
+
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::humanize::{self, counted};
+use crate::ingest::sessions;
+use crate::tools::common;
+
+pub use crate::ingest::sessions::{Args, Imported as Output};
+
+/// Reads what is new in the project's transcripts and stores it; `progress` gets the bytes done and all there are.
+///
+/// Can be interrupted and repeated: an entry has the same identity each time.
+pub async fn run(engine: &Engine, args: Args, progress: impl FnMut(u64, u64) + Send) -> Result<Output> {
+    sessions::import(engine, args, progress).await
+}
+
+impl Output {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let mut text = format!(
+            "Imported {} from {} ({} new bytes)",
+            counted(self.imported, "entry", "entries"),
+            counted(self.grown, "transcript", "transcripts"),
+            self.bytes
+        );
+        for (count, what) in [
+            (self.already_stored, "stored before"),
+            (self.repeated, "like an earlier one and counted there"),
+            (self.forgotten, "forgotten before and stay so"),
+            (self.left_out, "left out"),
+        ] {
+            if count > 0 {
+                text += &format!(", {count} {what}");
+            }
+        }
+        text.push('.');
+        if self.commits_linked > 0 {
+            text += &format!("\n{} linked to sessions.", counted(self.commits_linked, "commit", "commits"));
+        }
+        if self.private > 0 {
+            text += &format!("\n{} taken out.", counted(self.private, "private passage", "private passages"));
+        }
+        if !self.unknown.is_empty() || self.unreadable > 0 {
+            let kinds: Vec<String> =
+                self.unknown.iter().map(|each| format!("{} {}", each.count, each.rule)).collect();
+            text += &format!(
+                "\nSkipped lines: {} unreadable; unknown types: {}.",
+                self.unreadable,
+                match kinds.is_empty() {
+                    true => "none".to_owned(),
+                    false => kinds.join(", "),
+                }
+            );
+        }
+        if !self.failed.is_empty() {
+            text += &format!("\nCan't be read: {}.", humanize::some(&self.failed));
+        }
+        if self.bytes_left > 0 {
+            text += &format!("\n{} bytes are left for the next time.", self.bytes_left);
+        }
+        text + &common::footnotes(&self.redactions, self.pending, &self.notices)
+    }
+}

@@ -1,0 +1,462 @@
+//! Connects Tiro to the agents installed on this machine, and takes that back.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use crate::clients::{self, Applied, Client, GitPlace, Keep, Places, Plan, Removed, by_hand, transcripts};
+use crate::engine::{Engine, SeenProject};
+use crate::envelope;
+use crate::error::{Error, Kind, Result, quoted};
+use crate::file::path_of;
+use crate::git::{Repository, Sha, Stop, identity};
+use crate::humanize::{counted, thousands};
+use crate::ingest::cursor::Cursor;
+use crate::ingest::history::{Stored, follow_from};
+use crate::ingest::link::Place;
+use crate::ingest::sessions;
+use crate::project;
+use crate::spool::capture::{self, Scope};
+
+/// What one step of setting up imports.
+const COMMITS_A_SECOND: u64 = 1200;
+const BYTES_A_SECOND: u64 = 4 * 1024 * 1024;
+
+/// What would be done.
+#[derive(Debug)]
+pub struct Prepared {
+    /// The files that would change.
+    pub plan: Plan,
+    /// Which projects are captured from then on.
+    pub scope: Scope,
+    /// Which were before, where that was chosen.
+    pub scope_before: Option<Scope>,
+    /// Whether this project was chosen before, where only chosen ones are captured.
+    pub is_chosen: bool,
+    /// Servers of Tiro that somebody configured beside ours, which is there or planned.
+    pub beside: Vec<clients::Finding>,
+    /// What there is to import.
+    pub backfill: Backfill,
+    /// The project's root, where the working directory is one.
+    pub root: Option<PathBuf>,
+    /// The project's name, where the working directory is one.
+    pub project: Option<String>,
+    /// What the first call that stores something makes besides, in words; empty where something is kept of the project already.
+    pub makes: Vec<String>,
+}
+
+/// What there is of the project's past.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Backfill {
+    /// Whether the project is a repository.
+    pub git: bool,
+    /// Commits that are not imported.
+    pub commits: usize,
+    /// The clients that held sessions here which are not imported.
+    pub sessions: Vec<Held>,
+    /// How long importing it all takes, in seconds, at the rate measured.
+    pub seconds: u64,
+}
+
+/// What a client keeps of the project's sessions that is not imported.
+#[derive(Clone, Debug, Serialize)]
+pub struct Held {
+    /// The client.
+    pub client: Client,
+    /// How many transcripts grew since they were read last, or were never read.
+    pub transcripts: usize,
+    /// Bytes of them that were not read.
+    pub bytes: u64,
+}
+
+/// What `tiro init` answers.
+#[derive(Debug, Serialize)]
+pub struct Output {
+    /// The clients found.
+    pub found: Vec<String>,
+    /// Files written.
+    pub written: Vec<PathBuf>,
+    /// What was left alone, and what to do about it.
+    pub findings: Vec<clients::Finding>,
+    /// Which projects are captured.
+    pub captured: Scope,
+}
+
+/// Looks what would be written and imported; nothing is changed, and the project is not registered.
+///
+/// Captured is what `scope` says, else what was chosen before, else every project.
+///
+/// # Errors
+///
+/// [`Kind::BadInput`] where only this project is to be captured and the working directory is none.
+pub async fn prepare(engine: &Engine, scope: Option<Scope>) -> Result<Prepared> {
+    let places = sessions::places(engine)?;
+    let project = match engine.look().await {
+        Ok(project) => Some(project),
+        // Clients can be set up from anywhere.
+        Err(error) if error.kind() == Kind::NoProject => None,
+        Err(error) => return Err(error),
+    };
+    if project.is_none() && scope == Some(Scope::Project) {
+        return Err(Error::bad_input("the working directory is no project: there is none to capture")
+            .hint("run `tiro init` in a project, or name one with --project"));
+    }
+    let scope_before = Scope::chosen(&engine.config().data_dir);
+    let is_chosen = project
+        .as_ref()
+        .is_some_and(|project| engine.spool_of(&project.root, project.repository.as_deref()).is_chosen());
+    let scope = scope.or(scope_before).unwrap_or(Scope::Machine);
+    let repository = project.as_ref().and_then(|project| project.repository.as_deref());
+    let git = repository.map(|repository| git_place(engine, repository, Vec::new()));
+    let plan = clients::plan(&places, &engine.config().program()?, git.as_ref())?;
+    let root = project.as_ref().map(|project| project.root.clone());
+    let beside = by_hand::look(&places, root.as_deref(), Some(&plan));
+    let backfill = match &project {
+        Some(project) => backfill(&places, project).await?,
+        None => Backfill::default(),
+    };
+    let makes = match &project {
+        Some(project) if project.open.is_none() => first_call_makes(engine, project),
+        _ => Vec::new(),
+    };
+    Ok(Prepared {
+        plan,
+        scope,
+        scope_before,
+        is_chosen,
+        beside,
+        backfill,
+        root,
+        project: project.map(|project| project.name),
+        makes,
+    })
+}
+
+/// Returns what the first call that stores something makes for a project that nothing is kept of, in words.
+pub fn first_call_makes(engine: &Engine, project: &SeenProject) -> Vec<String> {
+    let data_dir = &engine.config().data_dir;
+    let id = project.repository.as_ref().map(|repository| repository.common_dir().join(identity::FILE));
+    let kept = [Some(data_dir.join("owner.db")), id].into_iter().flatten().filter(|path| !path.exists());
+    let store = format!("a folder in `{}`", quoted(data_dir.join("projects").display()));
+    kept.map(|path| format!("`{}`", quoted(path.display()))).chain([store]).collect()
+}
+
+/// Writes what was prepared.
+pub fn apply(engine: &Engine, prepared: &Prepared) -> Result<Output> {
+    let Applied { written, mut findings } = clients::apply(&prepared.plan.changes, &record(engine))?;
+    findings.extend(prepared.plan.findings.iter().cloned());
+    findings.extend(twice(engine, prepared)?);
+    let found = prepared.plan.found.iter().map(|client| client.name().to_owned()).collect();
+    if prepared.scope_before != Some(prepared.scope) {
+        prepared.scope.choose(&engine.config().data_dir)?;
+    }
+    Ok(Output { found, written, findings, captured: prepared.scope })
+}
+
+/// Returns the servers of Tiro that are configured now beside ours.
+pub fn twice(engine: &Engine, prepared: &Prepared) -> Result<Vec<clients::Finding>> {
+    Ok(by_hand::look(&sessions::places(engine)?, prepared.root.as_deref(), None))
+}
+
+/// Notes that the project is captured where only chosen ones are.
+pub async fn choose_project(engine: &Engine, prepared: &Prepared) -> Result<()> {
+    if prepared.scope == Scope::Project && prepared.project.is_some() {
+        let project = engine.begin_project().await?;
+        engine.spool(project).choose(&project.root)?;
+    }
+    Ok(())
+}
+
+/// Has commits followed from now on, where they are not yet: what branches lead to now is left to an import, and so is what
+/// was committed while the project was not captured.
+///
+/// Errors where the project's memory can't be opened or written.
+pub async fn follow_commits(engine: &Engine, prepared: &Prepared) -> Result<()> {
+    if prepared.project.is_none() {
+        return Ok(());
+    }
+    let project = engine.begin_project().await?;
+    let Some(repository) = &project.repository else { return Ok(()) };
+    let stored = Stored::of(project).await?;
+    if stored.is_imported() || (stored.is_followed() && prepared.was_captured()) {
+        return Ok(());
+    }
+    let tips: Vec<Sha> = repository.tips().found.into_iter().map(|tip| tip.sha).collect();
+    follow_from(engine, &tips).await
+}
+
+/// What of Tiro is set up for other projects than that of the working directory.
+#[derive(Debug, Default, Serialize)]
+pub struct Others {
+    /// Hooks of other repositories.
+    pub hooks: Vec<PathBuf>,
+    /// Other projects that were chosen to be captured, where only chosen ones are.
+    pub projects: Vec<PathBuf>,
+}
+
+/// Returns what is set up for other projects.
+pub async fn others(engine: &Engine) -> Result<Others> {
+    let mut hooks = clients::hooks(&record(engine), &repositories(engine).await)?;
+    let here = engine.look().await.ok();
+    let repository = here.as_ref().and_then(|project| project.repository.as_deref());
+    let own = repository.and_then(|repository| clients::hook_of(&git_place(engine, repository, Vec::new())));
+    hooks.retain(|hook| Some(hook) != own.as_ref());
+    let data_dir = &engine.config().data_dir;
+    let mut projects = match Scope::chosen(data_dir) {
+        Some(Scope::Project) => capture::chosen_projects(data_dir),
+        // What was chosen once needs nothing of its own where every project is captured.
+        _ => Vec::new(),
+    };
+    projects.retain(|root| here.as_ref().is_none_or(|project| project.root != *root));
+    Ok(Others { hooks, projects })
+}
+
+/// Takes back what setting up has ever written, but not what `others` need: their hooks stay, and where other projects were
+/// chosen to be captured, the clients stay set up.
+pub async fn remove(engine: &Engine, others: &Others) -> Result<Removed> {
+    let data_dir = &engine.config().data_dir;
+    let keep = Keep { clients: !others.projects.is_empty(), hooks: others.hooks.clone() };
+    let places = engine.config().clients.as_ref();
+    let mut removed = clients::remove(&record(engine), places, &repositories(engine).await, &keep)?;
+    if keep.clients {
+        if let Ok(project) = engine.look().await {
+            engine.spool_of(&project.root, project.repository.as_deref()).leave_out()?;
+        }
+        let count = counted(others.projects.len(), "other project is", "other projects are");
+        removed.notes.push(format!("Clients stay set up, since {count} captured."));
+    } else {
+        Scope::forget(data_dir);
+    }
+    Ok(removed)
+}
+
+/// Returns what was set up and is nowhere to be found now.
+pub async fn lost(engine: &Engine) -> Result<Vec<clients::Finding>> {
+    clients::lost(&record(engine), &repositories(engine).await)
+}
+
+/// Whether clients were set up and not taken back.
+pub fn was_applied(engine: &Engine) -> bool {
+    clients::was_applied(&record(engine))
+}
+
+/// Returns where what was written is recorded.
+fn record(engine: &Engine) -> PathBuf {
+    engine.config().data_dir.join("init")
+}
+
+/// Returns the repositories that are registered and stand, and the one around the working directory.
+async fn repositories(engine: &Engine) -> Vec<GitPlace> {
+    // What can't be read is as good as not registered.
+    let rows = match engine.existing_installation().await {
+        Ok(Some(installation)) => installation.registry.all().await.unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    let here = engine.look().await.ok().and_then(|project| Some(project.repository?.common_dir()));
+    let registered = rows.iter().flat_map(|row| row.places.iter().map(|place| path_of(place)));
+    let places: BTreeSet<PathBuf> = registered.chain(here).collect();
+    let open = |common: PathBuf| {
+        let id = identity::read(&common).ok().flatten();
+        let row = rows.iter().find(|row| Some(row.id.as_str()) == id.as_deref());
+        let formerly = row.into_iter().flat_map(|row| row.places.iter().map(|place| path_of(place)));
+        let repository = Repository::open(&common, &project::trust(engine.config())).ok()?;
+        Some(git_place(engine, &repository, formerly.filter(|place| *place != common).collect()))
+    };
+    places.into_iter().filter_map(open).collect()
+}
+
+fn git_place(engine: &Engine, repository: &Repository, formerly: Vec<PathBuf>) -> GitPlace {
+    let hooks = repository.hooks("post-commit", engine.config().home.as_deref());
+    GitPlace {
+        hooks: hooks.directory,
+        common: repository.common_dir(),
+        work_tree: repository.work_dir(),
+        is_tracked: hooks.is_tracked,
+        formerly,
+    }
+}
+
+async fn backfill(places: &Places, project: &SeenProject) -> Result<Backfill> {
+    let mut backfill = Backfill::default();
+    let repository = project.repository.as_deref();
+    if let Some(repository) = repository {
+        backfill.git = true;
+        let known = match &project.open {
+            Some(open) => open.store.known_commits(&open.scope).await?,
+            None => Vec::new(),
+        };
+        let known: std::collections::HashSet<String> = known.into_iter().collect();
+        let tips = repository.tips().found;
+        let is_known = &mut |sha: &Sha| known.contains(&sha.to_string());
+        let history = repository.history(&tips, crate::git::Known::OnlyItself, &Stop::default(), is_known)?;
+        backfill.commits = history.commits.len();
+    }
+    let roots = Place::new(&project.root, repository).roots();
+    let mut bytes = 0;
+    for client in [Client::ClaudeCode, Client::Codex, Client::Gemini] {
+        let (mut count, mut size) = (0, 0);
+        for transcript in transcripts::of_project(places, client, &roots) {
+            // What can't be read is not imported either, and an import says so.
+            let unread = Cursor::unread(project, &transcript.path).await.unwrap_or(transcript.bytes);
+            count += usize::from(unread > 0);
+            size += unread;
+        }
+        if count > 0 {
+            backfill.sessions.push(Held { client, transcripts: count, bytes: size });
+        }
+        bytes += size;
+    }
+    backfill.seconds = (backfill.commits as u64).div_ceil(COMMITS_A_SECOND) + bytes.div_ceil(BYTES_A_SECOND);
+    Ok(backfill)
+}
+
+impl Prepared {
+    /// Returns what would be done, in words.
+    pub fn text(&self) -> String {
+        let mut text = self.plan.text();
+        if self.plan.found.is_empty() {
+            text += "No client is here (Claude Code, Codex, Gemini CLI), and this is no repository.\n";
+        }
+        text += &self.captured();
+        for clients::Finding { client, path, found, mend } in &self.beside {
+            let path = quoted(path.display());
+            text += &format!("Beside it, {} in `{path}`: {found}; {mend}\n", client.name());
+        }
+        text += &self.backfill.text(self.project.as_deref());
+        if !self.makes.is_empty() {
+            text += &format!(
+                "Nothing is stored of it yet: the first call that stores something makes {}.\n",
+                self.makes.join(", ")
+            );
+        }
+        text
+    }
+
+    /// Returns which projects are captured, in words.
+    fn captured(&self) -> String {
+        match (self.scope, self.project.as_deref()) {
+            (Scope::Machine, _) => {
+                "From then on, sessions and new commits of every project on this machine in which one of \
+                these clients works are recorded (with `--scope project`, only of this one).\n"
+                    .into()
+            }
+            (Scope::Project, Some(project)) => format!(
+                "From then on, sessions and new commits of `{}` are recorded, and of other projects where you chose \
+                 `--scope project`. Elsewhere the agent can search and store; nothing is captured there.\n",
+                quoted(project)
+            ),
+            (Scope::Project, None) => {
+                "Only projects where you chose `--scope project` are recorded.\n".into()
+            }
+        }
+    }
+
+    /// Whether there is something to ask about.
+    pub fn is_new(&self) -> bool {
+        let is_chosen = self.scope == Scope::Machine || self.project.is_none() || self.is_chosen;
+        !self.plan.changes.is_empty()
+            || self.scope_before.is_some_and(|before| before != self.scope)
+            || !is_chosen
+    }
+
+    /// Whether the user had this project captured before, or all.
+    fn was_captured(&self) -> bool {
+        match self.scope_before {
+            Some(Scope::Machine) => true,
+            Some(Scope::Project) => self.is_chosen,
+            None => false,
+        }
+    }
+
+    /// Returns an error where there is nothing to set up.
+    pub fn something(&self) -> Result<()> {
+        match self.plan.found.is_empty() {
+            true => Err(Error::not_found("there is nothing to set up")
+                .hint("install a client, or start in a repository; `tiro serve` works with any MCP client")),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Backfill {
+    /// Whether there is nothing to import.
+    pub fn is_empty(&self) -> bool {
+        self.commits == 0 && self.sessions.is_empty()
+    }
+
+    /// Returns what to say where it is not imported now.
+    pub fn declined(&self) -> String {
+        let mut commands = Vec::new();
+        if self.commits > 0 {
+            commands.push("`tiro import git`".to_owned());
+        }
+        commands.extend(self.sessions.iter().map(|held| format!("`tiro import {}`", held.client.word())));
+        format!(
+            "Not imported: {} does it at any time. What is new is remembered from now on.\n",
+            commands.join(", ")
+        )
+    }
+
+    fn text(&self, project: Option<&str>) -> String {
+        let Some(project) = project else {
+            return "The working directory is no project: nothing to import.\n".into();
+        };
+        let mut parts = Vec::new();
+        if self.commits > 0 {
+            let word = if self.commits == 1 { "commit" } else { "commits" };
+            parts.push(format!("{} {word}", thousands(self.commits)));
+        }
+        for Held { client, transcripts, bytes } in &self.sessions {
+            let transcripts = counted(*transcripts, "transcript", "transcripts");
+            parts.push(format!("{transcripts} of {} ({} bytes)", client.name(), thousands(*bytes)));
+        }
+        match parts.is_empty() {
+            true => format!("Nothing of `{}` is left to import.\n", quoted(project)),
+            false => format!(
+                "{} of `{}` can be imported, in about {} s.\n",
+                parts.join(" and "),
+                quoted(project),
+                self.seconds
+            ),
+        }
+    }
+}
+
+impl Others {
+    /// Returns what they are, in words.
+    pub fn text(&self) -> String {
+        let list = |title: &str, paths: &[PathBuf]| match paths.is_empty() {
+            true => String::new(),
+            false => {
+                let lines: Vec<String> =
+                    paths.iter().map(|path| format!("  {}\n", quoted(path.display()))).collect();
+                format!("{title}\n{}", lines.concat())
+            }
+        };
+        list("Hooks of other repositories:", &self.hooks)
+            + &list("Other projects that were chosen to be captured:", &self.projects)
+    }
+}
+
+impl Output {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let mut text = match self.written.is_empty() {
+            true => "Everything is set up; nothing was changed.".to_owned(),
+            false => format!(
+                "Wrote {}. `tiro init --remove` takes it back.",
+                counted(self.written.len(), "file", "files")
+            ),
+        };
+        for finding in &self.findings {
+            text += &format!(
+                "\nLeft alone: {}: {}; {}",
+                envelope::one_line(&finding.path.to_string_lossy()),
+                finding.found,
+                finding.mend
+            );
+        }
+        text
+    }
+}

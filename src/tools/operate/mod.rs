@@ -1,0 +1,14 @@
+//! Operations of the command line: setting up, importing, looking after the store.
+
+pub mod backup;
+pub mod demo;
+pub mod doctor;
+pub mod export;
+pub mod gc;
+pub mod import_git;
+pub mod import_preview;
+pub mod import_sessions;
+pub mod index;
+pub mod init;
+pub mod projects;
+pub mod stats;

@@ -1,0 +1,6 @@
+//! Operations on models: providers that may be asked, and the embedding model.
+
+pub mod configure_llm_provider;
+pub mod model;
+pub mod providers;
+pub(crate) mod spending;

@@ -1,0 +1,338 @@
+//! The house is tidy: rows import only rows below, each effect has one place, files and folders stay small.
+//!
+//! The sources are read as text, without tests and comments. That is cruder than a compiler and good enough for a
+//! house rule: what it finds is real, and the planted violations at the end show that it finds.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The rows of the house, doors first; a module may use those of the rows below its own, and those of the last row
+/// may use one another.
+const ROWS: &[&[&str]] = &[
+    &["server", "cli"],
+    &["tools"],
+    &["idle"],
+    &["ingest", "assembly"],
+    &["summaries"],
+    &["ask"],
+    &["engine"],
+    &["project"],
+    &["config"],
+    &["remember", "import", "retrieve", "context", "summarize"],
+    &["spool"],
+    &["store", "embed", "git", "clients", "llm"],
+    &["private"],
+    &["chunk", "tokens"],
+    &["budget", "envelope", "filter", "memory", "scope", "redact", "error", "file", "humanize", "times"],
+];
+
+/// Uses against the direction, each with the reason why it stands.
+const EXCEPTIONS: &[(&str, &str, &str)] =
+    &[("cli", "server", "`tiro serve` is a command that opens the other door")];
+
+/// What may stand in some places only: the words, the places, the rule.
+const WALLS: &[(&[&str], &[&str], &str)] = &[
+    (&["rmcp::", "use rmcp"], &["server/"], "MCP and JSON-RPC only in server/"),
+    (&["JsonSchema"], &["tools/"], "JSON schemas only in tools/"),
+    (&["rusqlite", "SELECT ", "INSERT INTO", "DELETE FROM", "PRAGMA "], &["store/"], "SQL only in store/"),
+    (
+        &["env::var", "env::vars", "env::current_dir", "env::home_dir", "env::set_var"],
+        &["config/"],
+        "the environment is read only in config/",
+    ),
+    (&["gix::", "use gix"], &["git/"], "git objects only through git/"),
+    (&["genai::", "reqwest::", "use hyper"], &["llm/"], "models are asked only through llm/"),
+    (
+        &["unsafe {", "unsafe fn", "unsafe impl"],
+        &["embed/raw.rs", "store/lexical/rank.rs"],
+        "unsafe only in the documented files",
+    ),
+    (
+        &["println!", "print!", "io::stdout(", "io::stderr("],
+        &["cli/print.rs", "cli/hook.rs", "server/"],
+        "printing only where it is cleaned",
+    ),
+    (
+        &["{error}", "{error:?}", "error.to_string()", "error.message()"],
+        OWN_ERRORS,
+        "another library's error goes to `context` or `source`",
+    ),
+];
+
+/// Where an error becomes part of a text: each was looked at and is Tiro's own, or shown nowhere. What another library
+/// says can quote a file, so it is kept as the cause, of which only the kind is shown.
+const OWN_ERRORS: &[&str] = &[
+    "cli/context.rs",
+    "cli/print.rs",
+    "clients/mod.rs",
+    "config/edit.rs",
+    "config/file.rs",
+    "embed/install.rs",
+    "engine.rs",
+    "error/",
+    "git/",
+    "llm/failure.rs",
+    "llm/relay.rs",
+    "retrieve/mod.rs",
+    "server/handler.rs",
+    "spool/mod.rs",
+    "ingest/catch_up.rs",
+    "tools/operate/demo.rs",
+    "tools/operate/doctor.rs",
+    "tools/operate/doctor/finding.rs",
+    "ingest/commits.rs",
+    "tools/operate/import_preview.rs",
+    "ingest/sessions.rs",
+    "tools/provider/providers.rs",
+    "summaries/queue.rs",
+    "tools/context/summarize_all.rs",
+];
+
+/// Folders that hold one file for each subcommand: as many as there are.
+const ONE_FILE_PER_COMMAND: &[&str] = &["cli"];
+
+/// Folders that are still larger.
+const LARGE_FOLDERS: &[(&str, usize)] = &[("store", 23)];
+
+const LONGEST_FILE: usize = 500;
+const LARGEST_FOLDER: usize = 14;
+
+/// A source file: its path beneath `src/` and its lines without tests and comments.
+struct Source {
+    path: String,
+    text: String,
+    code: String,
+}
+
+impl Source {
+    fn new(path: &str, text: &str) -> Source {
+        Source { path: path.to_owned(), text: text.to_owned(), code: code(text) }
+    }
+
+    /// Returns the module of the map that the file belongs to; none for the map itself.
+    fn module(&self) -> Option<&str> {
+        let first = self.path.split('/').next()?;
+        Some(first.strip_suffix(".rs").unwrap_or(first)).filter(|name| !matches!(*name, "main" | "lib"))
+    }
+}
+
+/// Returns `text` without comments and without what stands behind `#[cfg(test)]` to the end of that item.
+fn code(text: &str) -> String {
+    let mut kept = String::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        if line.trim_start().starts_with("//") {
+            continue;
+        }
+        if line.trim() != "#[cfg(test)]" {
+            kept += line.split(" // ").next().unwrap_or_default();
+            kept.push('\n');
+            continue;
+        }
+        // The item ends where its braces are closed, or with a semicolon before any was opened.
+        let mut depth = 0_i64;
+        for line in lines.by_ref() {
+            depth += line.matches('{').count() as i64 - line.matches('}').count() as i64;
+            if depth <= 0 && (line.contains('}') || line.trim_end().ends_with(';')) {
+                break;
+            }
+        }
+    }
+    kept
+}
+
+/// Returns the modules that `code` names by `crate::`, also in a group such as `use crate::{a, b::C}`.
+fn used(code: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("crate::") {
+        // `$crate::` in a macro is the same crate.
+        let rest = &code[at + "crate::".len()..];
+        let name = |text: &str| -> String {
+            text.trim_start().chars().take_while(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
+        };
+        match rest.strip_prefix('{') {
+            None => found.push(name(rest)),
+            Some(group) => {
+                let (mut depth, mut starts) = (0, true);
+                for (place, c) in group.char_indices() {
+                    match c {
+                        '{' => depth += 1,
+                        '}' if depth == 0 => break,
+                        '}' => depth -= 1,
+                        ',' if depth == 0 => starts = true,
+                        c if starts && !c.is_whitespace() => {
+                            found.push(name(&group[place..]));
+                            starts = false;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+    found.sort();
+    found.dedup();
+    found
+}
+
+fn row(module: &str) -> Option<usize> {
+    ROWS.iter().position(|row| row.contains(&module))
+}
+
+/// Returns what is not as it should be, a line each.
+fn violations(sources: &[Source]) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders: BTreeMap<&str, usize> = BTreeMap::new();
+    for source in sources {
+        let path = source.path.as_str();
+        directions(source, &mut found);
+        for (words, places, rule) in WALLS {
+            let is_inside = places.iter().any(|place| path.starts_with(place));
+            if let Some(word) = words.iter().find(|word| !is_inside && source.code.contains(**word)) {
+                found.push(format!("{path}: `{word}`: {rule}"));
+            }
+        }
+        let is_test =
+            Path::new(path).components().any(|part| part.as_os_str().to_string_lossy().starts_with("tests"));
+        if !is_test && !source.text.starts_with("//!") {
+            found.push(format!("{path}: begins without `//!`"));
+        }
+        let lines = source.text.lines().count();
+        if lines > LONGEST_FILE {
+            found.push(format!("{path}: {lines} lines, at most {LONGEST_FILE}"));
+        }
+        *folders.entry(path.rsplit_once('/').map_or("", |(folder, _)| folder)).or_default() += 1;
+    }
+    for (folder, files) in folders {
+        let larger = LARGE_FOLDERS.iter().find(|(name, _)| *name == folder).map(|(_, files)| *files);
+        if files > larger.unwrap_or(LARGEST_FOLDER) && !ONE_FILE_PER_COMMAND.contains(&folder) {
+            found.push(format!("{folder}/: {files} files, at most {LARGEST_FOLDER}"));
+        }
+    }
+    found
+}
+
+fn directions(source: &Source, found: &mut Vec<String>) {
+    let Some(module) = source.module() else { return };
+    let Some(own) = row(module) else {
+        found.push(format!("{}: `{module}` has no row in the house", source.path));
+        return;
+    };
+    let is_last = own + 1 == ROWS.len();
+    for other in used(&source.code) {
+        let excepted = EXCEPTIONS.iter().any(|(from, to, _)| (*from, *to) == (module, other.as_str()));
+        match row(&other) {
+            _ if other == module || excepted => {}
+            Some(row) if row > own || (is_last && row == own) => {}
+            Some(_) => found
+                .push(format!("{}: `{module}` uses `{other}`, which stands beside or above", source.path)),
+            None => found.push(format!("{}: `crate::{other}` is no module of the house", source.path)),
+        }
+    }
+}
+
+fn sources() -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut folders: Vec<PathBuf> = vec![root.clone()];
+    let mut sources = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(&root).unwrap().to_string_lossy().replace('\\', "/");
+            let stem = path.file_stem().unwrap_or_default();
+            if path.is_dir() {
+                folders.push(path);
+            } else if name.ends_with(".rs") && stem != "tests" && !name.contains("/tests/") {
+                sources.push(Source::new(&name, &std::fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    sources.sort_by(|a, b| a.path.cmp(&b.path));
+    sources
+}
+
+#[test]
+fn the_house_is_tidy() {
+    let sources = sources();
+    assert!(sources.len() > 50, "only {} files were read", sources.len());
+    let found = violations(&sources);
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+/// Windows refuses to sync what is open for reading, so that every backup and migration failed there.
+#[test]
+fn a_file_is_synced_by_a_handle_that_can_write() {
+    for source in sources() {
+        let lines: Vec<&str> = source.code.lines().collect();
+        for (at, line) in lines.iter().enumerate() {
+            let is_for_unix =
+                lines[at.saturating_sub(2)..at].iter().any(|line| line.contains("#[cfg(unix)]"));
+            let reads = line.contains("File::open(") && line.contains("sync_all()");
+            assert!(!reads || is_for_unix, "{}: {line}", source.path);
+        }
+    }
+}
+
+#[test]
+fn every_module_of_the_map_has_its_row_and_every_row_its_module() {
+    let map = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs")).unwrap();
+    let mut mapped: Vec<&str> =
+        map.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).collect();
+    mapped.sort_unstable();
+    let mut rows = ROWS.concat();
+    rows.sort_unstable();
+    assert_eq!(mapped, rows);
+}
+
+#[test]
+fn a_planted_violation_is_found() {
+    let planted = [
+        ("store/x.rs", "//! X.\nuse crate::tools::Tool;\n", "`store` uses `tools`"),
+        ("remember/x.rs", "//! X.\nfn f() { crate::retrieve::search(); }\n", "`remember` uses `retrieve`"),
+        ("chunk/x.rs", "//! X.\nuse crate::{error::{Error, Kind}, store::Store};\n", "`chunk` uses `store`"),
+        ("tokens/x.rs", "//! X.\nuse crate::chunk::Chunk;\n", "`tokens` uses `chunk`"),
+        ("tools/x.rs", "//! X.\nuse rmcp::model::Tool;\n", "only in server/"),
+        ("memory.rs", "//! X.\n#[derive(JsonSchema)]\nstruct A;\n", "only in tools/"),
+        ("tools/x.rs", "//! X.\nconst SQL: &str = \"SELECT 1\";\n", "only in store/"),
+        ("embed/x.rs", "//! X.\nfn f() { std::env::var(\"HOME\"); }\n", "only in config/"),
+        ("import/x.rs", "//! X.\nuse gix::ObjectId;\n", "only through git/"),
+        ("tools/x.rs", "//! X.\nuse reqwest::Url;\n", "only through llm/"),
+        ("store/x.rs", "//! X.\nfn f() { unsafe { g() } }\n", "only in the documented files"),
+        ("store/x.rs", "//! X.\nfn f() -> String { format!(\"no row: {error}\") }\n", "goes to `context`"),
+        ("tools/x.rs", "//! X.\nfn f() { println!(\"x\"); }\n", "only where it is cleaned"),
+        ("store/x.rs", "use crate::error::Error;\n", "begins without `//!`"),
+        ("attic/x.rs", "//! X.\n", "has no row"),
+        ("store/x.rs", "//! X.\nuse crate::attic::Box;\n", "no module of the house"),
+        (
+            "store/x.rs",
+            "//! X.\n#[cfg(test)]\nmod tests {\n    fn f() {}\n}\nuse crate::server::run;\n",
+            "`server`",
+        ),
+    ];
+    for (path, text, rule) in planted {
+        let found = violations(&[Source::new(path, text)]);
+        assert!(found.len() == 1 && found[0].contains(rule), "{path} {text:?}: {found:?}");
+    }
+    let long = "//! X.\n".repeat(LONGEST_FILE + 1);
+    assert_eq!(violations(&[Source::new("store/x.rs", &long)]).len(), 1);
+    let many: Vec<Source> =
+        (0..=LARGEST_FOLDER).map(|n| Source::new(&format!("redact/f{n}.rs"), "//! X.\n")).collect();
+    assert_eq!(violations(&many), ["redact/: 15 files, at most 14"]);
+}
+
+#[test]
+fn what_is_allowed_is_not_found() {
+    let allowed = [
+        ("tools/x.rs", "//! X.\nuse crate::remember::remember;\nuse crate::retrieve;\n"),
+        ("store/x.rs", "//! See `crate::tools`.\nuse crate::error::Error;\n"),
+        ("memory.rs", "//! X.\nuse crate::scope::SessionId;\n"),
+        (
+            "embed/x.rs",
+            "//! X.\n#[cfg(test)]\nmod tests {\n    use crate::tools::Tool;\n    fn f() { env::var(\"A\"); }\n}\n",
+        ),
+        ("embed/x.rs", "//! X.\n#[cfg(test)]\nmod tests;\nconst V: &str = env!(\"CARGO_PKG_VERSION\");\n"),
+    ];
+    for (path, text) in allowed {
+        assert_eq!(violations(&[Source::new(path, text)]), Vec::<String>::new());
+    }
+}
