@@ -80,7 +80,7 @@ pub const LEFT_OUT: [&str; 5] = [
 
 /// Merges the backup `file` into the project by id: what is here stays, what is new is added as it was there.
 ///
-/// What comes in is held to what holds for every write, wherever the file comes from: see `store/foreign.rs`.
+/// What comes in is held to what holds for every write, wherever the file comes from: see `store/sqlite/foreign/`.
 pub async fn restore(
     engine: &Engine,
     file: PathBuf,

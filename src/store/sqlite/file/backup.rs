@@ -1,0 +1,150 @@
+//! Copying a store, checking one.
+
+use std::path::Path;
+
+use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, ReadOnly};
+use rusqlite::{Connection, OpenFlags};
+
+use crate::error::{Error, Kind, Result, quoted};
+use crate::scope::Scope;
+use crate::store::Store;
+use crate::store::sqlite::file::place::whole;
+use crate::store::sqlite::{Inner, blocking, lock};
+
+/// What a check of the file found; everything empty or equal is sound.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Check {
+    /// What SQLite's own integrity check complains of.
+    pub integrity: Vec<String>,
+    /// What the text index's own check complains of.
+    pub text_index: Vec<String>,
+    /// Chunks that are neither embedded nor waiting.
+    pub chunks_without_vector: i64,
+    /// Chunks that the text index lacks, or holds without a chunk.
+    pub chunks_unindexed: i64,
+}
+
+impl Check {
+    /// Whether nothing is wrong.
+    pub fn is_sound(&self) -> bool {
+        *self == Check::default()
+    }
+}
+
+impl Store {
+    /// Copies what belongs to the scope's owner to the new file `target` while others go on working: all as it is at one
+    /// moment, so that their writes don't make it begin again. `target` has its name once it is whole and on the disk.
+    ///
+    /// Errors where `target` exists, and where the store is damaged: a copy that can't be restored is none.
+    pub async fn back_up(&self, scope: &Scope, target: &Path) -> Result<()> {
+        self.admit(scope)?;
+        let (store, scope, target) = (self.clone(), scope.clone(), target.to_owned());
+        blocking(move || {
+            store.inner.place.check()?;
+            let copied = whole::make(&target, |copy| {
+                store.inner.copy_to(copy)?;
+                keep_only(copy, &scope)
+            });
+            copied.map_err(|error| {
+                let hint = error.way_out().unwrap_or(
+                    "name a folder that can be written and has room; `tiro doctor` checks the store",
+                );
+                let hint = hint.to_owned();
+                let message = format!("cannot write the backup `{}`", quoted(target.display()));
+                Error::new(error.kind(), message).source(error).hint(hint)
+            })
+        })
+        .await
+    }
+
+    /// Checks the file, the text index and the vectors against each other. Reads everything: seconds at 100k.
+    pub async fn check(&self, scope: &Scope) -> Result<Check> {
+        self.admit(scope)?;
+        let store = self.clone();
+        blocking(move || {
+            let writer = lock(&store.inner.writer);
+            let mut check = Check::default();
+            let mut statement = writer.prepare("PRAGMA integrity_check(20)")?;
+            let lines = statement.query_map([], |row| row.get::<_, String>(0))?;
+            check.integrity = lines.collect::<Result<Vec<_>, _>>()?;
+            check.integrity.retain(|line| line != "ok");
+            let indexed = writer.execute("INSERT INTO text_index (text_index) VALUES ('integrity-check')", []);
+            if let Err(error) = indexed {
+                // Nobody knows how sound a store is that can't be looked at.
+                if matches!(error.sqlite_error_code(), Some(DatabaseBusy | DatabaseLocked | ReadOnly)) {
+                    return Err(error.into());
+                }
+                check.text_index.push(Error::from(error).to_string());
+            }
+            let count = |sql: &str| -> Result<i64> { Ok(writer.query_row(sql, [], |row| row.get(0))?) };
+            check.chunks_without_vector = count(
+                "SELECT count(*) FROM chunks c WHERE NOT EXISTS (SELECT 1 FROM vectors v WHERE v.chunk = c.seq)
+                     AND NOT EXISTS (SELECT 1 FROM pending p WHERE p.chunk = c.seq)",
+            )?;
+            check.chunks_unindexed = count(
+                "SELECT (SELECT count(*) FROM chunks WHERE seq NOT IN (SELECT rowid FROM text_index))
+                      + (SELECT count(*) FROM text_index WHERE rowid NOT IN (SELECT seq FROM chunks))",
+            )?;
+            Ok(check)
+        })
+        .await
+    }
+}
+
+impl Inner {
+    /// Writes what the store holds at one moment into the empty file `target`, without gaps.
+    fn copy_to(&self, target: &Path) -> Result<()> {
+        // Readers of the store can't write, not even elsewhere.
+        let source = crate::store::sqlite::connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        self.place.check()?;
+        // A name may be any bytes.
+        source.execute("VACUUM INTO CAST(?1 AS TEXT)", [target.as_os_str().as_encoded_bytes()])?;
+        Ok(())
+    }
+}
+
+/// Leaves nothing in the copied store that isn't the owner's, and checks it.
+fn keep_only(copy: &Path, scope: &Scope) -> Result<()> {
+    let connection = crate::store::sqlite::connect(copy, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    crate::store::sqlite::moves_log_at_close(&connection)?;
+    // It has no name yet, and is synced as a whole.
+    connection.pragma_update(None, "synchronous", "OFF")?;
+    connection.pragma_update(None, "journal_mode", "MEMORY")?;
+    let state: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if state != "ok" {
+        return Err(Error::new(Kind::Store, format!("the store is damaged: {state}")));
+    }
+    let owner = scope.owner.as_str();
+    // Answers made before are made again.
+    connection.execute("DELETE FROM context_cache", [])?;
+    // What is beneath a memory or an operation leaves with it.
+    let mut left = 0;
+    for sql in [
+        "DELETE FROM text_index WHERE rowid IN
+             (SELECT c.seq FROM chunks c JOIN memories m ON m.seq = c.memory WHERE m.owner <> ?1)",
+        "DELETE FROM operation_memories WHERE operation IN (SELECT id FROM operations WHERE owner <> ?1)",
+        "DELETE FROM operations WHERE owner <> ?1",
+        "DELETE FROM memories WHERE owner <> ?1",
+        "DELETE FROM sessions WHERE owner <> ?1",
+    ] {
+        left += connection.execute(sql, [owner])?;
+    }
+    for table in owned_tables(&connection)? {
+        left += connection.execute(&format!("DELETE FROM \"{table}\" WHERE owner <> ?1"), [owner])?;
+    }
+    if left > 0 {
+        connection.execute("INSERT INTO text_index (text_index) VALUES ('optimize')", [])?;
+        connection.execute_batch("VACUUM")?;
+    }
+    Ok(())
+}
+
+/// Returns the tables whose rows say whose they are.
+fn owned_tables(connection: &Connection) -> Result<Vec<String>> {
+    let mut statement = connection.prepare(
+        "SELECT t.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c
+         WHERE t.type = 'table' AND c.name = 'owner' ORDER BY t.name",
+    )?;
+    let rows = statement.query_map([], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}

@@ -1,0 +1,243 @@
+//! Brings a file's schema up to date, or refuses to touch it.
+//!
+//! Migrations are numbered and only ever added. `min_reader` and `min_writer` in the file say from which schema
+//! version on a program may read and write it, so an additive migration leaves older servers working. A backup is
+//! made before an existing file is changed; the last two are kept.
+
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior};
+
+use crate::error::{Context, Error, Kind, Result, quoted};
+use crate::private;
+use crate::store::Flavour;
+use crate::store::sqlite::file::place::whole;
+
+/// `Tiro` in ASCII: what makes a SQLite file one of ours.
+const APPLICATION_ID: i32 = 0x5469_726f;
+
+/// Backups kept beside the file.
+const BACKUPS_KEPT: usize = 2;
+
+struct Migration {
+    sql: &'static str,
+    /// The oldest schema version whose programs can still read the file afterwards, and write it.
+    min_reader: i32,
+    min_writer: i32,
+}
+
+const MEMORIES: Migration =
+    Migration { sql: include_str!("../../../../migrations/0001_memories.sql"), min_reader: 1, min_writer: 1 };
+const SESSIONS: Migration =
+    Migration { sql: include_str!("../../../../migrations/0002_sessions.sql"), min_reader: 1, min_writer: 1 };
+const CONTEXT: Migration =
+    Migration { sql: include_str!("../../../../migrations/0003_context.sql"), min_reader: 1, min_writer: 1 };
+const QUARTERS: Migration =
+    Migration { sql: include_str!("../../../../migrations/0004_quarters.sql"), min_reader: 1, min_writer: 1 };
+const LINKS: Migration =
+    Migration { sql: include_str!("../../../../migrations/0005_links.sql"), min_reader: 1, min_writer: 1 };
+const STORE: Migration =
+    Migration { sql: include_str!("../../../../migrations/0006_store.sql"), min_reader: 1, min_writer: 1 };
+const WEAK_LINKS: Migration = Migration {
+    sql: include_str!("../../../../migrations/0007_weak_links.sql"),
+    min_reader: 1,
+    min_writer: 1,
+};
+/// The same where the registry came first.
+const OWNER_SESSIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..SESSIONS };
+const OWNER_CONTEXT: Migration = Migration { min_reader: 2, min_writer: 2, ..CONTEXT };
+const OWNER_QUARTERS: Migration = Migration { min_reader: 2, min_writer: 2, ..QUARTERS };
+const OWNER_LINKS: Migration = Migration { min_reader: 2, min_writer: 2, ..LINKS };
+const OWNER_STORE: Migration = Migration { min_reader: 2, min_writer: 2, ..STORE };
+const OWNER_WEAK_LINKS: Migration = Migration { min_reader: 2, min_writer: 2, ..WEAK_LINKS };
+const REGISTRY: Migration =
+    Migration { sql: include_str!("../../../../migrations/registry_0001.sql"), min_reader: 2, min_writer: 2 };
+const LEDGER: Migration = Migration {
+    sql: include_str!("../../../../migrations/registry_0002_ledger.sql"),
+    min_reader: 2,
+    min_writer: 2,
+};
+
+fn migrations(flavour: Flavour) -> &'static [Migration] {
+    match flavour {
+        Flavour::Project => &[MEMORIES, SESSIONS, CONTEXT, QUARTERS, LINKS, STORE, WEAK_LINKS],
+        Flavour::Owner => &[
+            MEMORIES,
+            REGISTRY,
+            OWNER_SESSIONS,
+            LEDGER,
+            OWNER_CONTEXT,
+            OWNER_QUARTERS,
+            OWNER_LINKS,
+            OWNER_STORE,
+            OWNER_WEAK_LINKS,
+        ],
+    }
+}
+
+/// Returns the newest schema version this program knows.
+pub(in crate::store::sqlite) fn newest(flavour: Flavour) -> i32 {
+    migrations(flavour).len() as i32
+}
+
+/// Brings the file behind `connection` up to date; does nothing, and writes nothing, where it is.
+pub(in crate::store::sqlite) fn migrate(
+    connection: &mut Connection,
+    path: &Path,
+    flavour: Flavour,
+) -> Result<()> {
+    let version = check(connection, path, flavour)?;
+    if version >= newest(flavour) {
+        return Ok(());
+    }
+    if version > 0 {
+        back_up(connection, path, version)?;
+    } else {
+        enter_wal(connection)?;
+    }
+    upgrade(connection, flavour)
+}
+
+fn upgrade(connection: &mut Connection, flavour: Flavour) -> Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    // Another process may have come first.
+    let version: i32 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    for migration in migrations(flavour).iter().skip(version.max(0) as usize) {
+        transaction.execute_batch(migration.sql)?;
+        for (key, value) in [("min_reader", migration.min_reader), ("min_writer", migration.min_writer)] {
+            transaction.execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)", (key, value))?;
+        }
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", newest(flavour).max(version))?;
+    transaction.commit()?;
+    Ok(())
+}
+
+/// Turns write-ahead logging on; SQLite doesn't wait for other processes that do the same, so this does.
+fn enter_wal(connection: &Connection) -> Result<()> {
+    const ATTEMPTS: u32 = 200;
+    for attempt in 1.. {
+        match connection.pragma_update(None, "journal_mode", "WAL").map_err(Error::from) {
+            Err(error) if error.kind() == Kind::Busy && attempt < ATTEMPTS => {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+            }
+            done => return done,
+        }
+    }
+    unreachable!("the loop ends by returning")
+}
+
+/// Which program a database belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store::sqlite) enum Whose {
+    /// Tiro's.
+    Ours,
+    /// It has no tables yet.
+    Nobodys,
+    /// Another program's.
+    Anothers,
+}
+
+/// Returns which program the database behind `connection` belongs to.
+pub(in crate::store::sqlite) fn whose(connection: &Connection) -> rusqlite::Result<Whose> {
+    let application: i32 = connection.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    let tables: i64 = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
+    Ok(match (tables, application) {
+        (0, _) => Whose::Nobodys,
+        (_, APPLICATION_ID) => Whose::Ours,
+        _ => Whose::Anothers,
+    })
+}
+
+/// Returns the file's schema version, 0 for an empty file; errors where it isn't ours to write.
+pub(in crate::store::sqlite) fn check(
+    connection: &mut Connection,
+    path: &Path,
+    flavour: Flavour,
+) -> Result<i32> {
+    let refused = |error| crate::store::sqlite::opening(path, Error::from(error));
+    // All is read of one moment: another process may just be making the tables.
+    let connection = connection.transaction().map_err(refused)?;
+    let version: i32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(refused)?;
+    match whose(&connection).map_err(refused)? {
+        Whose::Nobodys => return Ok(0),
+        Whose::Ours => {}
+        Whose::Anothers => {
+            let message = format!("`{}` is a database of another program", path.display());
+            return Err(Error::new(Kind::Store, message)
+                .hint("move it away, or name another data directory in TIRO_DATA_DIR"));
+        }
+    }
+    if version > newest(flavour) {
+        let min_writer: Option<i32> = connection
+            .query_row("SELECT value FROM meta WHERE key = 'min_writer'", [], |row| row.get(0))
+            .optional()?;
+        if min_writer.is_none_or(|min| min > newest(flavour)) {
+            let message = format!("`{}` was written by a newer Tiro (schema {version})", path.display());
+            return Err(
+                Error::new(Kind::Store, message).hint("update this Tiro; the file was left untouched")
+            );
+        }
+    }
+    Ok(version)
+}
+
+/// Errors with [`Kind::Store`] where the file says that a program of this one's age may not write to it.
+pub(in crate::store::sqlite) fn may_write(transaction: &Connection, flavour: Flavour) -> Result<()> {
+    let min_writer: i32 = transaction
+        .prepare_cached("SELECT value FROM meta WHERE key = 'min_writer'")?
+        .query_row([], |row| row.get(0))?;
+    if min_writer <= newest(flavour) {
+        return Ok(());
+    }
+    Err(Error::new(Kind::Store, "a newer Tiro changed the store since this one opened it")
+        .hint("restart the client, so that it starts the newer Tiro; nothing of this step was stored"))
+}
+
+/// Copies the file beside itself before a migration changes it, and drops all but the last two copies. A copy has its name
+/// once it is whole; one process at a time does this, so what is unfinished was left by one that died.
+fn back_up(connection: &Connection, path: &Path, version: i32) -> Result<()> {
+    let folder = backups_folder(path);
+    private::create_dir(&folder)?;
+    whole::remove_unfinished(&folder);
+    let name = |number: i32| folder.join(format!("schema-{version:04}-{number:04}.db"));
+    let target = (1..).map(name).find(|name| !name.exists()).expect("some number is free");
+    whole::make(&target, |copy| whole::copy_pages(connection, copy))?;
+    let mut kept = backups(path)?;
+    while kept.len() > BACKUPS_KEPT {
+        remove(&kept.remove(0))?;
+    }
+    Ok(())
+}
+
+/// Removes an automatic backup that another process may have removed before.
+fn remove(backup: &Path) -> Result<()> {
+    match std::fs::remove_file(backup) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        done => {
+            done.context(Kind::Io, || format!("cannot remove the old backup `{}`", quoted(backup.display())))
+        }
+    }
+}
+
+/// Removes all automatic backups of the file at `path`, unfinished ones too.
+pub(in crate::store::sqlite) fn remove_backups(path: &Path) -> Result<()> {
+    let folder = backups_folder(path);
+    backups(path)?.iter().chain(&whole::unfinished(&folder)).try_for_each(|backup| remove(backup))
+}
+
+/// Returns the automatic backups of the file at `path`, oldest first.
+fn backups(path: &Path) -> Result<Vec<PathBuf>> {
+    let Ok(entries) = std::fs::read_dir(backups_folder(path)) else { return Ok(Vec::new()) };
+    let mut found: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    found.retain(|path| path.extension().is_some_and(|extension| extension == "db"));
+    found.sort();
+    Ok(found)
+}
+
+fn backups_folder(path: &Path) -> PathBuf {
+    let mut name = path.file_name().expect("a store is a file").to_owned();
+    name.push(".backups");
+    path.with_file_name(name)
+}

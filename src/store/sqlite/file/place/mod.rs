@@ -1,0 +1,262 @@
+//! Whether an open store is still the file at its path, and whose turn it is to open or change that file.
+//!
+//! A file that was removed, moved or replaced stays open in the processes that use it, and SQLite goes on writing to
+//! it: what it acknowledges then is found by nobody. So an open store keeps which file it opened ([`Place`]) and looks
+//! at the path before it begins a write, before it commits and before it acknowledges. A look is one call of the
+//! operating system.
+//!
+//! The log and its index (`-wal`, `-shm`) are found by name alone. Those of a file that was replaced would be taken for
+//! those of the new one and mix the two, so they are removed first where it is known that they belong to another file:
+//! `<name>.open` says which file the processes have open that still hold it.
+
+mod turn;
+pub(in crate::store::sqlite) mod whole;
+
+use std::fs::{File, Metadata};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rusqlite::ErrorCode::{CannotOpen, ReadOnly};
+use rusqlite::ffi::{SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE};
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+
+pub(in crate::store::sqlite) use turn::Turn;
+
+use crate::error::{Error, Kind, Result, quoted};
+use crate::private;
+
+/// What SQLite keeps beside a database while it is in use.
+const LOGS: [&str; 2] = ["-wal", "-shm"];
+
+/// The longest description of a file that is believed, in bytes.
+const LONGEST: u64 = 64;
+
+/// How a file is opened that doesn't change while it is read.
+pub(in crate::store::sqlite) const FIXED: OpenFlags =
+    OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_URI);
+
+/// A file, told from every other one that exists at the same time. Where the system has no such numbers all are alike.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct FileId {
+    device: u64,
+    number: u64,
+}
+
+impl FileId {
+    #[cfg(unix)]
+    fn of(found: &Metadata) -> FileId {
+        use std::os::unix::fs::MetadataExt;
+        FileId { device: found.dev(), number: found.ino() }
+    }
+
+    #[cfg(not(unix))]
+    fn of(_: &Metadata) -> FileId {
+        FileId { device: 0, number: 0 }
+    }
+}
+
+/// Where a store was opened, and which file that was.
+pub(in crate::store::sqlite) struct Place {
+    path: PathBuf,
+    /// `None` for a store in memory, which nobody can replace.
+    file: Option<FileId>,
+    /// The name that the store gave itself when it was made; `None` where it is read before it has one.
+    id: Option<String>,
+    is_read_only: bool,
+    is_left: AtomicBool,
+    /// Held as long as the file is open: other processes see by it that somebody uses it.
+    _open: Option<File>,
+}
+
+/// A store that is about to be opened: its file is there, and nothing lies beside it that belongs to another.
+pub(in crate::store::sqlite) struct Entered {
+    path: PathBuf,
+    file: FileId,
+    open: Option<File>,
+}
+
+impl Entered {
+    /// Makes the file by `fill` where it is missing, and removes the log of a file that was there before. Others see the file
+    /// when it is whole: one without a byte is one that lost them.
+    ///
+    /// Errors as [`private::create`] and `fill` do.
+    pub(in crate::store::sqlite) fn enter(
+        path: &Path,
+        turn: &Turn,
+        fill: impl FnOnce(&Path) -> Result<()>,
+    ) -> Result<Entered> {
+        let is_missing = matches!(path.symlink_metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
+        if is_missing {
+            if turn.is_held() {
+                whole::remove_unfinished_of(path);
+            }
+            remove_logs(path);
+            whole::begin(path, fill)?;
+        }
+        private::create(path)?;
+        let file = look(path)?;
+        let open = if turn.is_held() { mark(path, file) } else { None };
+        Ok(Entered { path: path.to_owned(), file, open })
+    }
+
+    /// Returns the place of the file behind `connection`, which was opened meanwhile. Where it was replaced in between,
+    /// it is not current.
+    pub(in crate::store::sqlite) fn opened(self, connection: &Connection) -> Result<Place> {
+        let Entered { path, file, open } = self;
+        let is_read_only = connection.is_readonly("main")?;
+        if look(&path).is_ok_and(|now| now == file) {
+            crate::store::sqlite::moves_log_at_close(connection)?;
+        }
+        let (id, is_left) = (id(connection)?, AtomicBool::new(false));
+        Ok(Place { id, path, file: Some(file), is_read_only, is_left, _open: open })
+    }
+}
+
+impl Place {
+    /// Returns the place of a store in memory.
+    pub(in crate::store::sqlite) fn blank(path: PathBuf) -> Place {
+        Place {
+            path,
+            file: None,
+            id: None,
+            is_read_only: false,
+            is_left: AtomicBool::new(false),
+            _open: None,
+        }
+    }
+
+    /// Whether the file that was opened is the one at its path, and is not open for reading alone while it can be written.
+    pub(in crate::store::sqlite) fn is_current(&self) -> bool {
+        let is_there = self.file.is_none_or(|opened| look(&self.path).is_ok_and(|file| file == opened));
+        !self.is_left.load(Ordering::Relaxed) && is_there && !(self.is_read_only && can_be_used(&self.path))
+    }
+
+    /// Errors with [`Kind::Store`] where the file that was opened isn't the one at its path any more.
+    pub(in crate::store::sqlite) fn check(&self) -> Result<()> {
+        if self.is_current() {
+            return Ok(());
+        }
+        let message = format!("the store `{}` was removed or replaced while it was open", self.path());
+        Err(Error::new(Kind::Store, message)
+            .hint("nothing of this step was stored; repeat the call: it opens the store that is there now"))
+    }
+
+    /// Errors with [`Kind::Store`] where what was just committed went to a file that isn't the one at its path.
+    pub(in crate::store::sqlite) fn acknowledge(&self) -> Result<()> {
+        if self.is_current() {
+            return Ok(());
+        }
+        let message = format!("the store `{}` was removed or replaced while it was written to", self.path());
+        Err(Error::new(Kind::Store, message)
+            .hint("repeat the call: it stores everything in the store that is there now"))
+    }
+
+    /// Errors with [`Kind::Store`] where the content of the file is another store's: it was overwritten.
+    pub(in crate::store::sqlite) fn check_content(&self, connection: &Connection) -> Result<()> {
+        if self.id.is_none() || id(connection)? == self.id {
+            return Ok(());
+        }
+        let message = format!("the store `{}` was overwritten while it was open", self.path());
+        Err(Error::new(Kind::Store, message)
+            .hint("restart the programs that use it; nothing of this step was stored"))
+    }
+
+    /// Whether both are of the same file.
+    pub(in crate::store::sqlite) fn is_same(&self, other: &Place) -> bool {
+        (&self.path, self.file) == (&other.path, other.file)
+    }
+
+    /// Notes that another store is used instead of this one from now on.
+    pub(in crate::store::sqlite) fn leave(&self) {
+        self.is_left.store(true, Ordering::Relaxed);
+    }
+
+    fn path(&self) -> String {
+        quoted(self.path.display()).to_string()
+    }
+}
+
+/// Whether `error` says that SQLite can't make its log beside the database at `path`, in a folder that can't be written or
+/// on a disk that is full, and there is no log: then all that there is can be read from the file.
+pub(in crate::store::sqlite) fn is_fixed(path: &Path, error: &rusqlite::Error) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push(LOGS[0]);
+    let has_log = std::fs::metadata(log).is_ok_and(|log| log.len() > 0);
+    let is_refused = matches!(error.sqlite_error_code(), Some(CannotOpen | ReadOnly)) && !is_writable(path);
+    let is_full = error
+        .sqlite_error()
+        .is_some_and(|error| [SQLITE_IOERR_SHMOPEN, SQLITE_IOERR_SHMSIZE].contains(&error.extended_code));
+    (is_refused || is_full) && !has_log && path.exists()
+}
+
+/// Whether the store at `path` can be opened for writing.
+fn can_be_used(path: &Path) -> bool {
+    let opened = || crate::store::sqlite::connect_to(path, OpenFlags::SQLITE_OPEN_READ_WRITE);
+    is_writable(path) && opened().is_ok_and(|connection| matches!(connection.is_readonly("main"), Ok(false)))
+}
+
+/// Whether the file and the folder that it lies in can be written.
+#[cfg(unix)]
+fn is_writable(path: &Path) -> bool {
+    use rustix::fs::{Access, access};
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    [path, folder].iter().all(|path| access(*path, Access::WRITE_OK).is_ok())
+}
+
+#[cfg(not(unix))]
+fn is_writable(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| !found.permissions().readonly())
+}
+
+/// Returns the name that a store gave itself when its schema was made.
+fn id(connection: &Connection) -> Result<Option<String>> {
+    let sql = "SELECT value FROM meta WHERE key = 'store'";
+    Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()?)
+}
+
+fn look(path: &Path) -> Result<FileId> {
+    match path.metadata() {
+        Ok(found) => Ok(FileId::of(&found)),
+        Err(error) => {
+            let message = format!("cannot look at the store `{}`", quoted(path.display()));
+            Err(Error::new(Kind::Store, message).source(error))
+        }
+    }
+}
+
+/// Notes beside the store that `file` is open, and returns what must be held as long as it is. Where others have another
+/// file open, the log and its index are theirs and are removed. `None` where nothing can be noted.
+fn mark(path: &Path, file: FileId) -> Option<File> {
+    let mut open = turn::beside(path, "open")?;
+    let is_alone = open.try_lock().is_ok();
+    let mut noted = String::new();
+    let is_read = Read::by_ref(&mut open).take(LONGEST).read_to_string(&mut noted).is_ok();
+    // The number of the device may be another in another container, where the file is the same.
+    let wanted = file.number.to_string();
+    if !is_alone && is_read && !noted.is_empty() && noted != wanted {
+        remove_logs(path);
+    }
+    if noted != wanted {
+        let written = open
+            .set_len(0)
+            .and_then(|()| open.seek(SeekFrom::Start(0)))
+            .and_then(|_| open.write_all(wanted.as_bytes()));
+        written.ok()?;
+    }
+    open.lock_shared().ok()?;
+    Some(open)
+}
+
+/// Removes the log of a file that is gone, and its index. What remains of them is reported by SQLite.
+fn remove_logs(path: &Path) {
+    for log in LOGS {
+        let mut name = path.as_os_str().to_owned();
+        name.push(log);
+        match std::fs::remove_file(&name) {
+            Ok(()) => tracing::warn!(log, "removed the log of a store that was replaced"),
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(_) => tracing::warn!(log, "the log of a store that was replaced can't be removed"),
+        }
+    }
+}

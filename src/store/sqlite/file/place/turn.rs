@@ -1,0 +1,100 @@
+//! Taking turns at opening, making and migrating a store.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::FileId;
+use crate::error::{Error, Kind, Result, quoted};
+use crate::private;
+
+/// How long to wait for a process that migrates the store. Arbitrary: a migration copies the file and writes it anew,
+/// which takes a minute for 10 GB.
+const PATIENCE: Duration = Duration::from_secs(300);
+
+/// How often to see whether it is done.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
+
+/// The right to open, make or change the files of one store; ends when it is dropped, or its process dies.
+pub(in crate::store::sqlite) struct Turn {
+    /// Locked; `None` where nothing can be locked, as in a folder that can't be written: nothing is changed there either.
+    lock: Option<File>,
+}
+
+impl Turn {
+    /// Waits until no other process opens or migrates the store at `path`.
+    ///
+    /// Errors with [`Kind::Busy`] where that takes longer than five minutes.
+    pub(in crate::store::sqlite) fn take(path: &Path) -> Result<Turn> {
+        Turn::take_within(path, PATIENCE)
+    }
+
+    pub(super) fn take_within(path: &Path, patience: Duration) -> Result<Turn> {
+        let began = Instant::now();
+        loop {
+            let Some(lock) = beside(path, "lock") else { return Ok(Turn { lock: None }) };
+            match lock.try_lock() {
+                // One that waited for the lock of a folder that was removed meanwhile waits for that of the new one.
+                Ok(()) if is_at(&lock, &name(path, "lock")) => return Ok(Turn { lock: Some(lock) }),
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) if began.elapsed() < patience => std::thread::sleep(LOOK_AGAIN),
+                Err(TryLockError::WouldBlock) => {
+                    let message =
+                        format!("another process brings the store `{}` up to date", quoted(path.display()));
+                    return Err(Error::new(Kind::Busy, message).hint("try again when it is done"));
+                }
+                // The file system has no locks.
+                Err(TryLockError::Error(_)) => return Ok(Turn { lock: None }),
+            }
+        }
+    }
+
+    /// Whether other processes are kept away.
+    pub(super) fn is_held(&self) -> bool {
+        self.lock.is_some()
+    }
+}
+
+/// Opens the file `<store>.<word>`, made where it is missing; `None` where that can't be.
+pub(super) fn beside(path: &Path, word: &str) -> Option<File> {
+    let name = name(path, word);
+    private::create(&name).ok()?;
+    OpenOptions::new().read(true).write(true).open(&name).ok()
+}
+
+fn name(path: &Path, word: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(word);
+    name.into()
+}
+
+fn is_at(file: &File, path: &Path) -> bool {
+    match (file.metadata(), path.metadata()) {
+        (Ok(open), Ok(there)) => FileId::of(&open) == FileId::of(&there),
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_at_a_time_has_its_turn_also_where_the_folder_was_made_anew() {
+        let root = tempfile::tempdir().unwrap();
+        let store = root.path().join("data/tiro.db");
+        std::fs::create_dir(store.parent().unwrap()).unwrap();
+        let turn = Turn::take(&store).unwrap();
+        let Err(error) = Turn::take_within(&store, Duration::ZERO) else { panic!("two have their turn") };
+        assert_eq!(error.kind(), Kind::Busy);
+        drop(turn);
+        let turn = Turn::take_within(&store, Duration::ZERO).unwrap();
+        std::fs::remove_dir_all(store.parent().unwrap()).unwrap();
+        std::fs::create_dir(store.parent().unwrap()).unwrap();
+        assert!(Turn::take_within(&store, Duration::ZERO).unwrap().is_held(), "another folder, another turn");
+        drop(turn);
+        let nowhere = root.path().join("nowhere/tiro.db");
+        assert!(!Turn::take(&nowhere).unwrap().is_held());
+    }
+}

@@ -1,0 +1,179 @@
+//! Files that are there whole or not at all.
+
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
+
+use rusqlite::Connection;
+use rusqlite::backup::{Backup, StepResult};
+use tempfile::TempPath;
+
+use crate::error::{Context, Error, Kind, Result, quoted};
+use crate::store::sqlite::LOOK_AGAIN;
+
+/// How a file is called until it is whole.
+pub(in crate::store::sqlite) const UNFINISHED: &str = "part";
+
+/// Makes the file `target` by `fill`, which gets the path of an empty file beside it, for this user alone. `target` has
+/// its name once everything is on the disk.
+///
+/// Errors with [`Kind::BadInput`] where `target` exists already; nothing is left behind then, nor where `fill` fails.
+pub(in crate::store::sqlite) fn make(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    if target.symlink_metadata().is_ok() {
+        return Err(exists(target));
+    }
+    let unwritten = || format!("cannot write `{}`", quoted(target.display()));
+    let file = empty_beside(target)
+        .context(Kind::Io, unwritten)
+        .map_err(|error| error.hint("name a folder that exists and can be written"))?;
+    fill(&file)?;
+    // Windows syncs a file only by a handle that can write.
+    let written = OpenOptions::new().write(true).open(&file);
+    written.and_then(|written| written.sync_all()).context(Kind::Io, unwritten)?;
+    file.persist_noclobber(target).map_err(|error| match error.error.kind() {
+        std::io::ErrorKind::AlreadyExists => exists(target),
+        _ => Error::new(Kind::Io, unwritten()).source(error.error),
+    })?;
+    sync_folder(folder_of(target));
+    Ok(())
+}
+
+/// Makes the file `target` by `fill` as [`make`] does, where another process doesn't come first, and syncs nothing. Where no
+/// file can be made there, nothing happens.
+pub(in crate::store::sqlite) fn begin(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+    let Ok(file) = empty_beside(target) else { return Ok(()) };
+    fill(&file)?;
+    match file.persist_noclobber(target) {
+        Err(error) if error.error.kind() != std::io::ErrorKind::AlreadyExists => {
+            let message = format!("cannot make `{}`", quoted(target.display()));
+            Err(Error::new(Kind::Store, message).source(error.error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Makes an empty file beside `target`, for this user alone.
+fn empty_beside(target: &Path) -> std::io::Result<TempPath> {
+    let mut prefix = target.file_name().unwrap_or_default().to_owned();
+    prefix.push(".");
+    let suffix = format!(".{UNFINISHED}");
+    let file = tempfile::Builder::new().prefix(&prefix).suffix(&suffix).tempfile_in(folder_of(target))?;
+    Ok(file.into_temp_path())
+}
+
+fn folder_of(target: &Path) -> &Path {
+    target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// Copies the pages of the database behind `source` into the empty file `target`, as they are at one moment: what others
+/// write meanwhile doesn't make it begin again.
+pub(in crate::store::sqlite) fn copy_pages(source: &Connection, target: &Path) -> Result<()> {
+    let mut copy = Connection::open(target)?;
+    // Its name says whether it is whole; until then nobody reads it.
+    copy.pragma_update(None, "synchronous", "OFF")?;
+    let backup = Backup::new(source, &mut copy)?;
+    while backup.step(-1)? != StepResult::Done {
+        std::thread::sleep(LOOK_AGAIN);
+    }
+    Ok(())
+}
+
+/// Removes what processes that died left unfinished in `folder`.
+pub(in crate::store::sqlite) fn remove_unfinished(folder: &Path) {
+    for path in unfinished(folder) {
+        if std::fs::remove_file(&path).is_err() {
+            tracing::warn!("an unfinished copy of the store can't be removed");
+        }
+    }
+}
+
+/// Removes what processes that died left unfinished of the file `target`.
+pub(in crate::store::sqlite) fn remove_unfinished_of(target: &Path) {
+    let mut prefix = target.file_name().unwrap_or_default().to_owned();
+    prefix.push(".");
+    let prefix = prefix.to_string_lossy();
+    for path in unfinished(folder_of(target)) {
+        if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(&*prefix)) {
+            let _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Returns what is not finished in `folder`, and what SQLite keeps beside it.
+pub(in crate::store::sqlite) fn unfinished(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_unfinished = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().contains(&format!(".{UNFINISHED}")))
+    };
+    entries.map(|entry| entry.path()).filter(is_unfinished).collect()
+}
+
+fn exists(target: &Path) -> Error {
+    Error::bad_input(format!("`{}` exists already", quoted(target.display())))
+        .hint("name a file that doesn't exist; nothing was overwritten")
+}
+
+/// Has the folder's new entry written to the disk, where the system can do that.
+fn sync_folder(folder: &Path) {
+    #[cfg(unix)]
+    if std::fs::File::open(folder).and_then(|folder| folder.sync_all()).is_err() {
+        tracing::warn!("the folder of a backup can't be synced");
+    }
+    #[cfg(not(unix))]
+    let _ = folder;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn a_file_has_its_name_when_it_is_whole_and_leaves_nothing_where_it_fails() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("a.db");
+        make(&target, |file| {
+            assert!(!target.exists());
+            std::fs::write(file, "whole").unwrap();
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(std::fs::read(&target).unwrap(), b"whole");
+        #[cfg(unix)]
+        assert_eq!(crate::private::openness(&target), None);
+        let again = make(&target, |_| panic!("nothing is made"));
+        assert!(again.unwrap_err().to_string().contains("exists already"));
+        make(&folder.path().join("b.db"), |_| Err(Error::bad_input("no"))).unwrap_err();
+        assert_eq!(names(folder.path()), ["a.db"]);
+        // What is begun has its name when it is filled, and leaves the one alone that came first.
+        let begun = folder.path().join("d.db");
+        begin(&begun, |_| Err(Error::bad_input("no"))).unwrap_err();
+        begin(&begun, |file| {
+            assert!(!begun.exists());
+            std::fs::write(file, "first").unwrap();
+            begin(&begun, |file| {
+                std::fs::write(file, "second").unwrap();
+                Ok(())
+            })
+        })
+        .unwrap();
+        assert_eq!(std::fs::read(&begun).unwrap(), b"second");
+        std::fs::write(folder.path().join("d.db.x1.part"), "half").unwrap();
+        remove_unfinished_of(&folder.path().join("a.db"));
+        assert_eq!(names(folder.path()), ["a.db", "d.db", "d.db.x1.part"]);
+        remove_unfinished_of(&begun);
+        std::fs::remove_file(&begun).unwrap();
+        // A process that was killed in the middle left this.
+        std::fs::write(folder.path().join("c.db.x1.part"), "half").unwrap();
+        std::fs::write(folder.path().join("c.db.x1.part-journal"), "half").unwrap();
+        remove_unfinished(folder.path());
+        assert_eq!(names(folder.path()), ["a.db"]);
+    }
+}

@@ -1,0 +1,458 @@
+//! Reading the memories of a file that another Tiro wrote, or that somebody says it did.
+//!
+//! A backup can come from anywhere, so nothing of it is believed that needn't be. It is opened for reading alone; of what
+//! it defines, only plain tables are used: no trigger, view, virtual table or computed column of it runs. Its tables are
+//! checked for damage before they are read, and read a page of memories at a time, so that a file of any size takes
+//! little room. What is longer than the write path lets in, or is no memory, is left out and counted.
+//!
+//! What is believed: ids, times, and that a text is of the kind it says; but none is trusted more than who spoke it.
+
+mod evidence;
+mod open;
+mod rest;
+mod restore;
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use rusqlite::ErrorCode::{NotADatabase, OperationInterrupted};
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+pub use self::evidence::ForeignEvidence;
+pub(in crate::store::sqlite) use self::open::uri;
+use self::open::{connect, plain_table, watch};
+pub use self::rest::{Depth, ForeignConversation, ForeignForgotten, ForeignSession};
+pub use self::restore::RestoredMemory;
+use crate::error::{Context, Error, Kind, Result};
+use crate::memory::{
+    CommitRecord, Kind as MemoryKind, LONGEST_TEXT, Memory, MemoryId, Millis, Provenance, Role,
+};
+use crate::scope::{Scope, SessionId};
+use crate::store::Flavour;
+use crate::store::sqlite::blocking;
+use crate::store::sqlite::file::migrate;
+use crate::store::sqlite::file::migrate::Whose;
+
+/// Memories of a page at most, and bytes of text from which on a page ends. Arbitrary.
+const PAGE: (usize, usize) = (500, 8 << 20);
+
+/// The longest name, title, path or other short text, in bytes. Arbitrary: the write path has 500 for what it is told,
+/// subjects of commits are longer.
+const LONGEST_NAME: usize = 4096;
+
+/// References, files and parents of a memory that are read. Arbitrary: those of a commit over a whole tree.
+const MOST_BESIDE: usize = 10_000;
+
+/// The latest time a memory can have: the end of the year 9999.
+const LATEST: Millis = 253_402_300_799_999;
+
+/// The tables that are read, and whether older files lack them.
+const TABLES: [(&str, bool); 18] = [
+    ("memories", false),
+    ("sessions", false),
+    ("chunks", false),
+    ("memory_references", false),
+    ("memory_paths", false),
+    ("commit_ids", false),
+    ("commit_parents", false),
+    ("operations", false),
+    ("operation_memories", false),
+    ("purged", false),
+    ("session_aliases", true),
+    ("commit_sessions", true),
+    ("repeats", true),
+    ("segments", true),
+    ("summaries", true),
+    ("conversations", true),
+    ("file_writes", true),
+    ("commit_calls", true),
+];
+
+/// The condition that a memory `m` in its session `s` is no longer than one may be.
+const FITS: &str = "octet_length(m.text) <= ?3 AND coalesce(octet_length(m.indexed), 0) <= ?3
+    AND max(coalesce(octet_length(s.name), 0), coalesce(octet_length(m.speaker), 0),
+            coalesce(octet_length(m.title), 0), coalesce(octet_length(m.topic), 0),
+            coalesce(octet_length(m.source_id), 0), coalesce(octet_length(m.path), 0),
+            coalesce(octet_length(m.branch), 0), coalesce(octet_length(m.head_sha), 0)) <= ?4";
+
+/// A memory read from another store, with what stands beside it.
+#[derive(Clone, Debug)]
+pub struct ForeignMemory {
+    /// The memory.
+    pub memory: Memory,
+    /// What it refers to.
+    pub references: Vec<MemoryId>,
+    /// The beginning of the text that is embedded, in bytes, where that isn't all.
+    pub lead: Option<usize>,
+    /// The files it touches.
+    pub files: Vec<String>,
+    /// What a commit is beside its text.
+    pub commit: Option<CommitRecord>,
+    /// All full ids of the commit.
+    pub shas: Vec<String>,
+    /// Under which keys it came again.
+    pub repeats: Vec<String>,
+    /// The sessions that the commit came of, the likeliest first, with how sure that is, 0 to 1.
+    pub links: Vec<(SessionId, f64)>,
+    /// What a tool call did, as far as it tells which session a commit came of.
+    pub evidence: ForeignEvidence,
+    /// Whether it is found by its own words: what was derived of a message is found by that.
+    pub is_indexed: bool,
+    /// When it was forgotten, and by which operation, where that is known.
+    pub forgotten: Option<(Option<String>, Millis)>,
+}
+
+impl ForeignMemory {
+    /// Returns how many bytes it takes with what stands beside it, about.
+    fn bytes(&self) -> usize {
+        let texts = [&self.files, &self.shas, &self.repeats].into_iter().flatten();
+        let parents = self.commit.iter().flat_map(|commit| commit.files.iter().chain(&commit.parents));
+        let texts = texts.chain(parents).map(|text| text.len() + size_of::<String>());
+        let names = self.references.len() * size_of::<MemoryId>() + self.links.len() * LONGEST_NAME;
+        let text = self.memory.text.len() + self.memory.indexed.as_ref().map_or(0, String::len);
+        text + texts.sum::<usize>() + names + self.evidence.bytes()
+    }
+}
+
+/// Some of the memories of a file, in the order they were stored.
+#[derive(Clone, Debug, Default)]
+pub struct ForeignPage {
+    /// Those that can be stored.
+    pub memories: Vec<ForeignMemory>,
+    /// How many others were longer than a memory may be.
+    pub too_long: usize,
+    /// How many others are no memories: of an unknown kind, without an id, at an impossible time.
+    pub malformed: usize,
+}
+
+/// A file of memories that is being read.
+pub struct Foreign {
+    /// Gone where reading it failed.
+    reader: Option<Reader>,
+    /// Memories in the file.
+    pub all: usize,
+}
+
+/// Which memories are read: what was derived from others comes after them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// What was said, stored and committed.
+    Told,
+    /// What was derived from it, but for what stands for a session: that comes with the session.
+    Derived,
+}
+
+struct Reader {
+    connection: Connection,
+    /// Whose memories are read, as the file spells it.
+    owner: String,
+    tables: HashSet<&'static str>,
+    part: Part,
+    last: i64,
+    session: (Option<Depth>, i64),
+}
+
+impl Foreign {
+    /// Opens the store in the file `source` for reading what it holds.
+    ///
+    /// It may be a backup of another machine, whose owner has another name; of a file with the memories of several
+    /// owners, those of the scope's owner are read. Errors with [`Kind::BadInput`] where it is no store of Tiro's.
+    pub async fn open(scope: &Scope, source: &Path) -> Result<Foreign> {
+        let (scope, source) = (scope.clone(), source.to_owned());
+        blocking(move || {
+            let reader = open(&scope, &source)?;
+            let all = reader.count()?;
+            Ok(Foreign { reader: Some(reader), all })
+        })
+        .await
+    }
+
+    /// Returns the next memories of the part, in the order they were stored; `None` at its end.
+    pub async fn next(&mut self, part: Part) -> Result<Option<ForeignPage>> {
+        let Some(mut reader) = self.reader.take() else { return Ok(None) };
+        let (reader, page) = blocking(move || {
+            if reader.part != part {
+                (reader.part, reader.last) = (part, i64::MIN);
+            }
+            let page = reader.page()?;
+            Ok((reader, page))
+        })
+        .await?;
+        self.reader = Some(reader);
+        Ok(page)
+    }
+}
+
+fn open(scope: &Scope, source: &Path) -> Result<Reader> {
+    if !source.is_file() {
+        return Err(Error::not_found(format!("no backup `{}`", source.display()))
+            .hint("`tiro backup FILE` makes one"));
+    }
+    let unusable = |found: &str| {
+        Error::bad_input(format!("`{}` is no backup but {found}", source.display()))
+            .hint("give a file that `tiro backup FILE` wrote")
+    };
+    let opened = connect(source).and_then(|connection| {
+        let whose = migrate::whose(&connection)?;
+        Ok((connection, whose))
+    });
+    let (mut connection, whose) = match opened {
+        Err(error) if error.sqlite_error_code() == Some(NotADatabase) => return Err(unusable("no database")),
+        Err(error) => {
+            return Err(error)
+                .context(Kind::Store, || format!("cannot read the backup `{}`", source.display()));
+        }
+        Ok(opened) => opened,
+    };
+    match whose {
+        Whose::Ours => {}
+        Whose::Nobodys => {
+            return Err(unusable(match source.metadata().map_or(0, |metadata| metadata.len()) {
+                0 => "an empty file",
+                // SQLite takes what is shorter than its smallest page for nothing at all.
+                1..512 => "no database",
+                _ => "an empty database",
+            }));
+        }
+        Whose::Anothers => return Err(unusable("a database of another program")),
+    }
+    migrate::check(&mut connection, source, Flavour::Project)
+        .map_err(|error| Error::new(error.kind(), "the backup can't be used").source(error))?;
+    watch(&mut connection)?;
+    let mut tables = HashSet::new();
+    for (table, is_younger) in TABLES {
+        match plain_table(&connection, table)? {
+            Some(true) => drop(tables.insert(table)),
+            None if is_younger => continue,
+            _ => return Err(unusable("a database whose tables aren't those of Tiro")),
+        }
+        let state: String = connection
+            .query_row(&format!("PRAGMA quick_check('{table}')"), [], |row| row.get(0))
+            .map_err(|error| unusable("a damaged file").source(error))?;
+        // What it says names what stands in the file.
+        if state != "ok" {
+            return Err(unusable("a damaged file"));
+        }
+    }
+    let owners: Vec<String> = {
+        let mut owners = connection.prepare("SELECT DISTINCT owner FROM memories LIMIT 2")?;
+        owners.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?
+    };
+    let owner = match &owners[..] {
+        [only] => only.clone(),
+        _ => scope.owner.as_str().to_owned(),
+    };
+    Ok(Reader { connection, owner, tables, part: Part::Told, last: i64::MIN, session: (None, i64::MIN) })
+}
+
+impl Reader {
+    fn has(&self, table: &str) -> bool {
+        self.tables.contains(table)
+    }
+
+    /// The conditions under which a memory is read.
+    fn admitted(&self) -> String {
+        let conversations = match self.has("conversations") {
+            true => "AND m.seq NOT IN (SELECT memory FROM conversations)",
+            false => "",
+        };
+        let part = match self.part {
+            Part::Told => "m.provenance <> 'derived'",
+            Part::Derived => "m.provenance = 'derived'",
+        };
+        // What is being purged isn't brought back.
+        format!(
+            "m.owner = ?1 AND {part} {conversations} AND m.seq NOT IN (
+                 SELECT b.memory FROM operation_memories b JOIN operations o ON o.id = b.operation
+                 WHERE o.kind = 'purging')"
+        )
+    }
+
+    fn count(&self) -> Result<usize> {
+        let sql = "SELECT count(*) FROM memories m WHERE m.owner = ?1";
+        let count: i64 = self.connection.query_row(sql, [&self.owner], |row| row.get(0)).map_err(read)?;
+        Ok(count as usize)
+    }
+
+    fn page(&mut self) -> Result<Option<ForeignPage>> {
+        let next = format!(
+            "SELECT m.seq, {FITS}
+             FROM memories m LEFT JOIN sessions s ON s.seq = m.session
+             WHERE m.seq > ?2 AND {} ORDER BY m.seq LIMIT ?5",
+            self.admitted()
+        );
+        let rows: Vec<(i64, bool)> = self
+            .connection
+            .prepare_cached(&next)
+            .map_err(read)?
+            .query_map(
+                params![self.owner, self.last, LONGEST_TEXT as i64, LONGEST_NAME as i64, PAGE.0 as i64],
+                |row| Ok((row.get(0)?, row.get(1)?)),
+            )
+            .map_err(read)?
+            .collect::<rusqlite::Result<_>>()
+            .map_err(read)?;
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let mut page = ForeignPage::default();
+        let mut bytes = 0;
+        for (seq, fits) in rows {
+            self.last = seq;
+            if !fits {
+                page.too_long += 1;
+                continue;
+            }
+            match self.one(seq)? {
+                Some(found) => {
+                    bytes += found.bytes();
+                    page.memories.push(found);
+                }
+                None => page.malformed += 1,
+            }
+            if bytes >= PAGE.1 {
+                break;
+            }
+        }
+        Ok(Some(page))
+    }
+
+    /// Returns the memory in the row `seq`; `None` where it is none.
+    fn one(&self, seq: i64) -> Result<Option<ForeignMemory>> {
+        let sql = "SELECT m.id, m.seq, m.kind, m.provenance, m.text, s.name, m.ordinal, m.role, m.speaker, m.title,
+                 m.topic, m.source_id, m.path, m.branch, m.head_sha, m.time, m.importance, m.marked, m.tokens, m.indexed
+             FROM memories m LEFT JOIN sessions s ON s.seq = m.session WHERE m.seq = ?1";
+        let memory = self.connection.prepare_cached(sql).map_err(read)?.query_row([seq], believable);
+        memory.map_err(read)?.map(|memory| self.beside(memory)).transpose()
+    }
+
+    /// Returns the memory in the row `seq` where it is the owner's and no longer than one may be.
+    fn at(&self, seq: i64) -> Result<Option<ForeignMemory>> {
+        let sql = format!(
+            "SELECT 1 FROM memories m LEFT JOIN sessions s ON s.seq = m.session
+             WHERE m.owner = ?1 AND m.seq = ?2 AND {FITS}"
+        );
+        let limits = (LONGEST_TEXT as i64, LONGEST_NAME as i64);
+        let fits = self.connection.prepare_cached(&sql).map_err(read)?;
+        match { fits }.exists(params![self.owner, seq, limits.0, limits.1]).map_err(read)? {
+            true => self.one(seq),
+            false => Ok(None),
+        }
+    }
+
+    /// Returns up to as many texts as may stand beside a row as `sql` selects for it; what is too long is left out.
+    fn strings(&self, sql: &str, seq: i64) -> Result<Vec<String>> {
+        let sql = format!("SELECT {sql} LIMIT {MOST_BESIDE}");
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        let rows = statement.query_map([seq], |row| {
+            Ok(row.get_ref(0)?.as_str().ok().filter(|text| text.len() <= LONGEST_NAME).map(str::to_owned))
+        })?;
+        Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?.into_iter().flatten().collect())
+    }
+
+    /// Adds what stands beside the memory in other tables.
+    fn beside(&self, memory: Memory) -> Result<ForeignMemory> {
+        let strings = |sql: &str| self.strings(sql, memory.seq);
+        let strings_of = |table: &str, sql: &str| if self.has(table) { strings(sql) } else { Ok(Vec::new()) };
+        let references = strings("target FROM memory_references WHERE memory = ?1 ORDER BY target")?;
+        let references = references.iter().filter_map(|id| MemoryId::parse(id)).collect();
+        let files = strings("path FROM memory_paths WHERE memory = ?1 ORDER BY path")?;
+        let mut shas = strings("sha FROM commit_ids WHERE memory = ?1 ORDER BY sha")?;
+        shas.retain(|sha| is_sha(sha));
+        let repeats = strings_of("repeats", "key FROM repeats WHERE memory = ?1 ORDER BY key")?;
+        let (links, evidence) = (self.links(memory.seq)?, self.evidence(memory.seq)?);
+        let is_indexed =
+            self.connection.prepare_cached("SELECT 1 FROM chunks WHERE memory = ?1")?.exists([memory.seq])?;
+        let forgotten = self
+            .connection
+            .prepare_cached(
+                "SELECT m.tombstoned_at, (SELECT o.id FROM operation_memories b JOIN operations o ON o.id = b.operation
+                     WHERE b.memory = m.seq AND o.kind = 'forget' AND o.undone_at IS NULL AND octet_length(o.id) <= 64
+                     ORDER BY o.at DESC LIMIT 1)
+                 FROM memories m WHERE m.seq = ?1 AND m.tombstoned_at IS NOT NULL",
+            )?
+            .query_row([memory.seq], |row| {
+                let operation: Option<String> = row.get(1)?;
+                let at: Millis = row.get(0)?;
+                Ok((operation.filter(|id| rest::is_operation(id)), at.clamp(0, LATEST)))
+            })
+            .optional()
+            .map_err(read)?;
+        let lead: Option<i64> = self
+            .connection
+            .prepare_cached("SELECT max(end_byte) FROM chunks WHERE memory = ?1")?
+            .query_row([memory.seq], |row| row.get(0))
+            .unwrap_or_default();
+        let lead = lead.filter(|_| memory.indexed.is_some()).and_then(|lead| usize::try_from(lead).ok());
+        let commit = match shas.first().cloned() {
+            None => None,
+            Some(sha) => {
+                let parents = strings("sha FROM commit_parents WHERE memory = ?1 ORDER BY place")?;
+                Some(CommitRecord {
+                    sha: memory.source_id.clone().filter(|sha| is_sha(sha)).unwrap_or(sha),
+                    parents: parents.into_iter().filter(|sha| is_sha(sha)).collect(),
+                    patch_id: None,
+                    files: files.clone(),
+                })
+            }
+        };
+        Ok(ForeignMemory {
+            memory,
+            references,
+            lead,
+            files,
+            commit,
+            shas,
+            repeats,
+            links,
+            evidence,
+            is_indexed,
+            forgotten,
+        })
+    }
+}
+
+/// Reads a memory, and returns it as far as it can be believed; `None` where it is none.
+fn believable(row: &Row<'_>) -> rusqlite::Result<Option<Memory>> {
+    let Ok(mut memory) = crate::store::sqlite::read::memories::memory(row) else { return Ok(None) };
+    let has_session = row.get_ref(5)?.as_str().is_ok();
+    let is_impossible = memory.text.trim().is_empty()
+        || !(0..=LATEST).contains(&memory.time)
+        || (memory.kind == MemoryKind::Message && memory.session.is_none())
+        || (has_session && memory.session.is_none());
+    if is_impossible {
+        return Ok(None);
+    }
+    memory.provenance = Provenance::lowest([memory.provenance, at_best(memory.kind, memory.role)]);
+    memory.importance = memory.importance.filter(|importance| (0.0..=1.0).contains(importance));
+    memory.head_sha = memory.head_sha.filter(|sha| is_sha(sha));
+    Ok(Some(memory))
+}
+
+/// Returns the most trusted provenance that something of the kind, said by `role`, can have.
+fn at_best(kind: MemoryKind, role: Option<Role>) -> Provenance {
+    match (kind, role) {
+        (MemoryKind::Commit, _) => Provenance::GitCommit,
+        (MemoryKind::Conversation | MemoryKind::Summary, _) => Provenance::Derived,
+        (_, Some(Role::User)) => Provenance::UserSaid,
+        (_, Some(Role::System)) => Provenance::Imported,
+        (_, Some(Role::Tool)) => Provenance::ToolOutput,
+        // Facts are stored by agents.
+        (_, Some(Role::Assistant) | None) => Provenance::ModelSaid,
+    }
+}
+
+fn is_sha(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+/// Says that a file couldn't be read to its end.
+fn read(error: impl Into<rusqlite::Error>) -> Error {
+    let error: rusqlite::Error = error.into();
+    if error.sqlite_error_code() == Some(OperationInterrupted) {
+        return Error::new(Kind::Store, "the backup takes too long to read").hint("it may be damaged");
+    }
+    Error::new(Kind::Store, "the backup can't be read to its end")
+        .source(error)
+        .hint("what was read of it is stored; it may be damaged")
+}

@@ -1,0 +1,119 @@
+//! Opening a file that another program may have made: for reading alone, with everything off that it can define and have run.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rusqlite::ErrorCode::CannotOpen;
+use rusqlite::config::DbConfig;
+use rusqlite::limits::Limit;
+use rusqlite::{Connection, OpenFlags, OptionalExtension};
+
+use crate::error::Result;
+use crate::memory::LONGEST_TEXT;
+
+/// How long one statement may take. Arbitrary: a check reads the whole table.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Instructions of SQLite's machine between two looks at the clock.
+const LOOK: i32 = 100_000;
+
+/// Opens the file for reading alone, with everything off that a file can define and have run.
+pub(super) fn connect(source: &Path) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let open = |immutable: bool| -> rusqlite::Result<Connection> {
+        let connection = match immutable {
+            true => Connection::open_with_flags(uri(source), flags | OpenFlags::SQLITE_OPEN_URI)?,
+            false => Connection::open_with_flags(source, flags)?,
+        };
+        for (setting, is_on) in [
+            (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+            (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
+            (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
+            (DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false),
+        ] {
+            connection.set_db_config(setting, is_on)?;
+        }
+        // A row with its longest text and what stands beside it.
+        let longest = 2 * LONGEST_TEXT + (1 << 20);
+        for (limit, most) in [
+            (Limit::SQLITE_LIMIT_LENGTH, longest as i32),
+            (Limit::SQLITE_LIMIT_SQL_LENGTH, 100_000),
+            (Limit::SQLITE_LIMIT_COLUMN, 200),
+            (Limit::SQLITE_LIMIT_ATTACHED, 0),
+            (Limit::SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 100),
+        ] {
+            connection.set_limit(limit, most)?;
+        }
+        connection.pragma_update(None, "query_only", true)?;
+        connection.pragma_update(None, "cell_size_check", true)?;
+        connection.pragma_update(None, "mmap_size", 0)?;
+        connection.pragma_update(None, "temp_store", "MEMORY")?;
+        connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
+        Ok(connection)
+    };
+    // What has a log beside it may be in use. What has none may lie where none can be made.
+    let mut log = source.as_os_str().to_owned();
+    log.push("-wal");
+    match Path::new(&log).exists() {
+        true => match open(false) {
+            Err(error) if error.sqlite_error_code() == Some(CannotOpen) => open(true),
+            opened => opened,
+        },
+        false => open(true),
+    }
+}
+
+/// Returns the address of a file that doesn't change while it is read.
+pub(in crate::store::sqlite) fn uri(path: &Path) -> String {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let mut uri = String::from("file:");
+    #[cfg(windows)]
+    uri.push('/');
+    for byte in path.as_os_str().as_encoded_bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'/' | b'-' | b'_' | b'.' | b':' => {
+                uri.push(char::from(*byte))
+            }
+            #[cfg(windows)]
+            b'\\' => uri.push('/'),
+            _ => uri += &format!("%{byte:02X}"),
+        }
+    }
+    uri + "?immutable=1"
+}
+
+/// Ends statements that take too long.
+pub(super) fn watch(connection: &mut Connection) -> Result<()> {
+    let (mut began, mut last) = (Instant::now(), Instant::now());
+    connection.progress_handler(
+        LOOK,
+        Some(move || {
+            // Between two statements nobody looks: what comes after a while is another.
+            if last.elapsed() > Duration::from_secs(1) {
+                began = Instant::now();
+            }
+            last = Instant::now();
+            began.elapsed() > PATIENCE
+        }),
+    )?;
+    Ok(())
+}
+
+/// Whether `name` is a table that holds its rows itself, none of them computed; `None` where there is none.
+pub(super) fn plain_table(connection: &Connection, name: &str) -> Result<Option<bool>> {
+    let found: Option<(String, i64)> = connection
+        .query_row("SELECT type, rootpage FROM sqlite_schema WHERE name = ?1", [name], |row| {
+            Ok((row.get(0)?, row.get(1)?))
+        })
+        .optional()?;
+    let Some((kind, root)) = found else { return Ok(None) };
+    if kind != "table" || root <= 0 {
+        return Ok(Some(false));
+    }
+    let computed: bool = connection.query_row(
+        "SELECT EXISTS (SELECT 1 FROM pragma_table_xinfo(?1) WHERE hidden <> 0)",
+        [name],
+        |row| row.get(0),
+    )?;
+    Ok(Some(!computed))
+}

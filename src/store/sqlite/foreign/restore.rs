@@ -1,0 +1,227 @@
+//! Storing what was read of a backup: what is here stays, what is new is added as it was there.
+
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use super::{ForeignEvidence, ForeignForgotten, ForeignSession, evidence};
+use crate::error::Result;
+use crate::memory::{MemoryId, Millis};
+use crate::scope::{Scope, SessionId};
+use crate::store::Store;
+use crate::store::sqlite::forget::{SelectedRow, tombstone};
+use crate::store::sqlite::links;
+use crate::store::sqlite::links::Known;
+use crate::store::sqlite::write::{
+    OpenSession, Outcome, PreparedMemory, Receipt, insert_one, record, save_one,
+};
+
+/// Places that may be left free before a message, for those that were purged. Arbitrary: a gap costs nothing, but a
+/// backup must not use up all places that there are.
+const WIDEST_GAP: i64 = 1_000_000;
+
+/// A memory of a backup, ready to be stored.
+#[derive(Clone, Debug)]
+pub struct RestoredMemory {
+    /// What is stored of every memory.
+    pub memory: PreparedMemory,
+    /// Its place in its conversation there.
+    pub ordinal: Option<i64>,
+    /// The operation that forgot it, and when, where it was forgotten.
+    pub forgotten: Option<(String, Millis)>,
+    /// Whether it was marked as important.
+    pub is_marked: bool,
+    /// All full ids of a commit.
+    pub shas: Vec<String>,
+    /// Under which keys it came again.
+    pub repeats: Vec<String>,
+    /// The sessions that a commit came of, the likeliest first, with how sure that is, 0 to 1.
+    pub links: Vec<(SessionId, f64)>,
+    /// What a tool call did, as far as it tells which session a commit came of.
+    pub evidence: ForeignEvidence,
+}
+
+impl Store {
+    /// Adds what is known of the sessions there to what is known here; what is here stays.
+    pub async fn restore_sessions(&self, scope: &Scope, sessions: Vec<ForeignSession>) -> Result<()> {
+        self.write(scope, move |connection, scope| {
+            let owner = scope.owner.as_str();
+            for ForeignSession { session, origin, branch, head_sha, .. } in &sessions {
+                connection
+                    .prepare_cached(
+                        "INSERT INTO sessions (owner, name, client, worktree, title, branch, head_sha)
+                         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+                         ON CONFLICT (owner, name) DO UPDATE SET client = coalesce(client, ?3),
+                             worktree = coalesce(worktree, ?4), title = coalesce(title, ?5),
+                             branch = coalesce(branch, ?6), head_sha = coalesce(head_sha, ?7)",
+                    )?
+                    .execute(params![
+                        owner,
+                        session.as_str(),
+                        origin.client,
+                        origin.worktree,
+                        origin.title,
+                        branch,
+                        head_sha
+                    ])?;
+                for alias in &origin.aliases {
+                    links::alias(connection, owner, alias, session, Known::Kept)?;
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Stores memories of a backup in one transaction: each at its place in its conversation where that is still free,
+    /// forgotten where it was forgotten, with what stands beside it.
+    pub async fn restore(
+        &self,
+        scope: &Scope,
+        restored: Vec<RestoredMemory>,
+        now: Millis,
+    ) -> Result<Receipt> {
+        self.write(scope, move |connection, scope| restore(connection, scope, &restored, now)).await
+    }
+
+    /// Notes what was purged and forgotten there: what was purged stays away, what was forgotten can be brought back.
+    pub async fn restore_forgotten(&self, scope: &Scope, forgotten: ForeignForgotten) -> Result<usize> {
+        self.write(scope, move |connection, scope| {
+            let owner = scope.owner.as_str();
+            for (id, at, undone) in &forgotten.operations {
+                connection
+                    .prepare_cached(
+                        "INSERT INTO operations (id, owner, kind, at, undone_at) VALUES (?1, ?2, 'forget', ?3, ?4)
+                         ON CONFLICT (id) DO NOTHING",
+                    )?
+                    .execute(params![id, owner, at, undone])?;
+            }
+            for (session, stood) in &forgotten.retired {
+                connection
+                    .prepare_cached(
+                        "UPDATE sessions SET retired = ?3 WHERE owner = ?1 AND name = ?2 AND retired IS NULL
+                             AND EXISTS (SELECT 1 FROM memories m WHERE m.owner = ?1 AND m.id = ?3
+                                 AND m.tombstoned_at IS NOT NULL)",
+                    )?
+                    .execute((owner, session.as_str(), stood.as_str()))?;
+            }
+            let mut added = 0;
+            for id in &forgotten.purged {
+                // What is here stays: only who purges it here removes it.
+                added += connection
+                    .prepare_cached(
+                        "INSERT OR IGNORE INTO purged (owner, id) SELECT ?1, ?2
+                         WHERE NOT EXISTS (SELECT 1 FROM memories WHERE owner = ?1 AND id = ?2)",
+                    )?
+                    .execute((owner, id.as_str()))?;
+            }
+            Ok(added)
+        })
+        .await
+    }
+}
+
+fn restore(
+    connection: &Connection,
+    scope: &Scope,
+    restored: &[RestoredMemory],
+    now: Millis,
+) -> Result<Receipt> {
+    let owner = scope.owner.as_str();
+    let mut receipt = Receipt::default();
+    let mut sessions: BTreeMap<&SessionId, OpenSession> = BTreeMap::new();
+    let mut forgotten: BTreeMap<&(String, Millis), Vec<SelectedRow>> = BTreeMap::new();
+    for each in restored {
+        let RestoredMemory { memory, ordinal, .. } = each;
+        let mut session = None;
+        if let Some(id) = &memory.draft.session {
+            if !sessions.contains_key(id) {
+                sessions.insert(id, OpenSession::open(connection, scope, id)?);
+            }
+            session = sessions.get_mut(id);
+        }
+        if let (Some(session), Some(ordinal)) = (&mut session, ordinal) {
+            session.skip_to(*ordinal, WIDEST_GAP);
+        }
+        // What was derived from something that was forgotten with it is stored as it was.
+        let outcome = match each.forgotten {
+            Some(_) => insert_one(connection, scope, memory, session, now)?,
+            None => save_one(connection, scope, memory, session, now)?,
+        };
+        receipt.outcomes.push((memory.id.clone(), outcome));
+        if outcome == Outcome::Forgotten || outcome == Outcome::Conflict {
+            continue;
+        }
+        mark_and_link(connection, owner, each)?;
+        if outcome != Outcome::Stored {
+            continue;
+        }
+        for sha in &each.shas {
+            record::commit_id(connection, owner, sha, &memory.id)?;
+        }
+        evidence::add(connection, owner, &memory.id, &each.evidence)?;
+        for key in &each.repeats {
+            record::repeat(connection, owner, &memory.id, key)?;
+        }
+        match &each.forgotten {
+            None => receipt.pending += memory.chunks.iter().filter(|chunk| chunk.embedding.is_none()).count(),
+            Some(operation) => {
+                let row = connection
+                    .prepare_cached(
+                        "SELECT seq, tokens, session, ordinal FROM memories WHERE owner = ?1 AND id = ?2",
+                    )?
+                    .query_row((owner, memory.id.as_str()), |row| {
+                        let id = memory.id.clone();
+                        let (seq, tokens, session, ordinal) =
+                            (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
+                        Ok(SelectedRow { seq, id, tokens, session, ordinal })
+                    })?;
+                forgotten.entry(operation).or_default().push(row);
+            }
+        }
+    }
+    for session in sessions.values() {
+        session.close(connection)?;
+    }
+    for ((operation, at), rows) in forgotten {
+        connection
+            .prepare_cached(
+                "INSERT INTO operations (id, owner, kind, at) VALUES (?1, ?2, 'forget', ?3) ON CONFLICT DO NOTHING",
+            )?
+            .execute((operation, owner, at))?;
+        tombstone(connection, operation, &rows, *at)?;
+    }
+    Ok(receipt)
+}
+
+/// Marks a memory as important where it was there, and notes what led to it.
+fn mark_and_link(connection: &Connection, owner: &str, restored: &RestoredMemory) -> Result<()> {
+    let id = &restored.memory.id;
+    if restored.is_marked {
+        connection
+            .prepare_cached("UPDATE memories SET marked = 1 WHERE owner = ?1 AND id = ?2 AND marked = 0")?
+            .execute((owner, id.as_str()))?;
+    }
+    link(connection, owner, id, &restored.links)
+}
+
+/// Notes which sessions led to a commit, where nobody knows any here.
+fn link(connection: &Connection, owner: &str, id: &MemoryId, links: &[(SessionId, f64)]) -> Result<()> {
+    let commit: Option<i64> = connection
+        .prepare_cached(
+            "SELECT seq FROM memories m WHERE owner = ?1 AND id = ?2
+                 AND NOT EXISTS (SELECT 1 FROM commit_sessions c WHERE c.memory = m.seq)",
+        )?
+        .query_row((owner, id.as_str()), |row| row.get(0))
+        .optional()?;
+    let Some(commit) = commit else { return Ok(()) };
+    for (place, (session, confidence)) in links.iter().enumerate() {
+        connection
+            .prepare_cached(
+                "INSERT INTO commit_sessions (memory, place, session, confidence)
+                 SELECT ?1, ?2, seq, ?5 FROM sessions WHERE owner = ?3 AND name = ?4",
+            )?
+            .execute(params![commit, place as i64, owner, session.as_str(), confidence])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,417 @@
+//! Marking, forgetting, undoing.
+//!
+//! Forgetting tombstones: the memory leaves every answer at once and `undo` brings it back.
+
+mod purge;
+mod retired;
+mod select;
+
+use std::collections::{BTreeSet, HashSet};
+use std::time::{Duration, Instant};
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::chunk::index_text;
+use crate::error::{Error, Result};
+use crate::memory::{MemoryId, Millis};
+use crate::scope::{Scope, SessionId};
+use crate::store::Store;
+use crate::store::sqlite::{blocking, write};
+
+pub(in crate::store::sqlite) use purge::erase;
+pub use select::{Reach, Selection};
+
+pub(in crate::store::sqlite) use select::SelectedRow;
+use select::{select, selected_row, with_derived};
+
+/// Memories that one transaction forgets or brings back: a quarter of a second. What is more takes several; where one fails, or
+/// its process dies, those before it stay, under the operation's name, and the rest can be forgotten or brought back by
+/// asking again.
+const AT_ONCE: usize = if cfg!(test) { 3 } else { 5_000 };
+
+/// How long others are left the store between two transactions, at least and at most: who waits for its turn looks for it
+/// every tenth of a second.
+const TURN: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
+
+/// The kind of an operation that is removing for good what it names.
+const PURGING: &str = "purging";
+
+/// Who forgets, and how far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store::sqlite) enum Act {
+    /// The user, until that is undone.
+    Forget,
+    /// The user, for good.
+    Purge,
+    /// The garbage collector, by age.
+    Retire,
+}
+
+/// What forgetting did.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Forgotten {
+    /// Names the operation for undoing it; empty where nothing was forgotten.
+    pub operation: String,
+    /// The memories, in the order they were stored.
+    pub ids: Vec<MemoryId>,
+    /// Their tokens (o200k).
+    pub tokens: i64,
+}
+
+impl Forgotten {
+    /// Adds what more was forgotten by the operation, or by another where this has none.
+    pub fn add(&mut self, more: Forgotten) {
+        if self.operation.is_empty() {
+            self.operation = more.operation;
+        }
+        self.ids.extend(more.ids);
+        self.tokens += more.tokens;
+    }
+}
+
+/// An operation of the past.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Operation {
+    /// Its name.
+    pub id: String,
+    /// `forget`, `purge`, or `purging` while that isn't done.
+    pub kind: String,
+    /// When it happened.
+    pub at: Millis,
+    /// How many memories it touched.
+    pub memories: i64,
+    /// Whether it was undone.
+    pub undone: bool,
+}
+
+impl Store {
+    /// Tombstones what `selection` names within the scope, and the facts derived from it; it can be undone by the
+    /// operation's name.
+    ///
+    /// Summaries of what is forgotten, that of the session among them, leave for good: they are made anew of the rest.
+    pub async fn forget(
+        &self,
+        scope: &Scope,
+        selection: &Selection,
+        operation: &str,
+        now: Millis,
+    ) -> Result<Forgotten> {
+        self.forget_as(scope, selection, operation, Act::Forget, now).await
+    }
+
+    /// Tombstones all of a session because of its age, as [`Store::forget`] does, but for the summary of its quarter, which
+    /// was made to stand for it and stays until the user forgets the session.
+    pub async fn retire(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        operation: &str,
+        now: Millis,
+    ) -> Result<Forgotten> {
+        self.forget_as(scope, &Selection::Session(session.clone()), operation, Act::Retire, now).await
+    }
+
+    /// Forgets by an operation of the kind.
+    pub(in crate::store::sqlite) async fn forget_as(
+        &self,
+        scope: &Scope,
+        selection: &Selection,
+        operation: &str,
+        act: Act,
+        now: Millis,
+    ) -> Result<Forgotten> {
+        let (selection, id) = (selection.clone(), operation.to_owned());
+        // What is to be removed may have been forgotten before.
+        let reach = if act == Act::Purge { Reach::Forgotten } else { Reach::Living };
+        let kind = if act == Act::Purge { PURGING } else { "forget" };
+        let mut began = Instant::now();
+        let (mut all, mut rest) = self
+            .write(scope, move |connection, scope| {
+                let rows = select(connection, scope, &selection, reach)?;
+                let mut rows = with_derived(connection, scope, rows, reach)?;
+                match act {
+                    Act::Retire => retired::retire(connection, &rows)?,
+                    Act::Forget | Act::Purge => retired::forget(connection, scope, &selection, &rows)?,
+                }
+                if rows.is_empty() {
+                    return Ok((Forgotten::default(), rows));
+                }
+                connection
+                    .prepare_cached("INSERT INTO operations (id, owner, kind, at) VALUES (?1, ?2, ?3, ?4)")?
+                    .execute((&id, scope.owner.as_str(), kind, now))?;
+                let rest = rows.split_off(rows.len().min(AT_ONCE));
+                tombstone(connection, &id, &rows, now)?;
+                Ok((forgotten(id, &rows), rest))
+            })
+            .await?;
+        while !rest.is_empty() {
+            give_way(began).await?;
+            began = Instant::now();
+            let rows = rest.drain(..rest.len().min(AT_ONCE)).collect::<Vec<_>>();
+            let id = operation.to_owned();
+            let more = self.write(scope, move |connection, _| {
+                tombstone(connection, &id, &rows, now)?;
+                Ok(forgotten(id, &rows))
+            });
+            all.add(more.await?);
+        }
+        Ok(all)
+    }
+
+    /// Brings back what the operation forgot; the last one of the scope's owner where `operation` is `None`.
+    pub async fn undo(&self, scope: &Scope, operation: Option<&str>, now: Millis) -> Result<Forgotten> {
+        let operation = operation.map(str::to_owned);
+        let (id, mut rest) = self
+            .read(scope, move |_, connection, scope| to_bring_back(connection, scope, operation.as_deref()))
+            .await?;
+        let mut all = Forgotten { operation: id.clone(), ..Forgotten::default() };
+        loop {
+            let began = Instant::now();
+            let rows = rest.drain(..rest.len().min(AT_ONCE)).collect::<Vec<_>>();
+            let (is_last, id) = (rest.is_empty(), id.clone());
+            let more = self.write(scope, move |connection, scope| {
+                let rows = bring_back(connection, &id, rows)?;
+                if is_last {
+                    connection
+                        .prepare_cached("UPDATE operations SET undone_at = ?2 WHERE id = ?1 AND owner = ?3")?
+                        .execute((&id, now, scope.owner.as_str()))?;
+                }
+                Ok(forgotten(id, &rows))
+            });
+            all.add(more.await?);
+            if is_last {
+                return Ok(all);
+            }
+            give_way(began).await?;
+        }
+    }
+
+    /// Returns what [`Store::undo`] would bring back, changing nothing.
+    pub async fn undoable(&self, scope: &Scope, operation: Option<&str>) -> Result<Forgotten> {
+        let operation = operation.map(str::to_owned);
+        self.read(scope, move |_, connection, scope| {
+            let (id, rows) = to_bring_back(connection, scope, operation.as_deref())?;
+            Ok(forgotten(id, &rows))
+        })
+        .await
+    }
+
+    /// Marks memories of the scope as important, or takes the mark away; returns the ids that exist, in order.
+    pub async fn mark(
+        &self,
+        scope: &Scope,
+        ids: &[MemoryId],
+        marked: bool,
+        importance: Option<f64>,
+    ) -> Result<Vec<MemoryId>> {
+        let ids = ids.to_vec();
+        self.write(scope, move |connection, scope| {
+            let mut found = Vec::new();
+            for row in select(connection, scope, &Selection::Ids(ids), Reach::Living)? {
+                connection
+                    .prepare_cached(
+                        "UPDATE memories SET marked = ?2, importance = coalesce(?3, importance) WHERE seq = ?1",
+                    )?
+                    .execute(params![row.seq, marked, importance])?;
+                found.push(row.id);
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Returns the latest operations of the scope's owner, newest first.
+    pub async fn operations(&self, scope: &Scope, limit: usize) -> Result<Vec<Operation>> {
+        self.read(scope, move |_, connection, scope| {
+            let mut statement = connection.prepare_cached(
+                "SELECT p.id, p.kind, p.at, (SELECT count(*) FROM operation_memories o WHERE o.operation = p.id),
+                     p.undone_at IS NOT NULL
+                 FROM operations p WHERE p.owner = ?1 ORDER BY p.at DESC, p.id DESC LIMIT ?2",
+            )?;
+            let rows = statement.query_map((scope.owner.as_str(), limit as i64), |row| {
+                Ok(Operation {
+                    id: row.get(0)?,
+                    kind: row.get(1)?,
+                    at: row.get(2)?,
+                    memories: row.get(3)?,
+                    undone: row.get(4)?,
+                })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+}
+
+/// Leaves the store to others about as long as what `began` then has held it.
+async fn give_way(began: Instant) -> Result<()> {
+    let pause = began.elapsed().clamp(TURN.0, TURN.1);
+    blocking(move || {
+        std::thread::sleep(pause);
+        Ok(())
+    })
+    .await
+}
+
+/// Tombstones the rows in the name of `operation`.
+pub(in crate::store::sqlite) fn tombstone(
+    connection: &Connection,
+    operation: &str,
+    rows: &[SelectedRow],
+    now: Millis,
+) -> Result<()> {
+    for row in rows {
+        connection
+            .prepare_cached("UPDATE memories SET tombstoned_at = ?2 WHERE seq = ?1")?
+            .execute((row.seq, now))?;
+        connection
+            .prepare_cached("INSERT OR IGNORE INTO operation_memories (operation, memory) VALUES (?1, ?2)")?
+            .execute((operation, row.seq))?;
+        log_chunks(connection, row.seq, "removed")?;
+    }
+    // A session's summary that was named beside its messages is gone with them.
+    connection
+        .prepare_cached(
+            "DELETE FROM operation_memories WHERE operation = ?1 AND memory NOT IN (SELECT seq FROM memories)",
+        )?
+        .execute([operation])?;
+    reindex_neighbours(connection, rows.iter())
+}
+
+/// Returns the operation to undo, the last where none is named, and what undoing it brings back.
+///
+/// What is derived from something else, too, that stays forgotten, stays so with it.
+fn to_bring_back(
+    connection: &Connection,
+    scope: &Scope,
+    operation: Option<&str>,
+) -> Result<(String, Vec<SelectedRow>)> {
+    let owner = scope.owner.as_str();
+    let found: Option<String> = connection
+        .prepare_cached(
+            "SELECT id FROM operations WHERE owner = ?1 AND kind = 'forget' AND undone_at IS NULL
+                 AND (?2 IS NULL OR id = ?2) ORDER BY at DESC, id DESC LIMIT 1",
+        )?
+        .query_row((owner, operation), |row| row.get(0))
+        .optional()?;
+    let Some(id) = found else {
+        let what =
+            operation.map_or("nothing to undo".to_owned(), |id| format!("no operation `{id}` to undo"));
+        return Err(Error::not_found(what).hint("`forget_context` answers with the operation's id"));
+    };
+    let mut statement = connection.prepare_cached(
+        "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal FROM operation_memories o
+         JOIN memories m ON m.seq = o.memory
+         WHERE o.operation = ?1 AND m.owner = ?2 AND m.tombstoned_at IS NOT NULL ORDER BY m.seq",
+    )?;
+    let rows: Vec<SelectedRow> =
+        statement.query_map((&id, owner), selected_row)?.collect::<Result<_, _>>()?;
+    let mut sources = connection.prepare_cached(
+        "SELECT s.seq FROM memories m CROSS JOIN memory_references r ON r.memory = m.seq
+         CROSS JOIN memories s ON s.id = r.target AND s.owner = m.owner
+         WHERE m.seq = ?1 AND m.provenance = 'derived' AND s.tombstoned_at IS NOT NULL",
+    )?;
+    // What something is derived from was stored before it.
+    let (mut coming, mut back) = (HashSet::new(), Vec::with_capacity(rows.len()));
+    for row in rows {
+        let forgotten: Vec<i64> =
+            sources.query_map([row.seq], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        if forgotten.iter().all(|source| coming.contains(source)) {
+            coming.insert(row.seq);
+            back.push(row);
+        }
+    }
+    Ok((id, back))
+}
+
+/// Brings those of the rows back that `operation`, which nobody undid or purges meanwhile, still keeps forgotten.
+fn bring_back(
+    connection: &Connection,
+    operation: &str,
+    mut rows: Vec<SelectedRow>,
+) -> Result<Vec<SelectedRow>> {
+    let mut came = HashSet::new();
+    for row in &rows {
+        let is_back = connection
+            .prepare_cached(
+                "UPDATE memories SET tombstoned_at = NULL WHERE seq = ?1 AND tombstoned_at IS NOT NULL
+                     AND EXISTS (SELECT 1 FROM operations WHERE id = ?2 AND kind = 'forget' AND undone_at IS NULL)",
+            )?
+            .execute((row.seq, operation))?;
+        if is_back == 1 {
+            came.insert(row.seq);
+            log_chunks(connection, row.seq, "added")?;
+        }
+    }
+    rows.retain(|row| came.contains(&row.seq));
+    reindex_neighbours(connection, rows.iter().filter(is_at_the_edge(&rows)))?;
+    Ok(rows)
+}
+
+fn log_chunks(connection: &Connection, memory: i64, change: &str) -> Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO changes (chunk, change)
+             SELECT c.seq, ?2 FROM chunks c JOIN vectors v ON v.chunk = c.seq WHERE c.memory = ?1",
+        )?
+        .execute((memory, change))?;
+    Ok(())
+}
+
+/// Returns what tells the turns among `rows`, brought back together, that have a neighbour not among them.
+///
+/// The others were forgotten with all their neighbours and come back with the same: their index rows, which
+/// forgetting leaves alone, are still true.
+fn is_at_the_edge(rows: &[SelectedRow]) -> impl Fn(&&SelectedRow) -> bool + use<> {
+    let turns: HashSet<(i64, i64)> = rows.iter().filter_map(|row| row.session.zip(row.ordinal)).collect();
+    let reach = index_text::NEIGHBOURS;
+    move |row| {
+        let Some((session, ordinal)) = row.session.zip(row.ordinal) else { return true };
+        // Nothing stands before the first turn of a session.
+        let mut around = (ordinal - reach).max(0)..=ordinal + reach;
+        around.any(|other| !turns.contains(&(session, other)))
+    }
+}
+
+/// Indexes anew the turns that lost or gained a neighbour.
+fn reindex_neighbours<'a>(
+    connection: &Connection,
+    rows: impl Iterator<Item = &'a SelectedRow>,
+) -> Result<()> {
+    let turns: BTreeSet<(i64, i64)> = rows.filter_map(|row| row.session.zip(row.ordinal)).collect();
+    let mut turns = turns.into_iter().peekable();
+    while let Some((session, first)) = turns.next() {
+        let mut last = first;
+        while let Some((_, ordinal)) =
+            turns.next_if(|(next, ordinal)| *next == session && *ordinal <= last + 2)
+        {
+            last = ordinal;
+        }
+        // The nearest living neighbours may be far away where others are forgotten.
+        let nearest = |sql: &str, ordinal: i64| -> Result<Option<i64>> {
+            let reach = index_text::NEIGHBOURS;
+            Ok(connection.prepare_cached(sql)?.query_row((session, ordinal, reach), |row| row.get(0))?)
+        };
+        let from = nearest(
+            "SELECT min(ordinal) FROM (SELECT ordinal FROM memories WHERE session = ?1 AND ordinal < ?2
+                 AND tombstoned_at IS NULL ORDER BY ordinal DESC LIMIT ?3)",
+            first,
+        )?;
+        let to = nearest(
+            "SELECT max(ordinal) FROM (SELECT ordinal FROM memories WHERE session = ?1 AND ordinal > ?2
+                 AND tombstoned_at IS NULL ORDER BY ordinal LIMIT ?3)",
+            last,
+        )?;
+        // What an older Tiro indexed has a context in every piece.
+        write::index_turns(connection, session, from.unwrap_or(first)..to.unwrap_or(last) + 1, i64::MIN)?;
+    }
+    Ok(())
+}
+
+fn forgotten(operation: String, rows: &[SelectedRow]) -> Forgotten {
+    Forgotten {
+        operation,
+        ids: rows.iter().map(|row| row.id.clone()).collect(),
+        tokens: rows.iter().map(|row| row.tokens).sum(),
+    }
+}

@@ -1,0 +1,69 @@
+//! Sessions that the garbage collector forgot by their age, and the summaries of quarters that stand for them.
+//!
+//! A summary of a quarter is made to replace old conversations, so it stays where age took them. Where the user forgets any
+//! part of such a session, or removes it for good, the summary goes: it may say what the user wants gone.
+
+use std::collections::BTreeSet;
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::{SelectedRow, Selection};
+use crate::error::Result;
+use crate::scope::Scope;
+use crate::store::sqlite::forget::purge::erase;
+
+/// Notes of the sessions of `rows`, which are about to be forgotten by age, what stood for them.
+pub(super) fn retire(connection: &Connection, rows: &[SelectedRow]) -> Result<()> {
+    for session in sessions_of(rows) {
+        connection
+            .prepare_cached(
+                "UPDATE sessions SET retired = (SELECT m.id FROM conversations c JOIN memories m ON m.seq = c.memory
+                     WHERE c.session = ?1) WHERE seq = ?1",
+            )?
+            .execute([session])?;
+    }
+    Ok(())
+}
+
+/// Removes the summaries of quarters that stand for retired sessions of `rows`, or for the one that `selection` names.
+pub(super) fn forget(
+    connection: &Connection,
+    scope: &Scope,
+    selection: &Selection,
+    rows: &[SelectedRow],
+) -> Result<()> {
+    if let Selection::Session(session) = selection {
+        let known: Option<i64> = connection
+            .prepare_cached("SELECT seq FROM sessions WHERE owner = ?1 AND name = ?2")?
+            .query_row((scope.owner.as_str(), session.as_str()), |row| row.get(0))
+            .optional()?;
+        known.map_or(Ok(()), |session| forget_session(connection, session))?;
+    }
+    forget_sessions(connection, rows)
+}
+
+/// Removes the summaries of quarters that stand for retired sessions of `rows`.
+pub(super) fn forget_sessions(connection: &Connection, rows: &[SelectedRow]) -> Result<()> {
+    sessions_of(rows).into_iter().try_for_each(|session| forget_session(connection, session))
+}
+
+fn sessions_of(rows: &[SelectedRow]) -> BTreeSet<i64> {
+    rows.iter().filter_map(|row| row.session).collect()
+}
+
+fn forget_session(connection: &Connection, session: i64) -> Result<()> {
+    let mut statement = connection.prepare_cached(
+        "SELECT q.seq FROM sessions s CROSS JOIN memory_references r ON r.target = s.retired
+         CROSS JOIN memories q ON q.seq = r.memory
+         WHERE s.seq = ?1 AND q.owner = s.owner AND q.kind = 'summary' AND q.provenance = 'derived'",
+    )?;
+    let quarters: Vec<i64> = statement.query_map([session], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    for quarter in quarters {
+        connection.prepare_cached("DELETE FROM operation_memories WHERE memory = ?1")?.execute([quarter])?;
+        erase(connection, quarter)?;
+    }
+    connection
+        .prepare_cached("UPDATE sessions SET retired = NULL WHERE seq = ?1 AND retired IS NOT NULL")?
+        .execute([session])?;
+    Ok(())
+}

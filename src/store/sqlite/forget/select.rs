@@ -1,0 +1,206 @@
+//! What an act of forgetting is about: memories by id, session, source or words.
+//!
+//! Forgetting selects among the living. A purge selects among what was forgotten before as well, which is in the file
+//! until then.
+
+use std::collections::HashSet;
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, params_from_iter};
+
+use super::{Forgotten, forgotten};
+use crate::error::Result;
+use crate::filter::Filter;
+use crate::memory::MemoryId;
+use crate::scope::{Scope, SessionId};
+use crate::store::Store;
+use crate::store::sqlite::read::conditions::Conditions;
+
+/// Forgotten memories whose texts are read at once: some milliseconds. Arbitrary.
+const READ_AT_ONCE: i64 = 1_000;
+
+/// What to forget.
+#[derive(Clone, Debug)]
+pub enum Selection {
+    /// These memories.
+    Ids(Vec<MemoryId>),
+    /// Everything in the session.
+    Session(SessionId),
+    /// Everything the filter admits.
+    Matching(Filter),
+}
+
+/// How far a selection reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// To living memories.
+    Living,
+    /// To those that were forgotten, too, and are still in the file.
+    Forgotten,
+}
+
+impl Store {
+    /// Returns what `selection` names within reach, with the facts derived from it, changing nothing.
+    pub async fn selected(&self, scope: &Scope, selection: &Selection, reach: Reach) -> Result<Forgotten> {
+        let selection = selection.clone();
+        self.read(scope, move |_, connection, scope| {
+            let rows = select(connection, scope, &selection, reach)?;
+            let rows = with_derived(connection, scope, rows, reach)?;
+            Ok(forgotten(String::new(), &rows))
+        })
+        .await
+    }
+
+    /// Returns up to `most` forgotten memories of the scope that hold all of `words`, which are in lower case, with their
+    /// texts, in the order they were stored; and how many others there are.
+    ///
+    /// No index leads to what was forgotten: all of it is read, a thousand memories at a time.
+    pub async fn forgotten_with(
+        &self,
+        scope: &Scope,
+        words: Vec<String>,
+        most: usize,
+    ) -> Result<(Vec<(MemoryId, String)>, usize)> {
+        let (mut found, mut others, mut after) = (Vec::new(), 0, i64::MIN);
+        if words.is_empty() {
+            return Ok((found, others));
+        }
+        loop {
+            let rows: Vec<(i64, MemoryId, String)> = self
+                .read(scope, move |_, connection, scope| {
+                    let conditions = Conditions::with_forgotten(connection, scope)?;
+                    let sql = format!(
+                        "SELECT m.seq, m.id, concat_ws(char(10), m.text, m.title, m.topic, m.speaker, m.path)
+                         FROM memories m
+                         WHERE {} AND m.tombstoned_at IS NOT NULL AND m.seq > ? ORDER BY m.seq LIMIT ?",
+                        conditions.sql
+                    );
+                    let values = conditions.values.into_iter().chain([after.into(), READ_AT_ONCE.into()]);
+                    let mut statement = connection.prepare_cached(&sql)?;
+                    let rows = statement.query_map(params_from_iter(values), |row| {
+                        let selected = crate::store::sqlite::read::memories::id(row, 1)?;
+                        Ok((row.get(0)?, selected, row.get(2)?))
+                    })?;
+                    Ok(rows.collect::<Result<_, _>>()?)
+                })
+                .await?;
+            let Some((last, ..)) = rows.last() else { return Ok((found, others)) };
+            after = *last;
+            for (_, id, text) in rows {
+                let lower = text.to_lowercase();
+                if !words.iter().all(|word| lower.contains(word)) {
+                    continue;
+                }
+                match found.len() < most {
+                    true => found.push((id, text)),
+                    false => others += 1,
+                }
+            }
+        }
+    }
+
+    /// Returns the message at a place in a session, where it was forgotten and is still in the file.
+    pub async fn forgotten_at(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        ordinal: i64,
+    ) -> Result<Option<MemoryId>> {
+        let session = session.clone();
+        self.read(scope, move |_, connection, scope| {
+            let sql = "SELECT m.id FROM sessions s JOIN memories m ON m.session = s.seq AND m.ordinal = ?3
+                       WHERE s.owner = ?1 AND s.name = ?2 AND m.tombstoned_at IS NOT NULL";
+            let mut statement = connection.prepare_cached(sql)?;
+            let values = (scope.owner.as_str(), session.as_str(), ordinal);
+            Ok(statement
+                .query_row(values, |row| crate::store::sqlite::read::memories::id(row, 0))
+                .optional()?)
+        })
+        .await
+    }
+}
+
+/// A memory that was selected.
+pub(in crate::store::sqlite) struct SelectedRow {
+    pub seq: i64,
+    pub id: MemoryId,
+    pub tokens: i64,
+    pub session: Option<i64>,
+    pub ordinal: Option<i64>,
+}
+
+pub(super) fn selected_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<SelectedRow> {
+    let id: String = row.get(1)?;
+    let id = MemoryId::parse(&id).ok_or_else(|| {
+        let message = format!("the store holds the impossible id `{id}`");
+        rusqlite::Error::FromSqlConversionFailure(1, rusqlite::types::Type::Text, message.into())
+    })?;
+    Ok(SelectedRow { seq: row.get(0)?, id, tokens: row.get(2)?, session: row.get(3)?, ordinal: row.get(4)? })
+}
+
+/// Returns what the selection names, in the order it was stored.
+pub(super) fn select(
+    connection: &Connection,
+    scope: &Scope,
+    selection: &Selection,
+    reach: Reach,
+) -> Result<Vec<SelectedRow>> {
+    let mut conditions = match reach {
+        Reach::Living => Conditions::of_scope(connection, scope)?,
+        Reach::Forgotten => Conditions::with_forgotten(connection, scope)?,
+    };
+    let which = match selection {
+        Selection::Ids(ids) => {
+            conditions.values.extend(ids.iter().map(|id| Value::from(id.as_str().to_owned())));
+            format!("m.id IN ({})", vec!["?"; ids.len()].join(", "))
+        }
+        Selection::Session(session) => {
+            conditions.values.extend([
+                Value::from(scope.owner.as_str().to_owned()),
+                Value::from(session.as_str().to_owned()),
+            ]);
+            // That which stands for the session leaves with its messages.
+            "m.session = (SELECT seq FROM sessions WHERE owner = ? AND name = ?)
+                 AND m.seq NOT IN (SELECT memory FROM conversations)"
+                .to_owned()
+        }
+        Selection::Matching(filter) => {
+            conditions = conditions.narrowed(filter);
+            "true".to_owned()
+        }
+    };
+    let sql = format!(
+        "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal FROM memories m WHERE {} AND {which} ORDER BY m.seq",
+        conditions.sql
+    );
+    let mut statement = connection.prepare(&sql)?;
+    let rows = statement.query_map(params_from_iter(conditions.values), selected_row)?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Adds the memories within reach that were derived from one of `rows`, in the order they were stored.
+pub(super) fn with_derived(
+    connection: &Connection,
+    scope: &Scope,
+    mut rows: Vec<SelectedRow>,
+    reach: Reach,
+) -> Result<Vec<SelectedRow>> {
+    let mut known: HashSet<i64> = rows.iter().map(|row| row.seq).collect();
+    // By the reference first: by the owner it would be every memory, for every row.
+    let mut statement = connection.prepare_cached(
+        "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal
+         FROM memory_references r CROSS JOIN memories m ON m.seq = r.memory
+         WHERE r.target = ?1 AND m.owner = ?2 AND m.provenance = 'derived' AND (m.tombstoned_at IS NULL OR ?3)",
+    )?;
+    let with_forgotten = reach == Reach::Forgotten;
+    let mut next = 0;
+    while let Some(row) = rows.get(next) {
+        let derived =
+            statement.query_map((row.id.as_str(), scope.owner.as_str(), with_forgotten), selected_row)?;
+        let derived: Vec<SelectedRow> = derived.collect::<Result<_, _>>()?;
+        rows.extend(derived.into_iter().filter(|row| known.insert(row.seq)));
+        next += 1;
+    }
+    rows.sort_unstable_by_key(|row| row.seq);
+    Ok(rows)
+}

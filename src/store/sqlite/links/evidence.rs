@@ -1,0 +1,220 @@
+//! What links are judged by: which files tool calls changed and which commits they made, and when.
+
+use rusqlite::{Connection, Row, params};
+
+use crate::error::Result;
+use crate::memory::{Draft, MemoryId, Millis};
+use crate::scope::{Scope, SessionId};
+use crate::store::Store;
+use crate::store::sqlite::write::record::commit_id;
+
+/// A change of a file by a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WriteRow {
+    /// The session's row.
+    pub session: i64,
+    /// When.
+    pub time: Millis,
+    /// The file, relative to the root of the work tree.
+    pub path: String,
+    /// The work tree it lies in.
+    pub worktree: Option<String>,
+    /// The branch that was checked out.
+    pub branch: Option<String>,
+    /// Hashes of lines put in and taken out, sorted; none where that isn't known.
+    pub lines: Vec<u32>,
+}
+
+/// A call by which a session committed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CallRow {
+    /// The session's row.
+    pub session: i64,
+    /// When it began.
+    pub began: Millis,
+    /// When it was answered.
+    pub ended: Millis,
+    /// The beginning of the commit's id; empty where git printed none.
+    pub sha: String,
+    /// The work tree.
+    pub worktree: Option<String>,
+}
+
+/// Notes the id of a commit, and what a tool call did, each time it did it: of calls that are alike one is a memory.
+pub(in crate::store::sqlite) fn record(
+    connection: &Connection,
+    owner: &str,
+    id: &MemoryId,
+    draft: &Draft,
+) -> Result<()> {
+    if let Some(commit) = &draft.commit {
+        commit_id(connection, owner, &commit.sha, id)?;
+    }
+    let work = &draft.work;
+    for write in &work.writes {
+        let lines: Vec<u8> = write.lines.iter().flat_map(|hash| hash.to_le_bytes()).collect();
+        let write = FileWrite {
+            time: draft.time,
+            path: &write.path,
+            worktree: write.worktree.as_deref(),
+            branch: draft.branch.as_deref(),
+            lines: Some(&lines),
+        };
+        write.insert(connection, owner, id, Known::Replaced)?;
+    }
+    let Some(printed) = &work.commits else { return Ok(()) };
+    // A call that printed nothing is known by its time.
+    let quiet = [String::new()];
+    let printed = if printed.is_empty() { &quiet[..] } else { printed };
+    for sha in printed {
+        let time = (draft.time, work.ended.unwrap_or(draft.time));
+        let call = CommitCall { time, sha, worktree: work.worktree.as_deref() };
+        call.insert(connection, owner, id, Known::Replaced)?;
+    }
+    Ok(())
+}
+
+/// What becomes of a row that is there already.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::store::sqlite) enum Known {
+    /// It is replaced by the new one.
+    Replaced,
+    /// It stays.
+    Kept,
+}
+
+impl Known {
+    /// Returns how a statement that does so begins.
+    fn insert(self) -> &'static str {
+        match self {
+            Known::Replaced => "INSERT OR REPLACE",
+            Known::Kept => "INSERT OR IGNORE",
+        }
+    }
+}
+
+/// A change of a file as it is stored.
+pub(in crate::store::sqlite) struct FileWrite<'a> {
+    pub time: Millis,
+    pub path: &'a str,
+    pub worktree: Option<&'a str>,
+    pub branch: Option<&'a str>,
+    pub lines: Option<&'a [u8]>,
+}
+
+impl FileWrite<'_> {
+    /// Stores that the tool call `id` made the change.
+    pub fn insert(&self, connection: &Connection, owner: &str, id: &MemoryId, known: Known) -> Result<()> {
+        let sql = format!(
+            "{} INTO file_writes (memory, time, path, worktree, branch, lines)
+             SELECT seq, ?3, ?4, ?5, ?6, ?7 FROM memories WHERE owner = ?1 AND id = ?2",
+            known.insert()
+        );
+        let FileWrite { time, path, worktree, branch, lines } = self;
+        connection.prepare_cached(&sql)?.execute(params![
+            owner,
+            id.as_str(),
+            time,
+            path,
+            worktree,
+            branch,
+            lines
+        ])?;
+        Ok(())
+    }
+}
+
+/// A call that commits as it is stored.
+pub(in crate::store::sqlite) struct CommitCall<'a> {
+    /// When it began and when it was answered.
+    pub time: (Millis, Millis),
+    pub sha: &'a str,
+    pub worktree: Option<&'a str>,
+}
+
+impl CommitCall<'_> {
+    /// Stores that the tool call `id` is such a call.
+    pub fn insert(&self, connection: &Connection, owner: &str, id: &MemoryId, known: Known) -> Result<()> {
+        let sql = format!(
+            "{} INTO commit_calls (memory, began, ended, sha, worktree)
+             SELECT seq, ?3, ?4, ?5, ?6 FROM memories WHERE owner = ?1 AND id = ?2",
+            known.insert()
+        );
+        let CommitCall { time: (began, ended), sha, worktree } = self;
+        connection.prepare_cached(&sql)?.execute(params![owner, id.as_str(), began, ended, sha, worktree])?;
+        Ok(())
+    }
+}
+
+/// Stores that the session `session` goes by `alias`, too.
+pub(in crate::store::sqlite) fn alias(
+    connection: &Connection,
+    owner: &str,
+    alias: &str,
+    session: &SessionId,
+    known: Known,
+) -> Result<()> {
+    let sql = format!(
+        "{} INTO session_aliases (owner, alias, session)
+         SELECT owner, ?2, seq FROM sessions WHERE owner = ?1 AND name = ?3",
+        known.insert()
+    );
+    connection.prepare_cached(&sql)?.execute((owner, alias, session.as_str()))?;
+    Ok(())
+}
+
+impl Store {
+    /// Returns the changes of files between `from` and `until` that sessions made and nobody forgot, in order of time.
+    pub async fn file_writes(&self, scope: &Scope, from: Millis, until: Millis) -> Result<Vec<WriteRow>> {
+        self.read(scope, move |_, connection, scope| {
+            let mut statement = connection.prepare_cached(
+                "SELECT m.session, w.time, w.path, w.worktree, w.branch, w.lines
+                 FROM file_writes w INDEXED BY file_writes_by_time CROSS JOIN memories m ON m.seq = w.memory
+                 WHERE w.time BETWEEN ?2 AND ?3 AND m.owner = ?1 AND m.session IS NOT NULL
+                     AND m.tombstoned_at IS NULL ORDER BY w.time, w.memory, w.path",
+            )?;
+            let rows = statement.query_map(params![scope.owner.as_str(), from, until], |row| {
+                Ok(WriteRow {
+                    session: row.get(0)?,
+                    time: row.get(1)?,
+                    path: row.get(2)?,
+                    worktree: row.get(3)?,
+                    branch: row.get(4)?,
+                    lines: hashes(row, 5)?,
+                })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Returns the calls between `from` and `until` by which sessions committed, in order of time.
+    pub async fn commit_calls(&self, scope: &Scope, from: Millis, until: Millis) -> Result<Vec<CallRow>> {
+        self.read(scope, move |_, connection, scope| {
+            let mut statement = connection.prepare_cached(
+                "SELECT m.session, c.began, c.ended, c.sha, c.worktree
+                 FROM commit_calls c INDEXED BY commit_calls_by_time CROSS JOIN memories m ON m.seq = c.memory
+                 WHERE c.began BETWEEN ?2 AND ?3 AND m.owner = ?1 AND m.session IS NOT NULL
+                     AND m.tombstoned_at IS NULL ORDER BY c.began, c.memory, c.sha",
+            )?;
+            let rows = statement.query_map(params![scope.owner.as_str(), from, until], |row| {
+                Ok(CallRow {
+                    session: row.get(0)?,
+                    began: row.get(1)?,
+                    ended: row.get(2)?,
+                    sha: row.get(3)?,
+                    worktree: row.get(4)?,
+                })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+}
+
+fn hashes(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<u32>> {
+    let bytes: Option<Vec<u8>> = row.get(column)?;
+    let bytes = bytes.unwrap_or_default();
+    let hash = |bytes: &[u8]| u32::from_le_bytes(bytes.try_into().expect("four bytes"));
+    Ok(bytes.chunks_exact(4).map(hash).collect())
+}

@@ -1,0 +1,351 @@
+//! Where sessions come from, and which of them led to a commit.
+
+mod evidence;
+mod graph;
+
+use std::collections::HashSet;
+
+use rusqlite::{OptionalExtension, Row, params};
+
+use crate::error::Result;
+use crate::memory::{MemoryId, Millis};
+use crate::scope::{Scope, SessionId};
+use crate::store::Store;
+use crate::store::sqlite::read::memories;
+
+pub use evidence::{CallRow, WriteRow};
+pub(in crate::store::sqlite) use evidence::{CommitCall, FileWrite, Known, alias, record};
+pub use graph::GraphRow;
+
+/// How often a commit is followed to the one that stands for it: one that was amended and then squashed is twice.
+const REPLACEMENTS: usize = 8;
+
+/// What is known of a session beside its memories; what is `None` leaves what is known already.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// The program it was held in.
+    pub client: Option<String>,
+    /// The root of the work tree it was held in.
+    pub worktree: Option<String>,
+    /// A line that names it.
+    pub title: Option<String>,
+    /// Its other names.
+    pub aliases: Vec<String>,
+}
+
+/// A commit, as far as the sessions behind it are concerned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MadeRow {
+    /// The memory's row.
+    pub seq: i64,
+    /// When the change was made.
+    pub time: Millis,
+    /// Its full ids.
+    pub shas: Vec<String>,
+    /// The ids of its parents.
+    pub parents: Vec<String>,
+    /// The paths it changed.
+    pub files: Vec<String>,
+    /// Its author.
+    pub author: Option<String>,
+    /// The beginning of its text.
+    pub message: String,
+}
+
+impl Store {
+    /// Returns the rows of up to `limit` commits that nothing of kind `summary` was derived from, the newest first. One whose
+    /// summary was forgotten by itself has one.
+    pub async fn commits_without_summary(&self, scope: &Scope, limit: usize) -> Result<Vec<i64>> {
+        self.read(scope, move |_, connection, scope| {
+            let mut statement = connection.prepare_cached(
+                "SELECT m.seq FROM memories m
+                 WHERE m.owner = ?1 AND m.kind = 'commit' AND m.tombstoned_at IS NULL AND NOT EXISTS (
+                     SELECT 1 FROM memory_references r CROSS JOIN memories s ON s.seq = r.memory
+                     WHERE r.target = m.id AND s.owner = m.owner AND s.kind = 'summary' AND s.provenance = 'derived')
+                 ORDER BY m.time DESC, m.seq DESC LIMIT ?2",
+            )?;
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let rows = statement.query_map((scope.owner.as_str(), limit), |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Returns the summary that was derived from the commit called `id`, where there is one.
+    pub async fn summary_of_commit(&self, scope: &Scope, id: &MemoryId) -> Result<Option<MemoryId>> {
+        let id = id.clone();
+        self.read(scope, move |_, connection, scope| {
+            Ok(connection
+                .prepare_cached(
+                    "SELECT s.id FROM memory_references r CROSS JOIN memories s ON s.seq = r.memory
+                     WHERE r.target = ?2 AND s.owner = ?1 AND s.kind = 'summary' AND s.provenance = 'derived'
+                         AND s.tombstoned_at IS NULL ORDER BY s.seq DESC LIMIT 1",
+                )?
+                .query_row((scope.owner.as_str(), id.as_str()), |row| memories::id(row, 0))
+                .optional()?)
+        })
+        .await
+    }
+
+    /// Returns whether the memory called `id` was purged.
+    pub async fn is_purged(&self, scope: &Scope, id: &MemoryId) -> Result<bool> {
+        let id = id.clone();
+        self.read(scope, move |_, connection, scope| {
+            Ok(connection
+                .prepare_cached("SELECT 1 FROM purged WHERE owner = ?1 AND id = ?2")?
+                .exists((scope.owner.as_str(), id.as_str()))?)
+        })
+        .await
+    }
+
+    /// Records where a session comes from.
+    pub async fn describe_session(&self, scope: &Scope, session: &SessionId, origin: Origin) -> Result<()> {
+        let session = session.clone();
+        self.write(scope, move |connection, scope| {
+            let owner = scope.owner.as_str();
+            connection
+                .prepare_cached(
+                    "INSERT INTO sessions (owner, name, client, worktree, title) VALUES (?1, ?2, ?3, ?4, ?5)
+                     ON CONFLICT (owner, name) DO UPDATE SET client = coalesce(?3, client),
+                         worktree = coalesce(?4, worktree), title = coalesce(?5, title)",
+                )?
+                .execute(params![owner, session.as_str(), origin.client, origin.worktree, origin.title])?;
+            for each in &origin.aliases {
+                alias(connection, owner, each, &session, Known::Replaced)?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Returns which of `ids`, clients' own ids of messages, are stored in another session than `session`.
+    pub async fn known_elsewhere(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        ids: Vec<String>,
+    ) -> Result<HashSet<String>> {
+        let session = session.clone();
+        self.read(scope, move |_, connection, scope| {
+            let mut statement = connection.prepare_cached(
+                // By the id first: by the owner it would be every message, for every id.
+                "SELECT 1 FROM memories m INDEXED BY memories_by_source CROSS JOIN sessions s ON s.seq = m.session
+                 WHERE m.source_id = ?2 AND m.owner = ?1 AND s.name <> ?3
+                 UNION ALL
+                 SELECT 1 FROM repeats r INDEXED BY repeats_by_key CROSS JOIN memories m ON m.seq = r.memory
+                 CROSS JOIN sessions s ON s.seq = m.session
+                 WHERE r.key = ?2 AND m.owner = ?1 AND s.name <> ?3",
+            )?;
+            let mut known = HashSet::new();
+            for id in ids {
+                if statement.exists((scope.owner.as_str(), &id, session.as_str()))? {
+                    known.insert(id);
+                }
+            }
+            Ok(known)
+        })
+        .await
+    }
+
+    /// Returns for each branch and time the full id of the last commit made before on that branch, or on one that isn't known,
+    /// where the store has one.
+    pub async fn commits_before(
+        &self,
+        scope: &Scope,
+        places: Vec<(String, Millis)>,
+    ) -> Result<Vec<Option<String>>> {
+        self.read(scope, move |_, connection, scope| {
+            let mut statement = connection.prepare_cached(
+                "SELECT source_id FROM memories WHERE owner = ?1 AND kind = 'commit' AND (branch = ?2 OR branch IS NULL) AND time <= ?3
+                     AND tombstoned_at IS NULL ORDER BY time DESC LIMIT 1",
+            )?;
+            let mut found = Vec::with_capacity(places.len());
+            for (branch, time) in places {
+                let sha = statement.query_row((scope.owner.as_str(), branch, time), |row| row.get(0)).optional()?;
+                found.push(sha.flatten());
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Returns up to `limit` living commits made up to `until` that come after `after`, a time and a row, in this order.
+    pub async fn commits_made(
+        &self,
+        scope: &Scope,
+        after: (Millis, i64),
+        until: Millis,
+        limit: usize,
+    ) -> Result<Vec<MadeRow>> {
+        self.read(scope, move |_, connection, scope| {
+            let mut statement = connection.prepare_cached(
+                "SELECT m.seq, m.time, m.speaker, substr(m.text, 1, 2000),
+                     (SELECT group_concat(sha, x'0a') FROM commit_ids c WHERE c.memory = m.seq),
+                     (SELECT group_concat(path, x'0a') FROM memory_paths p WHERE p.memory = m.seq),
+                     (SELECT group_concat(sha, x'0a') FROM (SELECT sha FROM commit_parents c WHERE c.memory = m.seq ORDER BY place))
+                 FROM memories m WHERE m.owner = ?1 AND m.kind = 'commit' AND (m.time, m.seq) > (?2, ?5)
+                     AND m.time <= ?3 AND m.tombstoned_at IS NULL ORDER BY m.time, m.seq LIMIT ?4",
+            )?;
+            let rows = statement.query_map(
+                params![scope.owner.as_str(), after.0, until, limit as i64, after.1],
+                |row| {
+                    Ok(MadeRow {
+                        seq: row.get(0)?,
+                        time: row.get(1)?,
+                        author: row.get(2)?,
+                        message: row.get(3)?,
+                        shas: lines(row, 4)?,
+                        files: lines(row, 5)?,
+                        parents: lines(row, 6)?,
+                    })
+                },
+            )?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Replaces the sessions behind each commit, both given by their rows, the likeliest first, with how sure that is.
+    pub async fn link_commits(&self, scope: &Scope, links: Vec<(i64, Vec<(i64, f64)>)>) -> Result<()> {
+        self.write(scope, move |connection, scope| {
+            for (commit, sessions) in &links {
+                connection
+                    .prepare_cached("DELETE FROM commit_sessions WHERE memory = ?1")?
+                    .execute([commit])?;
+                for (place, (session, confidence)) in sessions.iter().enumerate() {
+                    // Either may have been purged since it was read.
+                    connection
+                        .prepare_cached(
+                            "INSERT INTO commit_sessions (memory, place, session, confidence)
+                             SELECT m.seq, ?2, s.seq, ?5 FROM memories m, sessions s
+                             WHERE m.seq = ?1 AND m.owner = ?4 AND s.seq = ?3 AND s.owner = ?4",
+                        )?
+                        .execute(params![commit, place as i64, session, scope.owner.as_str(), confidence])?;
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Returns the links of each of the commits, by rows.
+    pub async fn links_of(&self, scope: &Scope, commits: Vec<i64>) -> Result<Vec<(i64, Vec<(i64, f64)>)>> {
+        self.read(scope, move |_, connection, _| {
+            let mut statement = connection.prepare_cached(
+                "SELECT session, confidence FROM commit_sessions WHERE memory = ?1 ORDER BY place",
+            )?;
+            let mut links = Vec::with_capacity(commits.len());
+            for commit in commits {
+                let rows = statement.query_map([commit], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                links.push((commit, rows.collect::<Result<_, _>>()?));
+            }
+            Ok(links)
+        })
+        .await
+    }
+
+    /// Notes which of `commits` others stand for, pairs of the old one's row and the other's: the other refers to it. Where
+    /// `among` says which commits were looked at, the references of others stay.
+    pub async fn replace_commits(
+        &self,
+        scope: &Scope,
+        commits: Vec<i64>,
+        among: Option<HashSet<i64>>,
+        replaced: Vec<(i64, i64)>,
+    ) -> Result<()> {
+        self.write(scope, move |connection, scope| {
+            // What is checked out again is replaced no more.
+            for commit in &commits {
+                let mut statement = connection.prepare_cached(
+                    "SELECT r.memory, r.target FROM memories o CROSS JOIN memory_references r ON r.target = o.id
+                     CROSS JOIN memories b ON b.seq = r.memory
+                     WHERE o.seq = ?1 AND b.kind = 'commit' AND b.owner = ?2",
+                )?;
+                let rows = statement.query_map((commit, scope.owner.as_str()), |row| {
+                    Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+                })?;
+                for (by, old) in rows.collect::<Result<Vec<_>, _>>()? {
+                    if among.as_ref().is_none_or(|among| among.contains(&by)) {
+                        connection
+                            .prepare_cached("DELETE FROM memory_references WHERE memory = ?1 AND target = ?2")?
+                            .execute((by, old))?;
+                    }
+                }
+            }
+            for (old, by) in &replaced {
+                connection
+                    .prepare_cached(
+                        "INSERT OR IGNORE INTO memory_references (memory, target)
+                         SELECT b.seq, o.id FROM memories o, memories b
+                         WHERE o.seq = ?1 AND b.seq = ?2 AND o.owner = ?3 AND b.owner = ?3",
+                    )?
+                    .execute((old, by, scope.owner.as_str()))?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Returns of those of the rows that are commits which others stand for: its row, and the row and the first chunk of the
+    /// commit that stands for it in the end.
+    pub async fn stand_ins(&self, scope: &Scope, rows: Vec<i64>) -> Result<Vec<(i64, (i64, i64))>> {
+        self.read(scope, move |_, connection, scope| {
+            let mut statement = connection.prepare_cached(
+                "SELECT b.seq, (SELECT min(c.seq) FROM chunks c WHERE c.memory = b.seq)
+                 FROM memories o CROSS JOIN memory_references r ON r.target = o.id
+                 CROSS JOIN memories b ON b.seq = r.memory
+                 WHERE o.seq = ?1 AND o.kind = 'commit' AND b.kind = 'commit' AND b.owner = ?2 AND b.seq <> o.seq
+                     AND b.tombstoned_at IS NULL ORDER BY b.time DESC, b.seq DESC LIMIT 1",
+            )?;
+            let mut found = Vec::new();
+            for row in rows {
+                let (mut at, mut last) = (row, None);
+                for _ in 0..REPLACEMENTS {
+                    let next: Option<(i64, Option<i64>)> = statement
+                        .query_row((at, scope.owner.as_str()), |row| Ok((row.get(0)?, row.get(1)?)))
+                        .optional()?;
+                    let Some((seq, Some(chunk))) = next.filter(|(seq, _)| *seq != row) else { break };
+                    at = seq;
+                    last = Some((seq, chunk));
+                }
+                found.extend(last.map(|last| (row, last)));
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Returns the commits that others stand for: the row of each, with each of its ids.
+    pub async fn replaced_commits(&self, scope: &Scope) -> Result<Vec<(i64, String)>> {
+        self.read(scope, |_, connection, scope| {
+            let mut statement = connection.prepare_cached(
+                "SELECT o.seq, i.sha FROM memories b CROSS JOIN memory_references r ON r.memory = b.seq
+                 CROSS JOIN memories o ON o.id = r.target AND o.owner = b.owner
+                 CROSS JOIN commit_ids i ON i.memory = o.seq
+                 WHERE b.owner = ?1 AND b.kind = 'commit' AND o.kind = 'commit'",
+            )?;
+            let rows = statement.query_map([scope.owner.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Returns when the first file was changed by a session, or the first commit was made by one.
+    pub async fn first_evidence(&self, scope: &Scope) -> Result<Option<Millis>> {
+        self.read(scope, |_, connection, _| {
+            Ok(connection.query_row(
+                "SELECT min(time) FROM (SELECT min(time) AS time FROM file_writes
+                     UNION ALL SELECT min(began) FROM commit_calls)",
+                [],
+                |row| row.get(0),
+            )?)
+        })
+        .await
+    }
+}
+
+/// Returns the lines of a column; none of `NULL`.
+fn lines(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<String>> {
+    let text: Option<String> = row.get(column)?;
+    Ok(text.iter().flat_map(|text| text.split('\n')).map(str::to_owned).collect())
+}

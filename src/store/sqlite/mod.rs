@@ -1,0 +1,440 @@
+//! The store in SQLite: one file a project, shared by many processes.
+//!
+//! Rows, text index and vectors change in one transaction, and a write is acknowledged only after it is durable.
+//! Every write is one short `BEGIN IMMEDIATE` with nothing slow inside: deferred transactions that upgrade fail with
+//! "database is locked" under many writers. SQLite's calls block, so they run on blocking threads behind an async
+//! face. Every call takes the scope it may touch; nothing above this folder knows that the store is SQL.
+//!
+//! Nothing here knows what a good answer or a good summary is, or which model embeds: it keeps what others made, and
+//! removes what was made of something that is gone.
+
+mod file;
+mod foreign;
+mod forget;
+mod links;
+mod read;
+mod registry;
+mod search;
+mod summaries;
+#[cfg(test)]
+mod tests;
+mod write;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+use rusqlite::config::DbConfig;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+
+pub use file::backup::Check;
+use file::{migrate, place, readers};
+pub use foreign::{
+    Depth as ForeignDepth, Foreign, ForeignConversation, ForeignEvidence, ForeignForgotten, ForeignMemory,
+    ForeignPage, ForeignSession, Part as ForeignPart, RestoredMemory,
+};
+pub use forget::{Forgotten, Operation, Reach, Selection};
+pub use links::{CallRow, GraphRow, MadeRow, Origin, WriteRow};
+pub use read::behind::{BehindRow, CameOfRow};
+pub use read::memories::{ChunkRange, Neighbour, ShownMemory};
+pub use read::segments::{GrownSession, MessageRow, SegmentRow, source_hash};
+pub use read::sessions::{About, SessionRow};
+pub use read::stats::{KindCount, Measurement, Savings, Sizes, Stats, SummarisedSegment};
+pub use registry::ledger::{Money, Planned, Reservation, SpendLimits, SpendingRow, Spent};
+pub use registry::{ProjectRow, Registry};
+pub use search::dense::DenseCandidate;
+pub use search::lexical::LexicalCandidate;
+pub use search::vocabulary::Vocabulary;
+use search::{dense, vocabulary};
+use summaries::cache;
+pub use summaries::cache::CacheStats;
+pub use summaries::expired::{Expired, LeftSession, LevelCount};
+pub use summaries::queue::{AskedBy, Attempt, QueueCounts, Queued, Wanted};
+pub use summaries::{ConversationRow, Saved, Summary, SummaryRow};
+pub use write::pending::PendingChunk;
+pub use write::{Outcome, PreparedChunk, PreparedMemory, Receipt};
+
+use crate::error::{Error, Kind, Result};
+use crate::private;
+use crate::scope::{ProjectId, Scope};
+
+/// How long a writer waits for another process before it gives up.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// How often to see whether another call has finished its write.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
+
+/// The longest that a WAL stays after a write, in bytes: a little more than SQLite lets it grow by small writes.
+const LONGEST_LOG: u64 = 4_350_000;
+
+/// Pages cached by the connection that writes, in KiB. Arbitrary: what a transaction of an import changes.
+const CACHE_KIB: i64 = 4 * 1024;
+
+/// The first SQLite without the checkpoint race that can corrupt a WAL file.
+const OLDEST_SOUND_SQLITE: i32 = 3_051_003;
+
+/// Which of the two files a store is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    /// `projects/<name>-<id>/tiro.db`: the memories of a project.
+    Project,
+    /// `owner.db`: the owner's memories, the registry of projects and the installation's secret.
+    Owner,
+}
+
+/// One open file of memories. Clones share the connections and the cache of vectors.
+#[derive(Clone)]
+pub struct Store {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    path: PathBuf,
+    place: place::Place,
+    flavour: Flavour,
+    project: ProjectId,
+    writer: Mutex<Connection>,
+    readers: readers::Readers,
+    vectors: Mutex<dense::VectorCache>,
+    common_terms: Mutex<vocabulary::CommonTerms>,
+    cache_use: Mutex<cache::CacheUse>,
+}
+
+impl Store {
+    /// Opens the file at `path`, creating it and bringing its schema up to date as needed.
+    ///
+    /// Errors with [`Kind::Store`] where the file is no store, comes from a newer Tiro that this one may not write,
+    /// or cannot be opened; the file is never renamed, replaced or repaired.
+    pub fn open(path: &Path, flavour: Flavour, project: ProjectId) -> Result<Store> {
+        if rusqlite::version_number() < OLDEST_SOUND_SQLITE {
+            let version = rusqlite::version();
+            return Err(Error::new(Kind::Store, format!("SQLite {version} can corrupt a shared database"))
+                .hint("build Tiro with its bundled SQLite"));
+        }
+        if let Some(parent) = path.parent() {
+            private::create_dir(parent)?;
+        }
+        /// How often to look again where the file is replaced, or copied by the file system, while it is opened.
+        const ATTEMPTS: usize = 3;
+        // One process at a time makes a file or changes its schema; the others wait for it.
+        let turn = place::Turn::take(path)?;
+        for _ in 1..ATTEMPTS {
+            let store = Store::open_in_turn(path, flavour, project.clone(), &turn)?;
+            if store.is_current() {
+                return Ok(store);
+            }
+        }
+        Store::open_in_turn(path, flavour, project, &turn)
+    }
+
+    fn open_in_turn(path: &Path, flavour: Flavour, project: ProjectId, turn: &place::Turn) -> Result<Store> {
+        // SQLite gives what lies beside a file the mode of that file, and a new one what the umask leaves.
+        let fill = |new: &Path| {
+            let mut writer = connect(new, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+            moves_log_at_close(&writer)?;
+            migrate::migrate(&mut writer, path, flavour)?;
+            writer.close().map_err(|(_, error)| error.into())
+        };
+        let entered = place::Entered::enter(path, turn, fill).map_err(|error| opening(path, error))?;
+        let mut writer =
+            connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE).map_err(|error| opening(path, error))?;
+        migrate::migrate(&mut writer, path, flavour)?;
+        let place = entered.opened(&writer)?;
+        Ok(Store::of(path.to_owned(), flavour, project, place, writer))
+    }
+
+    /// Makes a store in memory, called `name` within this process, which is gone with it.
+    pub fn blank(name: &str, flavour: Flavour, project: ProjectId) -> Result<Store> {
+        let path = PathBuf::from(format!("file:/{name}-{flavour:?}?vfs=memdb"));
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+        let mut writer = connect(&path, flags)?;
+        migrate::migrate(&mut writer, &path, flavour)?;
+        let place = place::Place::blank(path.clone());
+        Ok(Store::of(path, flavour, project, place, writer))
+    }
+
+    fn of(
+        path: PathBuf,
+        flavour: Flavour,
+        project: ProjectId,
+        place: place::Place,
+        writer: Connection,
+    ) -> Store {
+        let inner = Inner {
+            path: path.clone(),
+            place,
+            flavour,
+            project,
+            writer: Mutex::new(writer),
+            readers: readers::Readers::new(path, readers::OLDEST),
+            vectors: Mutex::default(),
+            common_terms: Mutex::default(),
+            cache_use: Mutex::default(),
+        };
+        Store { inner: Arc::new(inner) }
+    }
+
+    /// Returns where the file is.
+    pub fn path(&self) -> &Path {
+        &self.inner.path
+    }
+
+    /// Whether the file that was opened is the one at its path: it wasn't removed, moved or replaced since.
+    pub fn is_current(&self) -> bool {
+        self.inner.place.is_current()
+    }
+
+    /// Whether both have the same file open.
+    pub fn is_same_file(&self, other: &Store) -> bool {
+        self.inner.place.is_same(&other.inner.place)
+    }
+
+    /// Gives back what this store holds, since it is not used any more: calls that still work with it fail. The last
+    /// process to do so leaves one file that holds everything: SQLite then moves the log into it.
+    ///
+    /// What a call holds just now is given back at its end; returns whether the connection that writes was.
+    pub fn leave(&self) -> bool {
+        self.inner.place.leave();
+        self.inner.readers.close();
+        if let Ok(mut vectors) = self.inner.vectors.try_lock() {
+            *vectors = dense::VectorCache::default();
+        }
+        match (self.inner.writer.try_lock(), Connection::open_in_memory()) {
+            (Ok(mut writer), Ok(empty)) => *writer = empty,
+            _ => return false,
+        }
+        true
+    }
+
+    /// Gives back what this store holds, waiting up to `patience` for a call that writes.
+    pub fn close(&self, patience: Duration) {
+        let began = Instant::now();
+        while !self.leave() && began.elapsed() < patience {
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    /// Returns whose project this store holds.
+    pub fn project(&self) -> &ProjectId {
+        &self.inner.project
+    }
+
+    /// Runs `work` on a reading connection, on a blocking thread, in one snapshot of the file.
+    ///
+    /// Errors with [`Kind::Busy`] where that takes longer than a snapshot may get old.
+    async fn read<T: Send + 'static>(
+        &self,
+        scope: &Scope,
+        work: impl FnOnce(&Inner, &Connection, &Scope) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.admit(scope)?;
+        let (store, scope) = (self.clone(), scope.clone());
+        let turn = self.inner.readers.turn().await;
+        blocking(move || {
+            let mut reader = store.inner.readers.lend(turn)?;
+            // Also after a connection was opened: it is of the same file as the others only if that was there all the time.
+            store.inner.place.check()?;
+            moves_log_at_close(&reader)?;
+            let snapshot = reader.transaction().map_err(Error::from)?;
+            work(&store.inner, &snapshot, &scope)
+        })
+        .await
+    }
+
+    /// Runs `work` in one immediate transaction on the writing connection, on a blocking thread.
+    ///
+    /// What `work` did is durable when this returns, and undone where it fails.
+    async fn write<T: Send + 'static>(
+        &self,
+        scope: &Scope,
+        work: impl FnOnce(&Connection, &Scope) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.admit(scope)?;
+        let (store, scope) = (self.clone(), scope.clone());
+        blocking(move || {
+            let mut writer = lock(&store.inner.writer);
+            store.inner.place.check()?;
+            let transaction = writer.transaction_with_behavior(TransactionBehavior::Immediate)?;
+            store.inner.may_write(&transaction)?;
+            let answer = work(&transaction, &scope)?;
+            store.inner.place.check()?;
+            transaction.commit()?;
+            store.inner.place.acknowledge()?;
+            store.inner.shorten_log(&writer, LONGEST_LOG);
+            Ok(answer)
+        })
+        .await
+    }
+
+    /// Closes the connections that nobody has read with for a while.
+    pub fn close_idle_readers(&self) {
+        self.inner.readers.rest();
+    }
+
+    /// Waits until a write could begin, but no longer than `patience`.
+    ///
+    /// Errors with [`Kind::Busy`] where another process, or another call of this one, writes all that time.
+    pub async fn await_turn(&self, scope: &Scope, patience: Duration) -> Result<()> {
+        self.admit(scope)?;
+        let store = self.clone();
+        blocking(move || {
+            let began = Instant::now();
+            let busy = || Error::new(Kind::Busy, "another call writes to the store").hint("try again later");
+            let mut writer = loop {
+                match store.inner.writer.try_lock() {
+                    Ok(writer) => break writer,
+                    Err(TryLockError::Poisoned(poisoned)) => break poisoned.into_inner(),
+                    Err(TryLockError::WouldBlock) if began.elapsed() >= patience => return Err(busy()),
+                    Err(TryLockError::WouldBlock) => std::thread::sleep(LOOK_AGAIN),
+                }
+            };
+            store.inner.place.check()?;
+            writer.busy_timeout(patience.saturating_sub(began.elapsed()))?;
+            let turn = writer.transaction_with_behavior(TransactionBehavior::Immediate).map(drop);
+            writer.busy_timeout(BUSY_TIMEOUT)?;
+            Ok(turn?)
+        })
+        .await
+    }
+
+    /// Refuses a scope of another project: the store holds one.
+    fn admit(&self, scope: &Scope) -> Result<()> {
+        if scope.project == self.inner.project {
+            return Ok(());
+        }
+        Err(Error::not_found("the scope names another project than this store holds"))
+    }
+
+    /// Moves the log into the file where nobody writes or reads just now, so that it holds everything by itself: people
+    /// copy it. Waits for nobody.
+    pub async fn rest(&self, scope: &Scope) -> Result<()> {
+        self.admit(scope)?;
+        let store = self.clone();
+        blocking(move || {
+            if let Ok(writer) = store.inner.writer.try_lock() {
+                store.inner.shorten_log(&writer, 0);
+            }
+            Ok(())
+        })
+        .await
+    }
+}
+
+impl Inner {
+    /// Errors with [`Kind::Store`] where a newer Tiro changed the file so that this one may no longer write to it, or
+    /// where it holds another store now. Part of each write's transaction: a server may have been started long before.
+    fn may_write(&self, transaction: &Connection) -> Result<()> {
+        migrate::may_write(transaction, self.flavour)?;
+        self.place.check_content(transaction)
+    }
+
+    /// Empties the WAL where it is longer than `most` bytes: otherwise it stays as long as one write made it. Where others
+    /// read, it stays too.
+    fn shorten_log(&self, writer: &Connection, most: u64) {
+        let mut log = self.path.as_os_str().to_owned();
+        log.push("-wal");
+        if !std::fs::metadata(&log).is_ok_and(|log| log.len() > most) {
+            return;
+        }
+        // What fails here is tried again after the next write.
+        drop(writer.busy_timeout(Duration::ZERO));
+        drop(writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())));
+        drop(writer.busy_timeout(BUSY_TIMEOUT));
+    }
+}
+
+/// Has SQLite move the log into the file when the last connection is closed.
+///
+/// A connection may do so only once it is known to be of the file that the log is of: one that was opened just after another
+/// file was renamed into its place would write the log of the old file into the new one.
+fn moves_log_at_close(connection: &Connection) -> Result<()> {
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
+    Ok(())
+}
+
+/// Opens a connection with the settings every connection has. Where nothing can be written, it reads. It leaves the log as it
+/// is until [`moves_log_at_close`].
+fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
+    let opened = connect_to(path, flags);
+    match &opened {
+        Err(error) if place::is_fixed(path, error) => {
+            Ok(connect_to(Path::new(&foreign::uri(path)), place::FIXED)?)
+        }
+        _ => Ok(opened?),
+    }
+}
+
+fn connect_to(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
+    // A blank store is named by an address; the path of a file is canonical, and none.
+    let named = if path.starts_with("file:") { OpenFlags::SQLITE_OPEN_URI } else { OpenFlags::empty() };
+    let connection = Connection::open_with_flags(path, flags | named | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
+    connection.busy_timeout(BUSY_TIMEOUT)?;
+    connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
+    connection.pragma_update(None, "foreign_keys", true)?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    connection.pragma_update(None, "secure_delete", true)?;
+    connection.pragma_update(None, "temp_store", "MEMORY")?;
+    connection.set_prepared_statement_cache_capacity(64);
+    // Whether it can be read shows with the first look.
+    connection.query_row("PRAGMA schema_version", [], |_| Ok(()))?;
+    Ok(connection)
+}
+
+/// Locks what a panicking thread may have left locked: every use leaves the value whole.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs `work` on a blocking thread.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
+        Err(Error::new(Kind::Store, "the store stopped in the middle of a call").source(error))
+    })
+}
+
+/// Says what was being opened, for errors before anything was asked of the store.
+fn opening(path: &Path, error: Error) -> Error {
+    let hint =
+        error.way_out().unwrap_or("check the folder's permissions and free space, or set TIRO_DATA_DIR");
+    let hint = hint.to_owned();
+    Error::new(error.kind(), format!("cannot open the store `{}`", path.display())).source(error).hint(hint)
+}
+
+impl From<rusqlite::Error> for Error {
+    fn from(error: rusqlite::Error) -> Error {
+        use rusqlite::ErrorCode::*;
+        let (kind, message, hint) = match error.sqlite_error_code() {
+            Some(DatabaseBusy | DatabaseLocked) => (
+                Kind::Busy,
+                "another process holds the store",
+                "try again when it is done; other servers and imports of the project write to it",
+            ),
+            Some(OperationInterrupted) => (
+                Kind::Busy,
+                "reading the store took longer than a minute and was ended",
+                "try again when the machine has less to do, or ask for less",
+            ),
+            Some(DiskFull) => (
+                Kind::Store,
+                "the disk is full: the last step was not stored, what was acknowledged before is kept",
+                "free some space, then repeat",
+            ),
+            Some(ReadOnly | CannotOpen | PermissionDenied) => (
+                Kind::Store,
+                "the store can't be written",
+                "make its folder writable, or name another data directory in TIRO_DATA_DIR",
+            ),
+            Some(NotADatabase | DatabaseCorrupt) => (
+                Kind::Store,
+                "the file is damaged or is no database",
+                "move it away and `tiro restore` a backup; Tiro leaves it untouched",
+            ),
+            _ => (Kind::Store, "the store failed", "`tiro doctor` checks the store"),
+        };
+        // A code quotes nothing; what SQLite says of it may.
+        let code = error.sqlite_error().filter(|_| message == "the store failed");
+        let code = code.map_or(String::new(), |code| format!(" with code {} of SQLite", code.extended_code));
+        Error::new(kind, format!("{message}{code}")).source(error).hint(hint)
+    }
+}

@@ -1,0 +1,147 @@
+//! From a commit to the conversations behind it, and from a conversation to the commits that came of it.
+
+use rusqlite::types::Value;
+use rusqlite::{OptionalExtension, params_from_iter};
+
+use crate::error::Result;
+use crate::memory::{MemoryId, Millis};
+use crate::scope::{Scope, SessionId};
+use crate::store::Store;
+use crate::store::sqlite::read::conditions::Conditions;
+use crate::store::sqlite::read::memories::{conversations, id};
+use crate::store::sqlite::read::segments::find_session;
+
+/// A conversation behind a commit, as an answer names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BehindRow {
+    /// Its row.
+    pub seq: i64,
+    /// Its name.
+    pub session: SessionId,
+    /// The line that its client names it by.
+    pub title: Option<String>,
+    /// When its last message before the commit was said; its first where none was.
+    pub time: Millis,
+    /// The place of that message.
+    pub ordinal: i64,
+}
+
+/// A commit that came of a conversation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct CameOfRow {
+    /// The memory's id.
+    pub id: MemoryId,
+    /// The commit's full id.
+    pub sha: Option<String>,
+    /// The first line of its message.
+    pub subject: String,
+    /// When it was made.
+    pub time: Millis,
+    /// How sure it is that it came of the conversation, 0 to 1.
+    pub confidence: f64,
+}
+
+impl Store {
+    /// Returns the sessions behind the commit in row `commit`, the likeliest first, with how sure that is, 0 to 1.
+    pub async fn sessions_behind(&self, scope: &Scope, commit: i64) -> Result<Vec<(SessionId, f64)>> {
+        self.read(scope, move |_, connection, scope| {
+            conversations(connection, &Conditions::of_scope(connection, scope)?, commit)
+        })
+        .await
+    }
+
+    /// Returns what names each of `sessions` that holds living messages of the scope, as it stood at `time`; in the order
+    /// of `sessions`.
+    pub async fn behind(
+        &self,
+        scope: &Scope,
+        sessions: Vec<SessionId>,
+        time: Millis,
+    ) -> Result<Vec<BehindRow>> {
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(connection, scope)?;
+            let message = |which: &str| {
+                format!(
+                    "SELECT s.title, m.time, m.ordinal FROM memories m JOIN sessions s ON s.seq = m.session
+                     WHERE m.session = ? AND m.ordinal IS NOT NULL AND {} AND {which} LIMIT 1",
+                    conditions.sql
+                )
+            };
+            let last_before = message("m.time <= ? ORDER BY m.ordinal DESC");
+            let first = message("m.time > ? ORDER BY m.ordinal");
+            let mut found = Vec::with_capacity(sessions.len());
+            for session in sessions {
+                let Some(seq) = find_session(connection, scope, &session)? else { continue };
+                let values = || {
+                    std::iter::once(Value::from(seq))
+                        .chain(conditions.values.iter().cloned())
+                        .chain(std::iter::once(Value::from(time)))
+                };
+                for sql in [&last_before, &first] {
+                    let row = connection
+                        .prepare_cached(sql)?
+                        .query_row(params_from_iter(values()), |row| {
+                            Ok((row.get::<_, Option<String>>(0)?, row.get(1)?, row.get(2)?))
+                        })
+                        .optional()?;
+                    if let Some((title, time, ordinal)) = row {
+                        found.push(BehindRow { seq, session, title, time, ordinal });
+                        break;
+                    }
+                }
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Returns up to `limit` living commits that came of the conversation called `session`, those made after `time` first,
+    /// the nearest of them first, and how many there are in all.
+    ///
+    /// `head` is a commit that was checked out in it: of a conversation that an agent saved itself, those made on top of it count
+    /// as little as a link can.
+    pub async fn came_of(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        head: Option<String>,
+        time: Millis,
+        limit: usize,
+    ) -> Result<(Vec<CameOfRow>, usize)> {
+        let session = session.clone();
+        self.read(scope, move |_, connection, scope| {
+            let Some(session) = find_session(connection, scope, &session)? else {
+                return Ok((Vec::new(), 0));
+            };
+            // Commits belong to no session, so a scope of some sessions says which conversation may be asked, above.
+            let owner = Value::from(scope.owner.as_str().to_owned());
+            let mut statement = connection.prepare_cached(
+                "SELECT m.id, m.source_id, substr(m.text, 1, 400), m.time, l.confidence FROM memories m
+                 JOIN (SELECT memory, max(confidence) AS confidence FROM (
+                     SELECT memory, confidence FROM commit_sessions WHERE session = ?2
+                     UNION ALL SELECT memory, 0.5 FROM commit_parents
+                         WHERE sha = ?4 AND (SELECT client FROM sessions WHERE seq = ?2) IS NULL)
+                     GROUP BY memory) l ON l.memory = m.seq
+                 WHERE m.owner = ?1 AND m.kind = 'commit' AND m.tombstoned_at IS NULL
+                 ORDER BY m.time < ?3, abs(m.time - ?3), m.seq",
+            )?;
+            let values = [owner, session.into(), time.into(), head.into()];
+            let rows = statement.query_map(params_from_iter(values), |row| {
+                let text: String = row.get(2)?;
+                let subject = text.lines().next().unwrap_or_default().to_owned();
+                Ok(CameOfRow {
+                    id: id(row, 0)?,
+                    sha: row.get(1)?,
+                    subject,
+                    time: row.get(3)?,
+                    confidence: row.get(4)?,
+                })
+            })?;
+            let mut found: Vec<CameOfRow> = rows.collect::<Result<_, _>>()?;
+            let all = found.len();
+            found.truncate(limit);
+            Ok((found, all))
+        })
+        .await
+    }
+}

@@ -1,0 +1,99 @@
+//! Turns a scope and a filter into the conditions of a query over `memories AS m`.
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, params_from_iter};
+
+use crate::error::Result;
+use crate::filter::Filter;
+use crate::scope::{Scope, SessionId, Sessions};
+
+/// Conditions joined by AND, with the values of their `?` in order.
+pub(in crate::store::sqlite) struct Conditions {
+    pub sql: String,
+    pub values: Vec<Value>,
+}
+
+impl Conditions {
+    /// Admits the living memories of the scope.
+    pub fn of_scope(connection: &Connection, scope: &Scope) -> Result<Conditions> {
+        let mut conditions = Conditions::with_forgotten(connection, scope)?;
+        conditions.and("m.tombstoned_at IS NULL", []);
+        Ok(conditions)
+    }
+
+    /// Admits the memories of the scope, also those that were forgotten.
+    pub fn with_forgotten(connection: &Connection, scope: &Scope) -> Result<Conditions> {
+        let owner = Value::from(scope.owner.as_str().to_owned());
+        let mut conditions = Conditions { sql: String::from("m.owner = ?"), values: vec![owner] };
+        if let Some(sessions) = sessions(connection, scope)? {
+            // Looked up once: a query that reads one row would spend its time on the names.
+            let marks = vec!["?"; sessions.len()].join(", ");
+            conditions.and(&format!("m.session IN ({marks})"), sessions.into_iter().map(Value::from));
+        }
+        Ok(conditions)
+    }
+
+    /// Narrows to what `filter` admits.
+    pub fn narrowed(mut self, filter: &Filter) -> Conditions {
+        let Filter { kinds, branch, path, topic, source_id, since, until } = filter;
+        if let Some(kinds) = kinds {
+            let marks = vec!["?"; kinds.len()].join(", ");
+            self.and(
+                &format!("m.kind IN ({marks})"),
+                kinds.iter().map(|kind| kind.as_str().to_owned().into()),
+            );
+        }
+        for (column, value) in [("m.branch", branch), ("m.topic", topic)] {
+            if let Some(value) = value {
+                self.and(&format!("{column} = ?"), [value.clone().into()]);
+            }
+        }
+        if let Some(id) = source_id {
+            // A rebased or picked commit goes by several ids.
+            // Answers show ten digits of an id; fewer could mean several commits.
+            let is_prefix = (10..=40).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+            let end = if is_prefix { format!("{id}g") } else { format!("{id}\0") };
+            self.and(
+                "(m.source_id = ? OR m.seq IN (SELECT memory FROM commit_ids WHERE sha >= ? AND sha < ?))",
+                [id.clone().into(), id.clone().into(), end.into()],
+            );
+        }
+        if let Some(path) = path {
+            let path = path.trim_start_matches("./").trim_end_matches('/');
+            // `0` follows `/`: the range holds exactly the paths beneath the directory.
+            self.and(
+                "m.seq IN (SELECT memory FROM memory_paths WHERE path = ? OR (path > ? AND path < ?))",
+                [path.to_owned().into(), format!("{path}/").into(), format!("{path}0").into()],
+            );
+        }
+        if let Some(since) = since {
+            self.and("m.time >= ?", [(*since).into()]);
+        }
+        if let Some(until) = until {
+            self.and("m.time < ?", [(*until).into()]);
+        }
+        self
+    }
+
+    fn and(&mut self, sql: &str, values: impl IntoIterator<Item = Value>) {
+        self.sql.push_str(" AND ");
+        self.sql.push_str(sql);
+        self.values.extend(values);
+    }
+}
+
+/// Returns the rows of the sessions that the scope names, by a name they have or had, in ascending order; `None` where it
+/// names none and so admits all.
+pub(in crate::store::sqlite) fn sessions(connection: &Connection, scope: &Scope) -> Result<Option<Vec<i64>>> {
+    let Sessions::Only(ids) = &scope.sessions else { return Ok(None) };
+    let marks = vec!["?"; ids.len()].join(", ");
+    let owner_and_names = || std::iter::once(scope.owner.as_str()).chain(ids.iter().map(SessionId::as_str));
+    let sql = format!(
+        "SELECT seq FROM sessions WHERE owner = ? AND name IN ({marks})
+         UNION SELECT session FROM session_aliases WHERE owner = ? AND alias IN ({marks}) ORDER BY 1"
+    );
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement
+        .query_map(params_from_iter(owner_and_names().chain(owner_and_names())), |row| row.get(0))?;
+    Ok(Some(rows.collect::<Result<_, _>>()?))
+}

@@ -1,0 +1,492 @@
+//! Reading memories back: whole, by place, by reference.
+
+use std::collections::BTreeSet;
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
+
+use crate::error::Result;
+use crate::filter::Filter;
+use crate::memory::{Kind, Memory, MemoryId, Millis, Provenance, Role};
+use crate::redact;
+use crate::scope::{Scope, SessionId};
+use crate::store::Store;
+use crate::store::sqlite::read::conditions::Conditions;
+use crate::store::sqlite::read::segments::find_session;
+
+pub(in crate::store::sqlite) const COLUMNS: &str =
+    "m.id, m.seq, m.kind, m.provenance, m.text, s.name, m.ordinal, m.role, m.speaker, m.title,
+    m.topic, m.source_id, m.path, m.branch, m.head_sha, m.time, m.importance, m.marked, m.tokens, m.indexed";
+
+/// Where a candidate stands, for ranking: everything but its text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Neighbour {
+    /// Its row.
+    pub seq: i64,
+    /// Its id.
+    pub id: MemoryId,
+    /// What it is.
+    pub kind: Kind,
+    /// The row of its session.
+    pub session: Option<i64>,
+    /// Its place in the session.
+    pub ordinal: Option<i64>,
+    /// Who speaks.
+    pub speaker: Option<String>,
+    /// When it was made.
+    pub time: Millis,
+    /// Whether it was marked important.
+    pub marked: bool,
+    /// What its author thinks of it, 0 to 1.
+    pub importance: Option<f64>,
+    /// A hash of its text, equal for equal texts.
+    pub text_hash: [u8; 8],
+    /// The row of the message that a derived fact or decision was taken from.
+    pub taken_from: Option<i64>,
+}
+
+/// What an answer shows of a memory that was found.
+#[derive(Clone, Debug)]
+pub struct ShownMemory {
+    /// Where in the list asked for it was.
+    pub place: usize,
+    /// The memory.
+    pub memory: Memory,
+    /// Its best chunk.
+    pub chunk: ChunkRange,
+    /// The ids under which git may know it, for a commit.
+    pub commit_ids: Vec<String>,
+    /// The sessions that a commit came of, the likeliest first.
+    pub conversations: Vec<SessionId>,
+    /// How sure that is of each of them, 0 to 1.
+    pub confidences: Vec<f64>,
+}
+
+/// A piece of a memory's text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChunkRange {
+    /// The chunk's row.
+    pub seq: i64,
+    /// Where it begins in the text, in bytes.
+    pub start: usize,
+    /// Where it ends.
+    pub end: usize,
+    /// Tokens of the piece (o200k).
+    pub tokens: i64,
+}
+
+impl Store {
+    /// Returns the living memories of the scope among the rows `seqs`, in that order.
+    pub async fn memories(&self, scope: &Scope, seqs: Vec<i64>) -> Result<Vec<Memory>> {
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(connection, scope)?;
+            let mut found = Vec::with_capacity(seqs.len());
+            for seq in seqs {
+                found.extend(one(connection, &conditions, "m.seq = ?", Value::from(seq))?);
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Returns the living memory of the scope called `id`, or `None`.
+    pub async fn memory(&self, scope: &Scope, id: &MemoryId) -> Result<Option<Memory>> {
+        let id = id.as_str().to_owned();
+        self.read(scope, move |_, connection, scope| {
+            one(connection, &Conditions::of_scope(connection, scope)?, "m.id = ?", Value::from(id))
+        })
+        .await
+    }
+
+    /// Returns where the living memories of the scope among `seqs` stand; the order is that of `seqs`.
+    pub async fn places(&self, scope: &Scope, seqs: Vec<i64>) -> Result<Vec<Neighbour>> {
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(connection, scope)?;
+            let sql = format!(
+                "SELECT m.seq, m.id, m.kind, m.session, m.ordinal, m.speaker, m.time, m.marked, m.importance,
+                     m.text_hash, CASE WHEN m.provenance = 'derived' AND m.kind IN ('fact', 'decision') THEN (
+                         SELECT o.seq FROM memory_references r CROSS JOIN memories o
+                         ON o.owner = m.owner AND o.id = r.target WHERE r.memory = m.seq LIMIT 1) END
+                 FROM memories m WHERE m.seq = ? AND {}",
+                conditions.sql
+            );
+            let mut statement = connection.prepare_cached(&sql)?;
+            let mut found = Vec::with_capacity(seqs.len());
+            for seq in seqs {
+                let values = std::iter::once(Value::from(seq)).chain(conditions.values.iter().cloned());
+                found.extend(statement.query_row(params_from_iter(values), place).optional()?);
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Returns the messages of the session from `before` places before `ordinal` to `after` places after it.
+    pub async fn surroundings(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        ordinal: i64,
+        before: usize,
+        after: usize,
+    ) -> Result<Vec<Memory>> {
+        let session = session.as_str().to_owned();
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(connection, scope)?;
+            let side = |comparison: &str, direction: &str| {
+                format!(
+                    "SELECT {COLUMNS} FROM memories m JOIN sessions s ON s.seq = m.session
+                     WHERE {} AND s.owner = m.owner AND s.name = ? AND m.ordinal {comparison} ?
+                     ORDER BY m.ordinal {direction} LIMIT ?",
+                    conditions.sql
+                )
+            };
+            let run = |sql: String, count: usize| -> Result<Vec<Memory>> {
+                let own = [Value::from(session.clone()), Value::from(ordinal), Value::from(count as i64)];
+                let values = conditions.values.iter().cloned().chain(own);
+                let mut statement = connection.prepare_cached(&sql)?;
+                let rows = statement.query_map(params_from_iter(values), memory)?;
+                Ok(rows.collect::<Result<_, _>>()?)
+            };
+            let mut found = run(side("<", "DESC"), before)?;
+            found.reverse();
+            found.extend(run(side(">=", "ASC"), after + 1)?);
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Returns the messages said right before and right after each of the messages `seqs`, each once, in order of rows.
+    pub async fn beside(&self, scope: &Scope, seqs: Vec<i64>) -> Result<Vec<Memory>> {
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(connection, scope)?;
+            let mut statement = connection.prepare_cached(
+                "SELECT o.seq FROM memories m JOIN memories o ON o.session = m.session
+                     AND o.ordinal IN (m.ordinal - 1, m.ordinal + 1) WHERE m.seq = ?1",
+            )?;
+            let mut beside: BTreeSet<i64> = BTreeSet::new();
+            for seq in &seqs {
+                for neighbour in statement.query_map([seq], |row| row.get(0))? {
+                    beside.insert(neighbour?);
+                }
+            }
+            let mut found = Vec::with_capacity(beside.len());
+            for seq in beside {
+                found.extend(one(connection, &conditions, "m.seq = ?", Value::from(seq))?);
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Returns up to `limit` living messages of the session that were marked, or that their author thinks at least
+    /// `importance` of, latest first.
+    pub async fn important_messages(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        importance: f64,
+        limit: usize,
+    ) -> Result<Vec<Memory>> {
+        // The first condition is that of an index, which holds few rows of a long session.
+        let which = "(m.marked = 1 OR m.importance IS NOT NULL) AND m.ordinal IS NOT NULL
+            AND (m.marked = 1 OR m.importance >= ?) ORDER BY m.ordinal DESC LIMIT ?";
+        self.in_session(scope, session, which, vec![importance.into(), (limit as i64).into()]).await
+    }
+
+    /// Returns up to `limit` living facts and decisions of the session, latest first.
+    pub async fn facts(&self, scope: &Scope, session: &SessionId, limit: usize) -> Result<Vec<Memory>> {
+        let which = "m.ordinal IS NULL AND m.kind IN ('fact', 'decision') ORDER BY m.time DESC, m.id LIMIT ?";
+        self.in_session(scope, session, which, vec![(limit as i64).into()]).await
+    }
+
+    async fn in_session(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        which: &'static str,
+        values: Vec<Value>,
+    ) -> Result<Vec<Memory>> {
+        let session = session.clone();
+        self.read(scope, move |_, connection, scope| {
+            let Some(session) = find_session(connection, scope, &session)? else { return Ok(Vec::new()) };
+            let sql = format!(
+                "SELECT {COLUMNS} FROM memories m JOIN sessions s ON s.seq = m.session
+                 WHERE m.session = ? AND m.tombstoned_at IS NULL AND {which}"
+            );
+            let mut statement = connection.prepare_cached(&sql)?;
+            let values = std::iter::once(Value::from(session)).chain(values);
+            let rows = statement.query_map(params_from_iter(values), memory)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Returns up to `limit` living memories that `filter` admits, newest rows first, after the row `after`.
+    pub async fn list(
+        &self,
+        scope: &Scope,
+        filter: &Filter,
+        after: Option<i64>,
+        limit: usize,
+    ) -> Result<Vec<Memory>> {
+        let filter = filter.clone();
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(connection, scope)?.narrowed(&filter);
+            let sql = format!(
+                "SELECT {COLUMNS} FROM memories m LEFT JOIN sessions s ON s.seq = m.session
+                 WHERE {} AND m.seq < ? ORDER BY m.seq DESC LIMIT ?",
+                conditions.sql
+            );
+            let page = [Value::from(after.unwrap_or(i64::MAX)), Value::from(limit as i64)];
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows =
+                statement.query_map(params_from_iter(conditions.values.into_iter().chain(page)), memory)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Returns what an answer shows of each of `found`, pairs of a memory's row and its best chunk's; what is gone or
+    /// out of scope by now is left out. `place` is where in `found` it was.
+    pub async fn shown(&self, scope: &Scope, found: Vec<(i64, i64)>) -> Result<Vec<ShownMemory>> {
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(connection, scope)?;
+            let mut shown = Vec::with_capacity(found.len());
+            for (place, (seq, chunk)) in found.into_iter().enumerate() {
+                let Some(memory) = one(connection, &conditions, "m.seq = ?", Value::from(seq))? else {
+                    continue;
+                };
+                let chunk = connection
+                    .prepare_cached(
+                        "SELECT seq, start_byte, end_byte, tokens FROM chunks WHERE seq = ?1 AND memory = ?2",
+                    )?
+                    .query_row((chunk, seq), chunk_range)
+                    .optional()?;
+                let Some(chunk) = chunk else { continue };
+                let is_commit = memory.kind == Kind::Commit;
+                let (conversations, confidences) = match is_commit {
+                    true => conversations(connection, &conditions, seq)?.into_iter().unzip(),
+                    false => Default::default(),
+                };
+                shown.push(ShownMemory {
+                    place,
+                    chunk,
+                    commit_ids: if is_commit { commit_ids(connection, scope, seq)? } else { Vec::new() },
+                    conversations,
+                    confidences,
+                    memory,
+                });
+            }
+            Ok(shown)
+        })
+        .await
+    }
+
+    /// Returns the rows of the living memories of the scope that `memory` refers to or is referred to by.
+    pub async fn references(&self, scope: &Scope, memory: i64) -> Result<Vec<i64>> {
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(connection, scope)?;
+            let sql = format!(
+                "SELECT m.seq FROM memories m WHERE {} AND (
+                     m.id IN (SELECT target FROM memory_references WHERE memory = ?)
+                     OR m.seq IN (SELECT r.memory FROM memory_references r JOIN memories o ON o.id = r.target
+                                  WHERE o.seq = ?))
+                 ORDER BY m.seq",
+                conditions.sql
+            );
+            let own = [Value::from(memory), Value::from(memory)];
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows = statement
+                .query_map(params_from_iter(conditions.values.into_iter().chain(own)), |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Returns the rows of the living memories of the scope that `memory` refers to itself.
+    pub async fn refers_to(&self, scope: &Scope, memory: i64) -> Result<Vec<i64>> {
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(connection, scope)?;
+            let sql = format!(
+                "SELECT m.seq FROM memories m WHERE {}
+                 AND m.id IN (SELECT target FROM memory_references WHERE memory = ?) ORDER BY m.seq",
+                conditions.sql
+            );
+            let values = conditions.values.into_iter().chain([Value::from(memory)]);
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows = statement.query_map(params_from_iter(values), |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Returns the rows of the living commit of the scope whose id begins with `prefix`, and of its first chunk;
+    /// `None` where there is none, or more than one.
+    pub async fn commit_named(&self, scope: &Scope, prefix: &str) -> Result<Option<(i64, i64)>> {
+        let prefix = prefix.to_ascii_lowercase();
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(connection, scope)?;
+            // `g` follows the hexadecimal digits.
+            let sql = format!(
+                "SELECT DISTINCT m.seq, (SELECT min(c.seq) FROM chunks c WHERE c.memory = m.seq)
+                 FROM commit_ids i JOIN memories m ON m.seq = i.memory
+                 WHERE i.owner = ? AND i.sha >= ? AND i.sha < ? AND {} LIMIT 2",
+                conditions.sql
+            );
+            let own = [scope.owner.as_str().to_owned(), prefix.clone(), prefix + "g"].map(Value::from);
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows =
+                statement.query_map(params_from_iter(own.into_iter().chain(conditions.values)), |row| {
+                    Ok(row.get::<_, i64>(0)?)
+                        .and_then(|seq| Ok(row.get::<_, Option<i64>>(1)?.map(|chunk| (seq, chunk))))
+                })?;
+            let found: Vec<Option<(i64, i64)>> = rows.collect::<Result<_, _>>()?;
+            Ok(if let [only] = found[..] { only } else { None })
+        })
+        .await
+    }
+
+    /// Returns the full ids of every commit the store knows, tombstoned ones included.
+    pub async fn known_commits(&self, scope: &Scope) -> Result<Vec<String>> {
+        self.read(scope, move |_, connection, scope| {
+            let mut statement = connection.prepare_cached("SELECT sha FROM commit_ids WHERE owner = ?1")?;
+            let rows = statement.query_map([scope.owner.as_str()], |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+}
+
+fn chunk_range(row: &Row<'_>) -> rusqlite::Result<ChunkRange> {
+    Ok(ChunkRange {
+        seq: row.get(0)?,
+        start: row.get::<_, i64>(1)? as usize,
+        end: row.get::<_, i64>(2)? as usize,
+        tokens: row.get(3)?,
+    })
+}
+
+fn commit_ids(connection: &Connection, scope: &Scope, commit: i64) -> Result<Vec<String>> {
+    let mut statement = connection
+        .prepare_cached("SELECT sha FROM commit_ids WHERE memory = ?1 AND owner = ?2 ORDER BY sha")?;
+    let rows = statement.query_map((commit, scope.owner.as_str()), |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// Returns the sessions behind the commit that have anything in scope, the likeliest first, with how sure that is.
+///
+/// A session that an agent saves itself leaves no tool calls to judge by: it counts as little as a link can where it had a
+/// parent of the commit checked out (document 001's `prev_commit_sha`).
+pub(in crate::store::sqlite) fn conversations(
+    connection: &Connection,
+    conditions: &Conditions,
+    commit: i64,
+) -> Result<Vec<(SessionId, f64)>> {
+    let sql = format!(
+        "WITH linked AS (
+             SELECT l.session, l.place, l.confidence, 0 AS latest FROM commit_sessions l WHERE l.memory = ?
+             UNION ALL
+             SELECT m.session, 1000000, 0.5, -max(m.time) FROM commit_parents p
+             CROSS JOIN memories m INDEXED BY memories_by_head ON m.head_sha = p.sha
+             CROSS JOIN sessions o ON o.seq = m.session
+             WHERE p.memory = ? AND o.client IS NULL GROUP BY m.session)
+         SELECT s.name, max(l.confidence) FROM linked l JOIN sessions s ON s.seq = l.session
+         WHERE EXISTS (SELECT 1 FROM memories m WHERE m.session = l.session AND {})
+         GROUP BY s.name ORDER BY min(l.place), min(l.latest), s.name LIMIT 5",
+        conditions.sql
+    );
+    let commit = [Value::from(commit), Value::from(commit)];
+    let values = commit.into_iter().chain(conditions.values.iter().cloned());
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows =
+        statement.query_map(params_from_iter(values), |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?;
+    let found: Vec<(String, f64)> = rows.collect::<Result<_, _>>()?;
+    Ok(found.into_iter().filter_map(|(name, sure)| Some((SessionId::parse(&name)?, sure))).collect())
+}
+
+fn one(
+    connection: &Connection,
+    conditions: &Conditions,
+    which: &str,
+    value: Value,
+) -> Result<Option<Memory>> {
+    let sql = format!(
+        "SELECT {COLUMNS} FROM memories m LEFT JOIN sessions s ON s.seq = m.session WHERE {which} AND {}",
+        conditions.sql
+    );
+    let values = std::iter::once(value).chain(conditions.values.iter().cloned());
+    Ok(connection.prepare_cached(&sql)?.query_row(params_from_iter(values), memory).optional()?)
+}
+
+pub(in crate::store::sqlite) fn memory(row: &Row<'_>) -> rusqlite::Result<Memory> {
+    Ok(Memory {
+        id: id(row, 0)?,
+        seq: row.get(1)?,
+        kind: word(row, 2, Kind::parse)?,
+        provenance: word(row, 3, Provenance::parse)?,
+        text: row.get(4)?,
+        session: row.get::<_, Option<String>>(5)?.and_then(|name| SessionId::parse(&name)),
+        ordinal: row.get(6)?,
+        role: row.get::<_, Option<String>>(7)?.and_then(|word| Role::parse(&word)),
+        speaker: row.get(8)?,
+        title: row.get(9)?,
+        topic: row.get(10)?,
+        source_id: row.get(11)?,
+        path: row.get(12)?,
+        branch: row.get(13)?,
+        head_sha: row.get(14)?,
+        time: row.get(15)?,
+        importance: row.get(16)?,
+        marked: row.get(17)?,
+        tokens: row.get(18)?,
+        indexed: row.get(19)?,
+    })
+}
+
+/// Whether the text that is stored under `id` is `text` but for the digits of marks.
+pub(in crate::store::sqlite) fn is_alike(
+    connection: &Connection,
+    owner: &str,
+    id: &MemoryId,
+    text: &str,
+) -> Result<bool> {
+    let stored: String = connection
+        .prepare_cached("SELECT text FROM memories WHERE owner = ?1 AND id = ?2")?
+        .query_row((owner, id.as_str()), |row| row.get(0))?;
+    Ok(redact::alike(&stored, text))
+}
+
+fn place(row: &Row<'_>) -> rusqlite::Result<Neighbour> {
+    let hash: Vec<u8> = row.get(9)?;
+    Ok(Neighbour {
+        seq: row.get(0)?,
+        id: id(row, 1)?,
+        kind: word(row, 2, Kind::parse)?,
+        session: row.get(3)?,
+        ordinal: row.get(4)?,
+        speaker: row.get(5)?,
+        time: row.get(6)?,
+        marked: row.get(7)?,
+        importance: row.get(8)?,
+        text_hash: hash.first_chunk().copied().unwrap_or_default(),
+        taken_from: row.get(10)?,
+    })
+}
+
+pub(in crate::store::sqlite) fn id(row: &Row<'_>, column: usize) -> rusqlite::Result<MemoryId> {
+    word(row, column, MemoryId::parse)
+}
+
+/// Reads a word that only a damaged file, or a newer one, spells in a way unknown here.
+pub(in crate::store::sqlite) fn word<T>(
+    row: &Row<'_>,
+    column: usize,
+    parse: impl Fn(&str) -> Option<T>,
+) -> rusqlite::Result<T> {
+    let text: String = row.get(column)?;
+    parse(&text).ok_or_else(|| {
+        let message = format!("the store holds the unknown word `{text}`");
+        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, message.into())
+    })
+}

@@ -1,0 +1,8 @@
+//! Reading memories and sessions, counted, shown and listed.
+
+pub(super) mod behind;
+pub(super) mod conditions;
+pub(super) mod memories;
+pub(super) mod segments;
+pub(super) mod sessions;
+pub(super) mod stats;

@@ -1,0 +1,366 @@
+//! The messages of a session in order, the segments they fall into, and what changed since somebody looked.
+//!
+//! Every change of a memory gives its session and its owner a new version (triggers of the schema do, whoever writes),
+//! so that what was made of a session is known to be of it still by comparing one number.
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+
+use crate::error::{Error, Result};
+use crate::memory::{Kind, MemoryId, Millis, Provenance, Role};
+use crate::scope::{Scope, SessionId, Sessions};
+use crate::store::Store;
+use crate::store::sqlite::read::conditions::Conditions;
+use crate::store::sqlite::read::memories;
+
+/// A message as it counts, without its text.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MessageRow {
+    /// Its row.
+    pub seq: i64,
+    /// Its id.
+    pub id: MemoryId,
+    /// Its place in the session.
+    pub ordinal: i64,
+    /// Who speaks.
+    pub role: Option<Role>,
+    /// The speaker's name.
+    pub speaker: Option<String>,
+    /// When it was said.
+    pub time: Millis,
+    /// Tokens of the text (o200k).
+    pub tokens: i64,
+    /// Whether it was marked important.
+    pub marked: bool,
+    /// What its author thinks of it, 0 to 1.
+    pub importance: Option<f64>,
+    /// What it is.
+    pub kind: Kind,
+    /// Where its text came from.
+    pub provenance: Provenance,
+}
+
+/// A run of messages of a session that is summarised, and changes tier, as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SegmentRow {
+    /// Its place among the segments, from 0.
+    pub number: i64,
+    /// The ordinal of its first message.
+    pub first: i64,
+    /// The ordinal of its last message.
+    pub last: i64,
+    /// Living messages in it; 0 where all are forgotten.
+    pub messages: i64,
+    /// Their tokens (o200k).
+    pub tokens: i64,
+}
+
+/// A session whose messages changed since it was worked off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GrownSession {
+    /// The session.
+    pub session: SessionId,
+    /// The version at which its messages changed last, for [`Store::worked_off`].
+    pub version: i64,
+}
+
+/// Returns a hash of which messages a summary is made of, given their ids in order.
+///
+/// An id stands for one text for good, so the texts needn't be read.
+pub fn source_hash<'a>(ids: impl IntoIterator<Item = &'a MemoryId>) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 summary sources");
+    for id in ids {
+        hasher.update(id.as_str().as_bytes());
+        hasher.update(b"\n");
+    }
+    *hasher.finalize().as_bytes()
+}
+
+impl Store {
+    /// Returns the living messages of the session from `from_ordinal` on, in order.
+    pub async fn session_messages(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        from_ordinal: i64,
+    ) -> Result<Vec<MessageRow>> {
+        let session = session.clone();
+        self.read(scope, move |_, connection, scope| {
+            let Some(session) = find_session(connection, scope, &session)? else { return Ok(Vec::new()) };
+            let mut statement = connection.prepare_cached(
+                "SELECT seq, id, ordinal, role, speaker, time, tokens, marked, importance, kind, provenance
+                 FROM memories
+                 WHERE session = ?1 AND ordinal >= ?2 AND tombstoned_at IS NULL ORDER BY ordinal",
+            )?;
+            let rows = statement.query_map((session, from_ordinal), message_row)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Returns the texts of the living memories of the scope among `seqs`, in that order.
+    pub async fn texts(&self, scope: &Scope, seqs: Vec<i64>) -> Result<Vec<(i64, String)>> {
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(connection, scope)?;
+            let sql = format!("SELECT m.text FROM memories m WHERE m.seq = ? AND {}", conditions.sql);
+            let mut statement = connection.prepare_cached(&sql)?;
+            let mut texts = Vec::with_capacity(seqs.len());
+            for seq in seqs {
+                let values = std::iter::once(Value::from(seq)).chain(conditions.values.iter().cloned());
+                let text =
+                    statement.query_row(rusqlite::params_from_iter(values), |row| row.get(0)).optional()?;
+                texts.extend(text.map(|text| (seq, text)));
+            }
+            Ok(texts)
+        })
+        .await
+    }
+
+    /// Returns the closed segments of the session, in order.
+    pub async fn segments(&self, scope: &Scope, session: &SessionId) -> Result<Vec<SegmentRow>> {
+        let session = session.clone();
+        self.read(scope, move |_, connection, scope| {
+            let Some(session) = find_session(connection, scope, &session)? else { return Ok(Vec::new()) };
+            let mut statement = connection.prepare_cached(
+                "SELECT number, first, last, messages, tokens FROM segments WHERE session = ?1 ORDER BY number",
+            )?;
+            let rows = statement.query_map([session], segment)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Closes segments of the session. One whose number is taken is passed over, with all that follow it: another process
+    /// closed it first, and segments never change.
+    ///
+    /// A segment begins where the one before it ended, whatever its `first` says, so that a message which is forgotten now
+    /// and comes back later is in one too; messages and tokens are counted here.
+    pub async fn add_segments(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        segments: Vec<SegmentRow>,
+    ) -> Result<()> {
+        let session = session.clone();
+        self.write(scope, move |connection, scope| {
+            let Some(session) = find_session(connection, scope, &session)? else { return Ok(()) };
+            let (mut next, mut from): (i64, i64) = connection
+                .prepare_cached(
+                    "SELECT coalesce(max(number), -1) + 1, coalesce(max(last), -1) + 1 FROM segments WHERE session = ?1",
+                )?
+                .query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            for segment in segments {
+                if segment.number < next {
+                    continue;
+                }
+                if segment.number > next || segment.last < from {
+                    break;
+                }
+                connection
+                    .prepare_cached(
+                        "INSERT INTO segments (session, number, first, last, messages, tokens)
+                         SELECT ?1, ?2, ?3, ?4, count(*), coalesce(sum(tokens), 0) FROM memories
+                         WHERE session = ?1 AND ordinal BETWEEN ?3 AND ?4 AND tombstoned_at IS NULL",
+                    )?
+                    .execute((session, segment.number, from, segment.last))?;
+                (next, from) = (segment.number + 1, segment.last + 1);
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Returns the tokens (o200k) of the session's living messages.
+    pub async fn session_tokens(&self, scope: &Scope, session: &SessionId) -> Result<i64> {
+        let session = session.clone();
+        self.read(scope, move |_, connection, scope| {
+            let Some(session) = find_session(connection, scope, &session)? else { return Ok(0) };
+            // Those of closed segments are added up already.
+            let (closed, from): (i64, i64) = connection
+                .prepare_cached(
+                    "SELECT coalesce(sum(tokens), 0), coalesce(max(last), -1) FROM segments WHERE session = ?1",
+                )?
+                .query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let open: i64 = connection
+                .prepare_cached(
+                    "SELECT coalesce(sum(tokens), 0) FROM memories
+                     WHERE session = ?1 AND ordinal > ?2 AND tombstoned_at IS NULL",
+                )?
+                .query_row((session, from), |row| row.get(0))?;
+            Ok(closed + open)
+        })
+        .await
+    }
+
+    /// Returns a number that is another whenever anything in the scope is: a memory that came, left, came back or was
+    /// marked, an embedding that was made, a summary.
+    pub async fn source_version(&self, scope: &Scope) -> Result<i64> {
+        self.read(scope, |_, connection, scope| {
+            let owner = scope.owner.as_str();
+            let Sessions::Only(names) = &scope.sessions else {
+                let version = connection
+                    .prepare_cached("SELECT version FROM versions WHERE owner = ?1")?
+                    .query_row([owner], |row| row.get(0))
+                    .optional()?;
+                return Ok(version.unwrap_or(0));
+            };
+            // A sum or a maximum could be what it was once a session is gone.
+            let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 source version");
+            let mut sessions = Vec::with_capacity(names.len());
+            for name in names {
+                sessions.extend(named(connection, owner, name)?);
+            }
+            sessions.sort_unstable();
+            sessions.dedup();
+            for (session, version) in sessions {
+                hasher.update(&session.to_le_bytes());
+                hasher.update(&version.to_le_bytes());
+            }
+            let bytes = hasher.finalize().as_bytes()[..8].try_into().expect("8 of 32 bytes");
+            Ok(i64::from_le_bytes(bytes) & i64::MAX)
+        })
+        .await
+    }
+
+    /// Returns up to `limit` sessions of the scope whose messages changed since they were worked off, longest ago first.
+    pub async fn grown_sessions(&self, scope: &Scope, limit: usize) -> Result<Vec<GrownSession>> {
+        self.read(scope, move |_, connection, scope| {
+            let mut statement = connection.prepare_cached(
+                "SELECT seq, name, grown FROM sessions WHERE owner = ?1 AND grown IS NOT NULL ORDER BY grown, seq",
+            )?;
+            let mut rows = statement.query([scope.owner.as_str()])?;
+            let mut grown = Vec::new();
+            while let Some(row) = rows.next()? {
+                let Some(session) = SessionId::parse(&row.get::<_, String>(1)?) else { continue };
+                if grown.len() >= limit {
+                    break;
+                }
+                if find_session(connection, scope, &session)?.is_some() {
+                    grown.push(GrownSession { session, version: row.get(2)? });
+                }
+            }
+            Ok(grown)
+        })
+        .await
+    }
+
+    /// Notes that the session was worked off, unless its messages changed again meanwhile.
+    pub async fn worked_off(&self, scope: &Scope, grown: GrownSession) -> Result<()> {
+        self.write(scope, move |connection, scope| {
+            connection
+                .prepare_cached(
+                    "UPDATE sessions SET grown = NULL WHERE owner = ?1 AND name = ?2 AND grown = ?3",
+                )?
+                .execute((scope.owner.as_str(), grown.session.as_str(), grown.version))?;
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// Returns the row of the session that is called `session`, or was, where the scope admits it.
+pub(in crate::store::sqlite) fn find_session(
+    connection: &Connection,
+    scope: &Scope,
+    session: &SessionId,
+) -> Result<Option<i64>> {
+    let owner = scope.owner.as_str();
+    let Some((seq, _)) = named(connection, owner, session)? else { return Ok(None) };
+    let Sessions::Only(names) = &scope.sessions else { return Ok(Some(seq)) };
+    for name in names {
+        if named(connection, owner, name)?.is_some_and(|(admitted, _)| admitted == seq) {
+            return Ok(Some(seq));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the row and the version of the owner's session by its name or one it had.
+fn named(connection: &Connection, owner: &str, name: &SessionId) -> Result<Option<(i64, i64)>> {
+    Ok(connection
+        .prepare_cached(
+            "SELECT seq, version FROM (
+                 SELECT seq, version, 0 AS place FROM sessions WHERE owner = ?1 AND name = ?2
+                 UNION ALL
+                 SELECT s.seq, s.version, 1 FROM session_aliases a JOIN sessions s ON s.seq = a.session
+                 WHERE a.owner = ?1 AND a.alias = ?2)
+             ORDER BY place LIMIT 1",
+        )?
+        .query_row((owner, name.as_str()), |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?)
+}
+
+/// Refuses a session that the scope doesn't have.
+pub(in crate::store::sqlite) fn required_session(
+    connection: &Connection,
+    scope: &Scope,
+    session: &SessionId,
+) -> Result<i64> {
+    find_session(connection, scope, session)?.ok_or_else(|| {
+        Error::not_found(format!("no session `{session}`")).hint("`list_sessions` names those there are")
+    })
+}
+
+/// Returns the hash of the living messages of the session's range, as [`source_hash`] makes it.
+pub(in crate::store::sqlite) fn hash_of_range(
+    connection: &Connection,
+    session: i64,
+    first: i64,
+    last: i64,
+) -> Result<[u8; 32]> {
+    let mut statement = connection.prepare_cached(
+        "SELECT id FROM memories WHERE session = ?1 AND ordinal BETWEEN ?2 AND ?3 AND tombstoned_at IS NULL
+         ORDER BY ordinal",
+    )?;
+    let ids = statement.query_map((session, first, last), |row| memories::id(row, 0))?;
+    let ids: Vec<MemoryId> = ids.collect::<Result<_, _>>()?;
+    Ok(source_hash(&ids))
+}
+
+/// Gives the sessions of the chunks, and their owner, a new version: what is found by meaning is another.
+pub(in crate::store::sqlite) fn bump(connection: &Connection, owner: &str, chunks: &[i64]) -> Result<()> {
+    if chunks.is_empty() {
+        return Ok(());
+    }
+    connection
+        .prepare_cached(
+            "INSERT INTO versions (owner, version) VALUES (?1, 1) ON CONFLICT DO UPDATE SET version = version + 1",
+        )?
+        .execute([owner])?;
+    for chunk in chunks {
+        connection
+            .prepare_cached(
+                "UPDATE sessions SET version = (SELECT version FROM versions WHERE owner = ?1)
+                 WHERE seq = (SELECT m.session FROM chunks c JOIN memories m ON m.seq = c.memory WHERE c.seq = ?2)",
+            )?
+            .execute(params![owner, chunk])?;
+    }
+    Ok(())
+}
+
+/// Reads a segment from its columns, in the order of [`SegmentRow`].
+pub(in crate::store::sqlite) fn segment(row: &Row<'_>) -> rusqlite::Result<SegmentRow> {
+    Ok(SegmentRow {
+        number: row.get(0)?,
+        first: row.get(1)?,
+        last: row.get(2)?,
+        messages: row.get(3)?,
+        tokens: row.get(4)?,
+    })
+}
+
+fn message_row(row: &Row<'_>) -> rusqlite::Result<MessageRow> {
+    Ok(MessageRow {
+        seq: row.get(0)?,
+        id: memories::id(row, 1)?,
+        ordinal: row.get(2)?,
+        role: row.get_ref(3)?.as_str_or_null()?.and_then(Role::parse),
+        speaker: row.get(4)?,
+        time: row.get(5)?,
+        tokens: row.get(6)?,
+        marked: row.get(7)?,
+        importance: row.get(8)?,
+        kind: memories::word(row, 9, Kind::parse)?,
+        provenance: memories::word(row, 10, Provenance::parse)?,
+    })
+}

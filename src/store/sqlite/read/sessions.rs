@@ -1,0 +1,175 @@
+//! The conversations of a project.
+
+use rusqlite::types::Value;
+use rusqlite::{params, params_from_iter};
+
+use crate::error::Result;
+use crate::memory::Millis;
+use crate::scope::{Scope, SessionId, Sessions};
+use crate::store::Store;
+use crate::store::sqlite::read::conditions::Conditions;
+use crate::store::sqlite::read::segments::find_session;
+
+/// A session and what it holds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SessionRow {
+    /// Its name.
+    pub id: SessionId,
+    /// Living memories in it.
+    pub memories: i64,
+    /// Their tokens (o200k).
+    pub tokens: i64,
+    /// The time of its earliest memory.
+    pub first: Millis,
+    /// The time of its latest memory.
+    pub last: Millis,
+    /// The branch it was last seen on.
+    pub branch: Option<String>,
+    /// The commit it was last seen on.
+    pub head_sha: Option<String>,
+}
+
+/// What a session is about, for people.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct About {
+    /// The line that its client gave it, else how its user began.
+    pub title: Option<String>,
+    /// The program it was held in.
+    pub client: Option<String>,
+}
+
+/// The title of the session `s`: what its client gave it, else how its user began, of which 500 characters are enough.
+const TITLE: &str = "coalesce(nullif(trim(s.title), ''), (
+    SELECT substr(u.text, 1, 500) FROM memories u
+    WHERE u.session = s.seq AND u.owner = s.owner AND u.kind = 'message' AND u.role = 'user'
+        AND u.tombstoned_at IS NULL ORDER BY u.ordinal LIMIT 1))";
+
+impl Store {
+    /// Returns up to `limit` sessions of the scope, latest first, from place `offset` on.
+    pub async fn sessions(&self, scope: &Scope, offset: usize, limit: usize) -> Result<Vec<SessionRow>> {
+        self.read(scope, move |_, connection, scope| {
+            let mut statement = connection.prepare_cached(
+                "SELECT s.name, count(*), sum(m.tokens), min(m.time), max(m.time), s.branch, s.head_sha
+                 FROM sessions s JOIN memories m ON m.session = s.seq
+                 WHERE s.owner = ?1 AND m.owner = ?1 AND m.tombstoned_at IS NULL
+                 GROUP BY s.seq ORDER BY max(m.time) DESC, s.name LIMIT ?2 OFFSET ?3",
+            )?;
+            // A scope of some sessions is small, a project may hold thousands: only the latter are paged by SQL.
+            let (sql_limit, sql_offset) = match &scope.sessions {
+                Sessions::All => (limit as i64, offset as i64),
+                Sessions::Only(_) => (-1, 0),
+            };
+            let rows = statement.query_map(params![scope.owner.as_str(), sql_limit, sql_offset], |row| {
+                Ok((
+                    row.get::<_, String>(0)?,
+                    SessionRow {
+                        id: SessionId::parse("unnamed").expect("a name without control characters"),
+                        memories: row.get(1)?,
+                        tokens: row.get(2)?,
+                        first: row.get(3)?,
+                        last: row.get(4)?,
+                        branch: row.get(5)?,
+                        head_sha: row.get(6)?,
+                    },
+                ))
+            })?;
+            let rows: Vec<(String, SessionRow)> = rows.collect::<Result<_, _>>()?;
+            let named = rows
+                .into_iter()
+                .filter_map(|(name, row)| Some(SessionRow { id: SessionId::parse(&name)?, ..row }));
+            Ok(match &scope.sessions {
+                Sessions::All => named.collect(),
+                Sessions::Only(ids) => {
+                    named.filter(|row| ids.contains(&row.id)).skip(offset).take(limit).collect()
+                }
+            })
+        })
+        .await
+    }
+
+    /// Returns the branch and the commit the session was last seen on.
+    pub async fn session_stands(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+    ) -> Result<(Option<String>, Option<String>)> {
+        let session = session.clone();
+        self.read(scope, move |_, connection, scope| {
+            let Some(seq) = find_session(connection, scope, &session)? else { return Ok((None, None)) };
+            Ok(connection
+                .prepare_cached("SELECT branch, head_sha FROM sessions WHERE seq = ?1")?
+                .query_row([seq], |row| Ok((row.get(0)?, row.get(1)?)))?)
+        })
+        .await
+    }
+
+    /// Returns what each of `sessions` is about; nothing is known of one that is not in the scope.
+    pub async fn about_sessions(&self, scope: &Scope, sessions: Vec<SessionId>) -> Result<Vec<About>> {
+        self.read(scope, move |_, connection, scope| {
+            let sql = format!("SELECT {TITLE}, s.client FROM sessions s WHERE s.seq = ?1");
+            let mut statement = connection.prepare_cached(&sql)?;
+            let mut found = Vec::with_capacity(sessions.len());
+            for session in &sessions {
+                let about = match find_session(connection, scope, session)? {
+                    Some(seq) => statement
+                        .query_row([seq], |row| Ok(About { title: row.get(0)?, client: row.get(1)? }))?,
+                    None => About::default(),
+                };
+                found.push(about);
+            }
+            Ok(found)
+        })
+        .await
+    }
+
+    /// Returns up to `limit` living sessions of the scope that `text` names: the one of that name or alias, else those whose
+    /// name begins so, else those with it in their title, in whatever case; the latest first.
+    pub async fn sessions_called(&self, scope: &Scope, text: &str, limit: usize) -> Result<Vec<SessionId>> {
+        let text = text.to_owned();
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(connection, scope)?;
+            let which = [
+                "s.name = ?",
+                "s.seq IN (SELECT a.session FROM session_aliases a WHERE a.owner = s.owner AND a.alias = ?)",
+                "substr(s.name, 1, length(?)) = ?",
+                &format!("instr(lower({TITLE}), lower(?)) > 0"),
+            ];
+            for which in which {
+                // What a session is called is looked at once for each, not for each of its memories.
+                let sql = format!(
+                    "SELECT s.name FROM sessions s WHERE {which}
+                     AND EXISTS (SELECT 1 FROM memories m WHERE m.session = s.seq AND m.owner = s.owner AND {})
+                     ORDER BY (SELECT max(l.time) FROM memories l WHERE l.session = s.seq) DESC, s.name LIMIT ?",
+                    conditions.sql
+                );
+                let own = std::iter::repeat_n(Value::from(text.clone()), which.matches('?').count());
+                let limit = Value::from(i64::try_from(limit).unwrap_or(i64::MAX));
+                let values = own.chain(conditions.values.iter().cloned()).chain([limit]);
+                let mut statement = connection.prepare_cached(&sql)?;
+                let rows = statement.query_map(params_from_iter(values), |row| row.get::<_, String>(0))?;
+                let names: Vec<String> = rows.collect::<Result<_, _>>()?;
+                if !names.is_empty() {
+                    return Ok(names.iter().filter_map(|name| SessionId::parse(name)).collect());
+                }
+            }
+            Ok(Vec::new())
+        })
+        .await
+    }
+
+    /// Returns the rows of the living commits that `session` is behind, the latest first.
+    pub async fn commits_of(&self, scope: &Scope, session: &SessionId) -> Result<Vec<i64>> {
+        let session = session.clone();
+        self.read(scope, move |_, connection, scope| {
+            let Some(seq) = find_session(connection, scope, &session)? else { return Ok(Vec::new()) };
+            let mut statement = connection.prepare_cached(
+                "SELECT m.seq FROM commit_sessions l JOIN memories m ON m.seq = l.memory
+                 WHERE l.session = ?1 AND m.owner = ?2 AND m.tombstoned_at IS NULL
+                 ORDER BY m.time DESC, m.seq DESC",
+            )?;
+            let rows = statement.query_map((seq, scope.owner.as_str()), |row| row.get(0))?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+}

@@ -1,0 +1,335 @@
+//! How much a store holds, and how much less is sent for it.
+
+use rusqlite::OptionalExtension;
+
+use crate::error::Result;
+use crate::memory::{Kind, Level, Millis};
+use crate::scope::Scope;
+use crate::store::{SegmentRow, Store};
+
+/// Living memories of one kind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KindCount {
+    /// The kind's word.
+    pub kind: String,
+    /// How many.
+    pub memories: i64,
+    /// Bytes of their texts.
+    pub bytes: i64,
+    /// Their tokens (o200k).
+    pub tokens: i64,
+}
+
+/// What a store holds for one owner.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Living memories by kind, by the kind's word.
+    pub kinds: Vec<KindCount>,
+    /// Sessions with at least one living memory.
+    pub sessions: i64,
+    /// Chunks with an embedding.
+    pub embedded: i64,
+    /// Chunks that wait for one.
+    pub pending: i64,
+    /// Memories that are forgotten and can be brought back.
+    pub tombstoned: i64,
+    /// Bytes of the file and its write-ahead log.
+    pub file_bytes: u64,
+    /// Living commits made since the first session began.
+    pub commits_since: i64,
+    /// Those of them that have a session behind them.
+    pub commits_linked: i64,
+    /// Sessions that changed a file which was committed within a month.
+    pub sessions_committed: i64,
+    /// Those of them that a commit is linked to.
+    pub sessions_linked: i64,
+    /// Outputs that came again and are only counted.
+    pub repeats: i64,
+    /// Living memories stored in the last seven days.
+    pub stored_lately: i64,
+}
+
+/// How often something took about so long.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Measurement {
+    /// What was measured: a tool's name.
+    pub name: String,
+    /// How long it took: a quarter of a doubling, from one microsecond on.
+    pub bucket: u32,
+    /// How often.
+    pub count: u64,
+}
+
+impl Measurement {
+    /// Returns one that took `micros` microseconds.
+    pub fn of(name: &str, micros: u64) -> Measurement {
+        let bucket = ((micros.max(1) as f64).log2() * 4.0) as u32;
+        Measurement { name: name.to_owned(), bucket, count: 1 }
+    }
+
+    /// Returns the middle of the bucket, in milliseconds.
+    pub fn millis(&self) -> f64 {
+        ((f64::from(self.bucket) + 0.5) / 4.0).exp2() / 1000.0
+    }
+}
+
+/// What contexts of conversations were sent in the place of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Savings {
+    /// Contexts that were answered.
+    pub answers: i64,
+    /// Tokens that the conversations had, one for each answer.
+    pub whole: i64,
+    /// Tokens of the answers.
+    pub sent: i64,
+}
+
+impl Savings {
+    /// What [`Savings`] is counted under, in the order of its fields.
+    const COUNTERS: [&str; 3] = ["contexts", "context tokens whole", "context tokens sent"];
+
+    /// Adds what others saved.
+    pub fn add(&mut self, more: Savings) {
+        self.answers += more.answers;
+        self.whole = self.whole.saturating_add(more.whole);
+        self.sent = self.sent.saturating_add(more.sent);
+    }
+}
+
+/// A closed segment, and the tokens of its summaries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SummarisedSegment {
+    /// Its session's row.
+    pub session: i64,
+    /// The segment.
+    pub segment: SegmentRow,
+    /// The tokens of its summary at each level, the shortest first; `None` where there is none.
+    pub summaries: [Option<i64>; 3],
+}
+
+/// Counts an owner's sessions in which anything is left.
+const LIVING_SESSIONS: &str = "SELECT count(*) FROM sessions s WHERE s.owner = ?1
+    AND EXISTS (SELECT 1 FROM memories m WHERE m.session = s.seq AND m.tombstoned_at IS NULL)";
+
+/// An owner's sessions that changed a file which was committed within a month.
+const COMMITTED: &str =
+    "SELECT DISTINCT m.session FROM file_writes w CROSS JOIN memories m ON m.seq = w.memory
+    WHERE m.owner = ?1 AND m.tombstoned_at IS NULL AND m.session IS NOT NULL AND EXISTS (
+        SELECT 1 FROM memory_paths p CROSS JOIN memories c ON c.seq = p.memory
+        WHERE p.path = w.path AND c.owner = m.owner AND c.kind = 'commit' AND c.tombstoned_at IS NULL
+            AND c.time BETWEEN w.time - 999 AND w.time + 2592000000)";
+
+/// Milliseconds of a week.
+const WEEK: Millis = 7 * 24 * 60 * 60 * 1000;
+
+/// How much a store remembers, as a session is told when it begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sizes {
+    /// Living commits.
+    pub commits: i64,
+    /// Living messages and summaries.
+    pub messages: i64,
+    /// Living memories of other kinds.
+    pub notes: i64,
+    /// Sessions.
+    pub sessions: i64,
+}
+
+impl Store {
+    /// Returns how much the store remembers for the scope's owner.
+    pub async fn sizes(&self, scope: &Scope) -> Result<Sizes> {
+        self.read(scope, |_, connection, scope| {
+            let mut sizes = Sizes::default();
+            let mut statement = connection.prepare_cached(
+                // What was derived is of what was said, and isn't counted beside it.
+                "SELECT kind, count(*) FROM memories WHERE owner = ?1 AND tombstoned_at IS NULL
+                     AND (kind = 'message' OR provenance <> 'derived') GROUP BY kind",
+            )?;
+            let mut rows = statement.query([scope.owner.as_str()])?;
+            while let Some(row) = rows.next()? {
+                let count: i64 = row.get(1)?;
+                match Kind::parse(&row.get::<_, String>(0)?) {
+                    Some(Kind::Commit) => sizes.commits += count,
+                    Some(Kind::Message | Kind::Summary) => sizes.messages += count,
+                    _ => sizes.notes += count,
+                }
+            }
+            sizes.sessions = connection
+                .prepare_cached(LIVING_SESSIONS)?
+                .query_row([scope.owner.as_str()], |row| row.get(0))?;
+            Ok(sizes)
+        })
+        .await
+    }
+
+    /// Returns whether the store holds no living memory of the scope's owner.
+    pub async fn is_empty(&self, scope: &Scope) -> Result<bool> {
+        self.read(scope, |_, connection, scope| {
+            let sql = "SELECT NOT EXISTS (SELECT 1 FROM memories WHERE owner = ?1 AND tombstoned_at IS NULL)";
+            Ok(connection.prepare_cached(sql)?.query_row([scope.owner.as_str()], |row| row.get(0))?)
+        })
+        .await
+    }
+
+    /// Adds to what was measured and saved.
+    pub async fn measure(
+        &self,
+        scope: &Scope,
+        measurements: Vec<Measurement>,
+        savings: Savings,
+    ) -> Result<()> {
+        self.write(scope, move |connection, scope| {
+            let saved = [savings.answers, savings.whole, savings.sent];
+            for (name, count) in Savings::COUNTERS.into_iter().zip(saved).filter(|(_, count)| *count > 0) {
+                connection
+                    .prepare_cached(
+                        "INSERT INTO counters (owner, name, count) VALUES (?1, ?2, ?3)
+                         ON CONFLICT DO UPDATE SET count = count + ?3",
+                    )?
+                    .execute((scope.owner.as_str(), name, count))?;
+            }
+            for each in measurements {
+                connection
+                    .prepare_cached(
+                        "INSERT INTO measurements (owner, name, bucket, count) VALUES (?1, ?2, ?3, ?4)
+                         ON CONFLICT DO UPDATE SET count = count + ?4",
+                    )?
+                    .execute((scope.owner.as_str(), each.name, each.bucket, each.count as i64))?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Returns everything that was measured, by name and bucket.
+    pub async fn measurements(&self, scope: &Scope) -> Result<Vec<Measurement>> {
+        self.read(scope, |_, connection, scope| {
+            let mut statement = connection.prepare_cached(
+                "SELECT name, bucket, count FROM measurements WHERE owner = ?1 ORDER BY name, bucket",
+            )?;
+            let rows = statement.query_map([scope.owner.as_str()], |row| {
+                Ok(Measurement {
+                    name: row.get(0)?,
+                    bucket: row.get(1)?,
+                    count: row.get::<_, i64>(2)? as u64,
+                })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Returns what contexts were sent in the place of, ever.
+    pub async fn savings(&self, scope: &Scope) -> Result<Savings> {
+        self.read(scope, |_, connection, scope| {
+            let mut statement =
+                connection.prepare_cached("SELECT count FROM counters WHERE owner = ?1 AND name = ?2")?;
+            let mut counted = |name: &str| -> Result<i64> {
+                let counted =
+                    statement.query_row((scope.owner.as_str(), name), |row| row.get(0)).optional()?;
+                Ok(counted.unwrap_or(0))
+            };
+            let [answers, whole, sent] = Savings::COUNTERS;
+            Ok(Savings { answers: counted(answers)?, whole: counted(whole)?, sent: counted(sent)? })
+        })
+        .await
+    }
+
+    /// Returns the closed segments of the owner's sessions that are not forgotten as a whole, in order, with the tokens of
+    /// what they come down to.
+    pub async fn summarised_segments(&self, scope: &Scope) -> Result<Vec<SummarisedSegment>> {
+        self.read(scope, |_, connection, scope| {
+            let tokens = |level: Level| {
+                format!(
+                    "(SELECT u.tokens FROM summaries u WHERE u.session = g.session AND u.first = g.first
+                      AND u.last = g.last AND u.level = '{level}' ORDER BY u.version DESC LIMIT 1)"
+                )
+            };
+            let [brief, standard, detailed] = [Level::Brief, Level::Standard, Level::Detailed].map(tokens);
+            let sql = format!(
+                "SELECT g.session, g.number, g.first, g.last, g.messages, g.tokens, {brief}, {standard}, {detailed}
+                 FROM segments g JOIN sessions s ON s.seq = g.session WHERE s.owner = ?1 AND g.messages > 0
+                 ORDER BY g.session, g.number"
+            );
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows = statement.query_map([scope.owner.as_str()], |row| {
+                Ok(SummarisedSegment {
+                    session: row.get(0)?,
+                    segment: SegmentRow {
+                        number: row.get(1)?,
+                        first: row.get(2)?,
+                        last: row.get(3)?,
+                        messages: row.get(4)?,
+                        tokens: row.get(5)?,
+                    },
+                    summaries: [row.get(6)?, row.get(7)?, row.get(8)?],
+                })
+            })?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Returns what the store holds for the scope's owner at `now`.
+    pub async fn stats(&self, scope: &Scope, now: Millis) -> Result<Stats> {
+        self.read(scope, move |inner, connection, scope| {
+            let owner = scope.owner.as_str();
+            let mut statement = connection.prepare_cached(
+                "SELECT kind, count(*), sum(length(CAST(text AS BLOB))), sum(tokens) FROM memories
+                 WHERE owner = ?1 AND tombstoned_at IS NULL GROUP BY kind ORDER BY kind",
+            )?;
+            let kinds = statement.query_map([owner], |row| {
+                Ok(KindCount {
+                    kind: row.get(0)?,
+                    memories: row.get(1)?,
+                    bytes: row.get(2)?,
+                    tokens: row.get(3)?,
+                })
+            })?;
+            let kinds: Vec<KindCount> = kinds.collect::<Result<_, _>>()?;
+            let count = |sql: &str| -> Result<i64> {
+                Ok(connection.prepare_cached(sql)?.query_row([owner], |row| row.get(0))?)
+            };
+            let commits = |and: &str| {
+                format!(
+                    "SELECT count(*) FROM memories WHERE owner = ?1 AND kind = 'commit' AND tombstoned_at IS NULL
+                         AND time >= (SELECT min(time) FROM memories WHERE owner = ?1 AND session IS NOT NULL) {and}"
+                )
+            };
+            let wal = inner.path.with_extension("db-wal");
+            let size = |path| std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+            Ok(Stats {
+                kinds,
+                sessions: count(LIVING_SESSIONS)?,
+                embedded: count(
+                    "SELECT count(*) FROM vectors v JOIN chunks c ON c.seq = v.chunk
+                     JOIN memories m ON m.seq = c.memory WHERE m.owner = ?1",
+                )?,
+                pending: count(
+                    "SELECT count(*) FROM pending p JOIN chunks c ON c.seq = p.chunk
+                     JOIN memories m ON m.seq = c.memory WHERE m.owner = ?1",
+                )?,
+                tombstoned: count(
+                    "SELECT count(*) FROM memories WHERE owner = ?1 AND tombstoned_at IS NOT NULL",
+                )?,
+                file_bytes: size(&inner.path) + size(&wal),
+                commits_since: count(&commits(""))?,
+                commits_linked: count(&commits("AND seq IN (SELECT memory FROM commit_sessions)"))?,
+                sessions_committed: count(&format!("SELECT count(*) FROM ({COMMITTED})"))?,
+                sessions_linked: count(&format!(
+                    "SELECT count(*) FROM ({COMMITTED}) WHERE session IN (SELECT session FROM commit_sessions)"
+                ))?,
+                repeats: count(
+                    "SELECT count(*) - count(DISTINCT r.memory) FROM repeats r JOIN memories m ON m.seq = r.memory
+                     WHERE m.owner = ?1",
+                )?,
+                stored_lately: connection
+                    .prepare_cached(
+                        "SELECT count(*) FROM memories WHERE owner = ?1 AND stored_at > ?2 AND tombstoned_at IS NULL",
+                    )?
+                    .query_row((owner, now - WEEK), |row| row.get(0))?,
+            })
+        })
+        .await
+    }
+}

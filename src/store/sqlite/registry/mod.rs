@@ -1,0 +1,378 @@
+//! The owner's projects, where each was last seen, and the installation's secret. Lives in `owner.db`.
+
+pub(super) mod ledger;
+
+use std::fs::DirEntry;
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{OptionalExtension, Row};
+
+use crate::error::{Error, Kind, Result};
+use crate::memory::Millis;
+use crate::private;
+use crate::scope::{OwnerId, ProjectId, Scope};
+use crate::store::{Flavour, Store};
+
+/// A registered project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProjectRow {
+    /// Its id.
+    pub id: ProjectId,
+    /// Its name, from the directory it was first seen in.
+    pub name: String,
+    /// The folder of its store beneath `projects/` in the data directory.
+    pub folder: String,
+    /// Where it was seen, latest first: canonical paths.
+    pub places: Vec<String>,
+}
+
+/// The registry of projects, a view on the owner's own store.
+#[derive(Clone)]
+pub struct Registry {
+    store: Store,
+    scope: Scope,
+}
+
+impl Registry {
+    /// Opens `owner.db` in the data directory, creating both as needed; errors as [`Store::open`] and
+    /// [`private::data_dir`] do.
+    pub fn open(data_dir: &Path, owner: &OwnerId) -> Result<Registry> {
+        private::data_dir(data_dir)?;
+        let path = data_dir.join("owner.db");
+        if is_empty(&path) && has_stores(&data_dir.join("projects")) {
+            return Err(emptied(&path)
+                .hint("move it away, then `tiro doctor` says what is left, or `tiro restore` a backup"));
+        }
+        let store = Store::open(&path, Flavour::Owner, ProjectId::owner_wide())?;
+        Ok(Registry { store, scope: Scope::project(owner.clone(), ProjectId::owner_wide()) })
+    }
+
+    /// Errors where the store of the project at `path` was made before and has no bytes now: taken for a new one, what was
+    /// remembered would be as if it had never been.
+    pub async fn refuse_emptied(&self, id: &ProjectId, path: &Path) -> Result<()> {
+        // A store that is made has its name when it is whole, also where it was removed and is made anew.
+        if self.is_made(id).await? && is_empty(path) {
+            return Err(emptied(path).hint(
+                "move it away, then `tiro restore` a backup; `tiro.db.backups` beside it may hold one of its own",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Notes that the store of the project was made. Where that can't be written it is noted another time.
+    pub async fn note_made(&self, id: &ProjectId) {
+        // Whoever only wants to read waits for no writer.
+        let is_new = matches!(self.is_made(id).await, Ok(false));
+        if !is_new || self.store.await_turn(&self.scope, Duration::ZERO).await.is_err() {
+            return;
+        }
+        let key = made_key(id);
+        let note = self.store.write(&self.scope, move |connection, _| {
+            connection.execute("INSERT OR IGNORE INTO meta (key, value) VALUES (?1, 1)", [key])?;
+            Ok(())
+        });
+        if let Err(error) = note.await {
+            tracing::debug!(%error, "not noted that a store was made");
+        }
+    }
+
+    async fn is_made(&self, id: &ProjectId) -> Result<bool> {
+        let key = made_key(id);
+        self.store
+            .read(&self.scope, move |_, connection, _| {
+                Ok(connection.prepare_cached("SELECT 1 FROM meta WHERE key = ?1")?.exists([key])?)
+            })
+            .await
+    }
+
+    /// Returns a registry in memory that knows of no project and is gone with the process, which is called `name`.
+    pub fn blank(owner: &OwnerId, name: &str) -> Result<Registry> {
+        let store = Store::blank(name, Flavour::Owner, ProjectId::owner_wide())?;
+        Ok(Registry { store, scope: Scope::project(owner.clone(), ProjectId::owner_wide()) })
+    }
+
+    /// Returns the store of the memories that belong to the owner rather than to a project.
+    pub fn memories(&self) -> &Store {
+        &self.store
+    }
+
+    /// Returns the scope of those memories.
+    pub fn scope(&self) -> &Scope {
+        &self.scope
+    }
+
+    /// Notes that `provider` asked to be left alone until then.
+    pub async fn leave_alone(&self, provider: &str, until: Millis) -> Result<()> {
+        let key = format!("left_alone:{provider}");
+        self.store
+            .write(&self.scope, move |connection, _| {
+                connection
+                    .execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)", (key, until))?;
+                Ok(())
+            })
+            .await
+    }
+
+    /// Returns until when `provider` asked to be left alone the last time, where it ever did.
+    pub async fn left_alone(&self, provider: &str) -> Result<Option<Millis>> {
+        let key = format!("left_alone:{provider}");
+        self.store
+            .read(&self.scope, move |_, connection, _| {
+                let sql = "SELECT value FROM meta WHERE key = ?1";
+                Ok(connection.query_row(sql, [key], |row| row.get(0)).optional()?)
+            })
+            .await
+    }
+
+    /// Returns the installation's secret: 32 random bytes, `fresh` the first time it is asked for.
+    pub async fn secret(&self, fresh: [u8; 32]) -> Result<[u8; 32]> {
+        let known = self
+            .store
+            .read(&self.scope, |_, connection, _| {
+                Ok(connection
+                    .query_row("SELECT value FROM meta WHERE key = 'secret'", [], |row| {
+                        row.get::<_, Vec<u8>>(0)
+                    })
+                    .optional()?)
+            })
+            .await?;
+        if let Some(secret) = known.and_then(|bytes| <[u8; 32]>::try_from(bytes).ok()) {
+            return Ok(secret);
+        }
+        self.store
+            .write(&self.scope, move |connection, _| {
+                connection.execute(
+                    "INSERT OR IGNORE INTO meta (key, value) VALUES ('secret', ?1)",
+                    [fresh.as_slice()],
+                )?;
+                let stored: Vec<u8> =
+                    connection
+                        .query_row("SELECT value FROM meta WHERE key = 'secret'", [], |row| row.get(0))?;
+                Ok(<[u8; 32]>::try_from(stored).unwrap_or(fresh))
+            })
+            .await
+    }
+
+    /// Returns the project with `id`, or `None`.
+    pub async fn by_id(&self, id: &ProjectId) -> Result<Option<ProjectRow>> {
+        Ok(self.all().await?.into_iter().find(|row| row.id == *id))
+    }
+
+    /// Returns the project last seen at `place`, or `None`.
+    pub async fn by_place(&self, place: &str) -> Result<Option<ProjectRow>> {
+        Ok(self.all().await?.into_iter().find(|row| row.places.iter().any(|known| known == place)))
+    }
+
+    /// Returns every project, by name, then id.
+    pub async fn all(&self) -> Result<Vec<ProjectRow>> {
+        self.store
+            .read(&self.scope, |_, connection, _| {
+                let mut statement = connection.prepare_cached(
+                    "SELECT p.id, p.name, p.folder, l.path FROM projects p LEFT JOIN places l ON l.project = p.id
+                     ORDER BY p.name, p.id, l.seen DESC, l.path",
+                )?;
+                let mut rows = statement.query([])?;
+                let mut projects: Vec<ProjectRow> = Vec::new();
+                while let Some(row) = rows.next()? {
+                    let Some(mut project) = project(row)? else { continue };
+                    let place = project.places.pop();
+                    match projects.last_mut() {
+                        Some(last) if last.id == project.id => last.places.extend(place),
+                        _ => projects.push(ProjectRow { places: place.into_iter().collect(), ..project }),
+                    }
+                }
+                Ok(projects)
+            })
+            .await
+    }
+
+    /// Returns the projects whose stores lie in the data directory and are not registered, by folder: after the loss of
+    /// `owner.db`, or left by a merge. Nobody knows their places; their names are those of their folders.
+    pub async fn strays(&self) -> Result<Vec<ProjectRow>> {
+        let known = self.all().await?;
+        let folders = self.store.path().with_file_name("projects");
+        let Ok(entries) = std::fs::read_dir(folders) else { return Ok(Vec::new()) };
+        let stray = |entry: DirEntry| {
+            let folder = entry.file_name().into_string().ok()?;
+            let (name, id) = folder.rsplit_once('-')?;
+            let (name, id) = (name.to_owned(), ProjectId::parse(id)?);
+            let is_stray = entry.path().join("tiro.db").is_file() && known.iter().all(|row| row.id != id);
+            is_stray.then_some(ProjectRow { id, name, folder, places: Vec::new() })
+        };
+        let mut strays: Vec<ProjectRow> = entries.flatten().filter_map(stray).collect();
+        strays.sort_by(|a, b| a.folder.cmp(&b.folder));
+        Ok(strays)
+    }
+
+    /// Notes that the repository of the project `copy` was copied from that of `original`.
+    pub async fn note_copy(&self, copy: &ProjectId, original: &ProjectId) -> Result<()> {
+        let (key, original) = (copy_key(copy), original.as_str().to_owned());
+        self.store
+            .write(&self.scope, move |connection, _| {
+                connection
+                    .execute("INSERT OR REPLACE INTO meta (key, value) VALUES (?1, ?2)", (key, original))?;
+                Ok(())
+            })
+            .await
+    }
+
+    /// Returns the project whose repository that of `copy` was copied from, or `None`.
+    pub async fn original(&self, copy: &ProjectId) -> Result<Option<ProjectRow>> {
+        let key = copy_key(copy);
+        let id: Option<String> = self
+            .store
+            .read(&self.scope, move |_, connection, _| {
+                let sql = "SELECT value FROM meta WHERE key = ?1";
+                Ok(connection.prepare_cached(sql)?.query_row([key], |row| row.get(0)).optional()?)
+            })
+            .await?;
+        match id.as_deref().and_then(ProjectId::parse) {
+            Some(id) => self.by_id(&id).await,
+            None => Ok(None),
+        }
+    }
+
+    /// Records that the project was seen at `place`, registering it under `name` and `folder` where it is new.
+    pub async fn record(
+        &self,
+        id: &ProjectId,
+        name: &str,
+        folder: &str,
+        place: &str,
+        now: Millis,
+    ) -> Result<()> {
+        let (id, name) = (id.as_str().to_owned(), name.to_owned());
+        let (folder, place) = (folder.to_owned(), place.to_owned());
+        self.store
+            .write(&self.scope, move |connection, _| {
+                connection.execute(
+                    "INSERT OR IGNORE INTO projects (id, name, folder, created) VALUES (?1, ?2, ?3, ?4)",
+                    (&id, name, folder, now),
+                )?;
+                connection.execute(
+                    "INSERT INTO places (path, project, seen) VALUES (?1, ?2, ?3)
+                     ON CONFLICT (path) DO UPDATE SET project = ?2, seen = ?3",
+                    (place, &id, now),
+                )?;
+                Ok(())
+            })
+            .await
+    }
+
+    /// Registers a new project at `place` unless another process was first; returns the one that is there then.
+    pub async fn claim(
+        &self,
+        id: &ProjectId,
+        name: &str,
+        folder: &str,
+        place: &str,
+        now: Millis,
+    ) -> Result<ProjectRow> {
+        let new = ProjectRow {
+            id: id.clone(),
+            name: name.into(),
+            folder: folder.into(),
+            places: vec![place.into()],
+        };
+        let place = place.to_owned();
+        self.store
+            .write(&self.scope, move |connection, _| {
+                let first = connection
+                    .query_row(
+                        "SELECT p.id, p.name, p.folder, l.path FROM places l JOIN projects p ON p.id = l.project
+                         WHERE l.path = ?1",
+                        [&place],
+                        project,
+                    )
+                    .optional()?
+                    .flatten();
+                if let Some(first) = first {
+                    return Ok(first);
+                }
+                connection.execute(
+                    "INSERT INTO projects (id, name, folder, created) VALUES (?1, ?2, ?3, ?4)",
+                    (new.id.as_str(), &new.name, &new.folder, now),
+                )?;
+                connection.execute(
+                    "INSERT OR REPLACE INTO places (path, project, seen) VALUES (?1, ?2, ?3)",
+                    (&place, new.id.as_str(), now),
+                )?;
+                Ok(new)
+            })
+            .await
+    }
+
+    /// Forgets where a project was seen: it moved away, or its places belong to another now.
+    pub async fn forget_place(&self, place: &str) -> Result<()> {
+        let place = place.to_owned();
+        self.store
+            .write(&self.scope, move |connection, _| {
+                connection.execute("DELETE FROM places WHERE path = ?1", [place])?;
+                Ok(())
+            })
+            .await
+    }
+
+    /// Gives every place of `from` to `to` and takes `from` off the list; its file stays where it is.
+    pub async fn absorb(&self, from: &ProjectId, to: &ProjectId) -> Result<()> {
+        let (from, to) = (from.as_str().to_owned(), to.as_str().to_owned());
+        self.store
+            .write(&self.scope, move |connection, _| {
+                connection.execute("UPDATE places SET project = ?2 WHERE project = ?1", (&from, &to))?;
+                connection.execute("DELETE FROM projects WHERE id = ?1", [&from])?;
+                Ok(())
+            })
+            .await
+    }
+}
+
+impl Registry {
+    /// Takes a project and its places off the list; its file stays where it is.
+    pub async fn remove(&self, id: &ProjectId) -> Result<()> {
+        let (key, id) = (copy_key(id), id.as_str().to_owned());
+        self.store
+            .write(&self.scope, move |connection, _| {
+                connection.execute("DELETE FROM places WHERE project = ?1", [&id])?;
+                connection.execute("DELETE FROM projects WHERE id = ?1", [&id])?;
+                connection.execute("DELETE FROM meta WHERE key = ?1", [key])?;
+                Ok(())
+            })
+            .await
+    }
+}
+
+/// Whether there is a file without a byte: no process leaves one when it makes a store.
+fn is_empty(path: &Path) -> bool {
+    path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
+}
+
+/// Whether there is a store in one of the folders of `projects`.
+fn has_stores(projects: &Path) -> bool {
+    let folders = std::fs::read_dir(projects).into_iter().flatten().flatten();
+    folders.map(|folder| folder.path().join("tiro.db")).any(|path| path.is_file() && !is_empty(&path))
+}
+
+fn emptied(path: &Path) -> Error {
+    Error::new(
+        Kind::Store,
+        format!("the store `{}` has no bytes any more, and held memories", path.display()),
+    )
+}
+
+/// Returns the key in `meta` that says that the store of a project was made.
+fn made_key(project: &ProjectId) -> String {
+    format!("made:{}", project.as_str())
+}
+
+/// Returns the key in `meta` under which the original of a copied repository stands.
+fn copy_key(copy: &ProjectId) -> String {
+    format!("copy:{}", copy.as_str())
+}
+
+fn project(row: &Row<'_>) -> rusqlite::Result<Option<ProjectRow>> {
+    let id: String = row.get(0)?;
+    let Some(id) = ProjectId::parse(&id) else { return Ok(None) };
+    let places = row.get::<_, Option<String>>(3)?.into_iter().collect();
+    Ok(Some(ProjectRow { id, name: row.get(1)?, folder: row.get(2)?, places }))
+}

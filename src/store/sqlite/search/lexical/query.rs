@@ -1,0 +1,201 @@
+//! What the index is asked for: which words a document has to have, in FTS5's language. Pure.
+
+use super::rank;
+use crate::memory::Group;
+use crate::store::sqlite::write;
+
+/// What a document has to have, from the strictest on: so many words of the rarest that together stand in at most this
+/// share of the documents, and at most so many of them.
+const TIERS: [(usize, f64, usize); 3] = [(2, 0.15, 3), (2, 0.4, 5), (1, 0.12, MOST_WORDS)];
+
+/// Documents that the words of a tier may stand in at least, together: all where the corpus is not that large.
+const LEAST_DOCUMENTS: i64 = 4_000;
+
+/// Words that are looked for in a large corpus at most. Arbitrary: the rarest of more decide.
+const MOST_WORDS: usize = 16;
+
+/// Words that stood nowhere yet that are looked for in a large corpus at most. Arbitrary.
+const MOST_UNMET: usize = 4;
+
+/// What share of the documents the words may stand in, together, that the texts of the other groups have to have one of.
+const RARE_SHARE: f64 = 0.06;
+
+/// A word or phrase, after the number of documents it stands in.
+pub(super) type Counted = (i64, String);
+
+/// What is asked of the index.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::store::sqlite) struct Query {
+    /// In FTS5's language.
+    pub text: String,
+    /// The number of each word, in the order of the text, and what it weighs; `None` where FTS5 counts the words. A word that the
+    /// text has twice has one number.
+    pub weights: Option<Vec<(usize, f64)>>,
+}
+
+impl Query {
+    /// Returns the query as it matches the text alone, not the marks of groups. To look into all columns takes a quarter less,
+    /// and only a few of `terms` are marks.
+    pub(super) fn in_text(&self, terms: &[String]) -> Query {
+        let is_mark = |term: &String| {
+            let term = term.to_lowercase();
+            Group::ALL.iter().any(|group| term.contains(&write::facet(*group)))
+        };
+        let text = match terms.iter().any(is_mark) {
+            true => format!("{{speaker header text context}} : ({})", self.text),
+            false => self.text.clone(),
+        };
+        Query { text, weights: self.weights.clone() }
+    }
+
+    /// Returns the query as it matches what is of one of `groups`.
+    pub(super) fn of_groups(&self, groups: &[Group]) -> Query {
+        let marks: Vec<String> = groups.iter().map(|group| write::facet(*group)).collect();
+        let text = format!("facets : ({}) AND ({})", marks.join(" OR "), self.text);
+        let unweighed = || groups.iter().map(|_| (0, 0.0));
+        let weights = self.weights.as_ref().map(|own| unweighed().chain(own.iter().copied()).collect());
+        Query { text, weights }
+    }
+}
+
+/// What is asked for the words of a question.
+#[derive(Default)]
+pub(super) struct Queries {
+    /// What a text has to have, the strictest first.
+    pub tiers: Vec<Query>,
+    /// What a text of a group has to have that few of the others are of.
+    pub loosest: Query,
+}
+
+impl Queries {
+    /// Returns the queries of a small corpus: any of `terms` will do.
+    pub(super) fn of_any(terms: &[String]) -> Queries {
+        let text = terms.iter().map(|term| quoted(term)).collect::<Vec<_>>().join(" OR ");
+        let any = Query { text, weights: None };
+        Queries { tiers: vec![any.clone()], loosest: any }
+    }
+
+    /// Returns the queries of a large corpus for words of which it is known in how many of its `documents` each stands.
+    pub(super) fn of_rare(mut terms: Vec<Counted>, documents: i64) -> Queries {
+        terms.sort();
+        let loosest = any(&rarest(&terms, RARE_SHARE, documents, MOST_WORDS), documents);
+        Queries { tiers: tiers(&terms, documents), loosest }
+    }
+}
+
+/// Returns the queries of a large corpus for `terms` with the documents each stands in, the rarest first; the strictest
+/// query first.
+fn tiers(terms: &[Counted], documents: i64) -> Vec<Query> {
+    let mut tiers: Vec<Query> = Vec::with_capacity(TIERS.len());
+    for (least, share, most) in TIERS {
+        let words = rarest(terms, share, documents, most);
+        let query = match least {
+            2 if words.len() < 2 => continue,
+            2 => pairs(&words, documents),
+            _ => any(&words, documents),
+        };
+        if !tiers.contains(&query) {
+            tiers.push(query);
+        }
+    }
+    tiers
+}
+
+/// Returns the rarest of `terms`, at least one and at most `most`, that together stand in at most `share` of the documents.
+/// Words that stood nowhere when they were counted come on top, [`MOST_UNMET`] at most: by now a text may have them.
+fn rarest(terms: &[Counted], share: f64, documents: i64, most: usize) -> Vec<&Counted> {
+    let room = LEAST_DOCUMENTS.max((documents as f64 * share) as i64);
+    let (unmet, met) = terms.split_at(terms.partition_point(|(documents, _)| *documents == 0));
+    let mut total = 0;
+    let within = |(place, (documents, _)): &(usize, &Counted)| {
+        total += documents;
+        *place == 0 || total <= room
+    };
+    let met = met.iter().enumerate().take_while(within).take(most).map(|(_, term)| term);
+    unmet.iter().take(MOST_UNMET).chain(met).collect()
+}
+
+/// Returns the query that any of `words` matches.
+fn any(words: &[&Counted], documents: i64) -> Query {
+    let text = words.iter().map(|(_, word)| quoted(word)).collect::<Vec<_>>().join(" OR ");
+    let weigh = |(number, (with, _)): (usize, &&Counted)| (number, rank::weight(documents, *with));
+    Query { text, weights: Some(words.iter().enumerate().map(weigh).collect()) }
+}
+
+/// Returns the query that any two of `words`, the rarest first, match: each of them with any that is rarer.
+fn pairs(words: &[&Counted], documents: i64) -> Query {
+    let mut text = Vec::new();
+    let mut weights = Vec::new();
+    for (number, (with, word)) in words.iter().enumerate().skip(1).rev() {
+        let rarer = any(&words[..number], documents);
+        text.push(format!("({} AND ({}))", quoted(word), rarer.text));
+        weights.push((number, rank::weight(documents, *with)));
+        weights.extend(rarer.weights.into_iter().flatten());
+    }
+    Query { text: text.join(" OR "), weights: Some(weights) }
+}
+
+/// Returns the term as the index's language quotes it.
+pub(in crate::store::sqlite) fn quoted(term: &str) -> String {
+    format!("\"{}\"", term.replace('"', "\"\""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn counted(counts: &[i64]) -> Vec<Counted> {
+        counts.iter().enumerate().map(|(n, documents)| (*documents, format!("w{n}"))).collect()
+    }
+
+    fn texts(terms: Vec<Counted>) -> Vec<String> {
+        Queries::of_rare(terms, 100_000).tiers.into_iter().map(|query| query.text).collect()
+    }
+
+    #[test]
+    fn in_a_small_corpus_every_word_decides() {
+        let queries = Queries::of_any(&["w0", "w1", "w2"].map(str::to_owned));
+        assert_eq!(queries.loosest.text, r#""w0" OR "w1" OR "w2""#);
+        assert_eq!(queries.tiers, [queries.loosest]);
+    }
+
+    #[test]
+    fn in_a_large_one_two_of_the_rarest_decide_then_two_of_more_and_then_one() {
+        let two_of_three = r#"("w3" AND ("w1" OR "w2")) OR ("w2" AND ("w1"))"#;
+        let two_of_four =
+            r#"("w4" AND ("w1" OR "w2" OR "w3")) OR ("w3" AND ("w1" OR "w2")) OR ("w2" AND ("w1"))"#;
+        let found = texts(counted(&[40_000, 300, 3_000, 9_000, 15_000]));
+        assert_eq!(found, [two_of_three, two_of_four, r#""w1" OR "w2""#]);
+        let two_of_all = r#"("w2" AND ("w0" OR "w1")) OR ("w1" AND ("w0"))"#;
+        let found = texts(counted(&[0, 300, 3_000]));
+        assert_eq!(found, [two_of_all, r#""w0" OR "w1" OR "w2""#], "a new text may have it");
+    }
+
+    #[test]
+    fn every_word_of_a_query_has_its_weight() {
+        let Queries { tiers, loosest } = Queries::of_rare(counted(&[300, 3_000, 9_000]), 100_000);
+        let weight = |with| rank::weight(100_000, with);
+        let (w0, w1, w2) = (weight(300), weight(3_000), weight(9_000));
+        assert_eq!(tiers[0].text, r#"("w2" AND ("w0" OR "w1")) OR ("w1" AND ("w0"))"#);
+        assert_eq!(tiers[0].weights.as_deref(), Some(&[(2, w2), (0, w0), (1, w1), (1, w1), (0, w0)][..]));
+        let marked = loosest.of_groups(&[Group::Note, Group::Conversation]);
+        assert_eq!(marked.text, r#"facets : (groupnote OR groupconversation) AND ("w0" OR "w1")"#);
+        assert_eq!(marked.weights.as_deref(), Some(&[(0, 0.0), (0, 0.0), (0, w0), (1, w1)][..]));
+    }
+
+    #[test]
+    fn the_marks_of_groups_are_looked_for_in_the_text_alone() {
+        let any = Query { text: "w".to_owned(), weights: None };
+        let of =
+            |terms: &[&str]| any.in_text(&terms.iter().map(|term| (*term).to_owned()).collect::<Vec<_>>());
+        assert_eq!(
+            (of(&["group", "message"]).text, of(&["a GroupMessage"]).text),
+            ("w".into(), "{speaker header text context} : (w)".to_owned())
+        );
+    }
+
+    #[test]
+    fn a_common_word_alone_still_matches_and_quotes_are_data() {
+        assert_eq!(texts(vec![(90_000, "a\"b".into())]), [r#""a""b""#]);
+    }
+}

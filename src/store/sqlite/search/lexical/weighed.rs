@@ -1,0 +1,56 @@
+//! Candidates of a small store, with the words weighed as in a larger one.
+
+use std::collections::HashMap;
+
+use super::query::{Query, quoted};
+use super::{LexicalCandidate, rank, search};
+use crate::error::Result;
+use crate::filter::Filter;
+use crate::memory::Group;
+use crate::scope::Scope;
+use crate::store::Store;
+use crate::store::sqlite::read::conditions::Conditions;
+use crate::store::sqlite::search::vocabulary::{SMALL_CORPUS, Vocabulary};
+
+impl Store {
+    /// Does what [`Store::lexical`] does, for a store that is small, with the words weighed as in the store of `weights`.
+    pub async fn lexical_as(
+        &self,
+        scope: &Scope,
+        filter: &Filter,
+        groups: &[Group],
+        terms: Vec<String>,
+        weights: Vocabulary,
+        limit: usize,
+    ) -> Result<Vec<LexicalCandidate>> {
+        let (filter, groups) = (filter.clone(), groups.to_vec());
+        self.read(scope, move |_, connection, scope| {
+            let conditions = Conditions::of_scope(connection, scope)?.narrowed(&filter);
+            let mut found: HashMap<i64, LexicalCandidate> = HashMap::new();
+            for (place, term) in terms.iter().enumerate() {
+                let text = format!("{{speaker header text context}} : {}", quoted(term));
+                let weight = rank::weight(weights.documents, weights.counts[place]);
+                let query = Query { text, weights: Some(vec![(0, weight)]) };
+                let most = SMALL_CORPUS as usize;
+                search(connection, &conditions, &query, most, &mut |candidate| {
+                    found
+                        .entry(candidate.chunk)
+                        .and_modify(|known| known.score += candidate.score)
+                        .or_insert(candidate);
+                    true
+                })?;
+            }
+            let mut candidates: Vec<LexicalCandidate> =
+                found.into_values().filter(|candidate| groups.contains(&candidate.group)).collect();
+            candidates.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.chunk.cmp(&b.chunk)));
+            let mut taken: HashMap<Group, usize> = HashMap::new();
+            candidates.retain(|candidate| {
+                let taken = taken.entry(candidate.group).or_default();
+                *taken += 1;
+                *taken <= limit
+            });
+            Ok(candidates)
+        })
+        .await
+    }
+}

@@ -1,0 +1,230 @@
+//! In how many documents words stand, what they weigh, and how much of a question a text has.
+//!
+//! BM25 weighs words by the documents of the store they are looked for in. In a store of a few documents every word is
+//! common, so that its scores are next to nothing beside those of a large one: where several stores are searched, the
+//! words of the small ones are weighed as in the largest.
+
+use std::collections::{HashMap, HashSet};
+
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::chunk::index_text;
+use crate::error::Result;
+use crate::scope::Scope;
+use crate::store::Store;
+use crate::store::sqlite::{Inner, lock};
+
+/// Documents below which every word decides.
+pub(in crate::store::sqlite) const SMALL_CORPUS: i64 = 5_000;
+
+/// The share of documents from which on a stem's count is remembered; rarer ones are counted in no time.
+const COMMON_SHARE: f64 = 0.01;
+
+/// Words whose documents are remembered, at most. Arbitrary: a few megabytes.
+const WORDS_REMEMBERED: usize = 20_000;
+
+/// In how many documents words stand, as far as it was asked, and what stems words.
+#[derive(Default)]
+pub(in crate::store::sqlite) struct CommonTerms {
+    documents_by_stem: HashMap<String, i64>,
+    documents_by_word: HashMap<String, i64>,
+    read_at: i64,
+    stemmer: Option<Connection>,
+}
+
+/// In how many documents of a store the words of a question stand.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Vocabulary {
+    /// How many documents there are.
+    pub documents: i64,
+    /// In how many of them each word stands, in the order of the words.
+    pub counts: Vec<i64>,
+}
+
+impl Vocabulary {
+    /// Returns what each word says of what is asked for, by how rare it is in all of `stores`: above 0, a word that stands
+    /// nowhere the most.
+    pub fn rarity(stores: &[Vocabulary]) -> Vec<f64> {
+        let words = stores.iter().map(|store| store.counts.len()).max().unwrap_or(0);
+        let all: i64 = stores.iter().map(|store| store.documents).sum();
+        let rarity = |place: usize| {
+            let with: i64 = stores.iter().filter_map(|store| store.counts.get(place)).sum();
+            (1.0 + ((all - with).max(0) as f64 + 0.5) / (with as f64 + 0.5)).ln()
+        };
+        (0..words).map(rarity).collect()
+    }
+}
+
+/// Returns in how many documents each of `terms`, words or phrases, stands; of a phrase, its rarest word.
+pub(in crate::store::sqlite) fn read(
+    inner: &Inner,
+    connection: &Connection,
+    terms: &[String],
+) -> Result<Vocabulary> {
+    let documents = documents(connection)?;
+    if documents >= SMALL_CORPUS {
+        let counts = count(inner, connection, documents, terms)?;
+        return Ok(Vocabulary { documents, counts });
+    }
+    let stems = stems(inner, &terms.iter().collect::<Vec<_>>())?;
+    let count = |stems: &Vec<String>| Ok(least(stems, |stem| documents_of(connection, stem))?.min(documents));
+    let counts = stems.iter().map(count).collect::<Result<_>>()?;
+    Ok(Vocabulary { documents, counts })
+}
+
+/// Returns in how many documents the rarest of `stems` stands. A phrase stands in no more; to count its own takes as long as a
+/// search.
+fn least(stems: &[String], mut documents_of: impl FnMut(&str) -> Result<i64>) -> Result<i64> {
+    let mut least = None;
+    for stem in stems {
+        let documents = documents_of(stem)?;
+        least = Some(least.map_or(documents, |least: i64| least.min(documents)));
+    }
+    Ok(least.unwrap_or(0))
+}
+
+impl Store {
+    /// Returns for each of `texts` the share of `terms` that it has, each counted by its `rarity`: 1 where it has all.
+    pub async fn shares(
+        &self,
+        scope: &Scope,
+        terms: Vec<String>,
+        rarity: Vec<f64>,
+        texts: Vec<String>,
+    ) -> Result<Vec<f64>> {
+        self.read(scope, move |inner, _, _| {
+            let all: f64 = rarity.iter().sum();
+            let words: Vec<HashSet<String>> = texts.iter().map(|text| words(text)).collect();
+            // Only what begins like a word of the question can be one.
+            let begins: HashSet<char> = terms.iter().filter_map(|term| term.chars().next()).collect();
+            let may_be = |word: &&String| {
+                word.chars().next().is_some_and(|first| !first.is_ascii() || begins.contains(&first))
+            };
+            let mut asked: Vec<&String> = terms.iter().collect();
+            asked.extend(words.iter().flatten().filter(may_be).collect::<HashSet<_>>());
+            let stems = stems(inner, &asked)?;
+            let stem_of: HashMap<&String, &Vec<String>> = asked.iter().copied().zip(&stems).collect();
+            let share = |words: &HashSet<String>| {
+                let own: HashSet<&Vec<String>> =
+                    words.iter().filter_map(|word| stem_of.get(word).copied()).collect();
+                let had = stems[..terms.len()].iter().zip(&rarity).filter(|(stem, _)| own.contains(stem));
+                if all > 0.0 { had.map(|(_, rarity)| rarity).sum::<f64>() / all } else { 0.0 }
+            };
+            Ok(words.iter().map(share).collect())
+        })
+        .await
+    }
+}
+
+fn stems(inner: &Inner, terms: &[&String]) -> Result<Vec<Vec<String>>> {
+    lock(&inner.common_terms).stems(terms)
+}
+
+/// Returns the words of `text` in lower case, identifiers also in parts.
+fn words(text: &str) -> HashSet<String> {
+    let text = index_text::with_parts(text);
+    let words = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect()
+}
+
+/// Returns how many documents there are, about: chunks are numbered, and few are gone.
+pub(in crate::store::sqlite) fn documents(connection: &Connection) -> Result<i64> {
+    let sql = "SELECT coalesce(max(seq), 0) FROM chunks";
+    Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
+}
+
+/// Returns in how many of the `documents` each of `terms` stands, about.
+pub(in crate::store::sqlite) fn count(
+    inner: &Inner,
+    connection: &Connection,
+    documents: i64,
+    terms: &[String],
+) -> Result<Vec<i64>> {
+    let mut common = lock(&inner.common_terms);
+    if common.read_at == 0 || documents > common.read_at + common.read_at / 4 {
+        common.documents_by_stem = read_common_terms(connection, documents)?;
+        common.documents_by_word.clear();
+        common.read_at = documents;
+    }
+    if common.documents_by_word.len() > WORDS_REMEMBERED {
+        common.documents_by_word.clear();
+    }
+    let new: Vec<&String> =
+        terms.iter().filter(|term| !common.documents_by_word.contains_key(*term)).collect();
+    if !new.is_empty() {
+        for (term, stems) in new.iter().zip(common.stems(&new)?) {
+            let documents = least(&stems, |stem| match common.documents_by_stem.get(stem) {
+                Some(documents) => Ok(*documents),
+                None => documents_of(connection, stem),
+            })?;
+            common.documents_by_word.insert((*term).clone(), documents);
+        }
+    }
+    Ok(terms.iter().map(|term| common.documents_by_word[term].min(documents)).collect())
+}
+
+/// Returns in how many documents the stem stands.
+fn documents_of(connection: &Connection, stem: &str) -> Result<i64> {
+    Ok(connection
+        .prepare_cached("SELECT doc FROM text_terms WHERE term = ?1")?
+        .query_row([stem], |row| row.get(0))
+        .optional()?
+        .unwrap_or(0))
+}
+
+fn read_common_terms(connection: &Connection, documents: i64) -> Result<HashMap<String, i64>> {
+    let mut statement = connection.prepare("SELECT term, doc FROM text_terms WHERE doc > ?1")?;
+    let bar = (documents as f64 * COMMON_SHARE) as i64;
+    let rows = statement.query_map([bar], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+impl CommonTerms {
+    /// Returns the words of each of `terms` as the index spells them, by asking the index's own tokenizer; nothing of it is
+    /// kept.
+    fn stems(&mut self, terms: &[&String]) -> Result<Vec<Vec<String>>> {
+        if self.stemmer.is_none() {
+            let connection = Connection::open_in_memory()?;
+            connection.execute_batch(
+                "CREATE VIRTUAL TABLE words USING fts5 (
+                     text, content = '', contentless_delete = 1,
+                     tokenize = 'porter unicode61 remove_diacritics 2'
+                 );
+                 CREATE VIRTUAL TABLE stems USING fts5vocab (words, instance);",
+            )?;
+            self.stemmer = Some(connection);
+        }
+        let connection = self.stemmer.as_mut().expect("made above");
+        let transaction = connection.transaction()?;
+        let mut stems = vec![Vec::new(); terms.len()];
+        {
+            let mut insert = transaction.prepare_cached("INSERT INTO words (rowid, text) VALUES (?1, ?2)")?;
+            for (place, term) in terms.iter().enumerate() {
+                insert.execute((place as i64, term))?;
+            }
+            let mut select =
+                transaction.prepare_cached("SELECT doc, term FROM stems ORDER BY doc, offset")?;
+            let mut rows = select.query([])?;
+            while let Some(row) = rows.next()? {
+                stems[row.get::<_, i64>(0)? as usize].push(row.get(1)?);
+            }
+        }
+        transaction.rollback()?;
+        Ok(stems)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_stemmed_as_the_index_does_it_and_nothing_is_kept() {
+        let mut common = CommonTerms::default();
+        let words = ["running", "Größe", "x", "no colors"].map(str::to_owned);
+        let terms: Vec<&String> = words.iter().collect();
+        let expected: [&[&str]; 4] = [&["run"], &["groß"], &["x"], &["no", "color"]];
+        assert_eq!(common.stems(&terms).unwrap(), expected);
+        assert_eq!(common.stems(&terms[..1]).unwrap(), [["run"]]);
+    }
+}

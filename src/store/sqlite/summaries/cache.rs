@@ -1,0 +1,224 @@
+//! Answers that were made before, kept across processes.
+//!
+//! The key is the caller's: a hash of all that was asked and of the version of all that it was made from
+//! ([`Store::source_version`]), so that nothing here has to be told what became stale. What is lost costs time only:
+//! writes aren't waited for on disk, and are left undone where another process writes.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, OptionalExtension, params};
+
+use crate::error::{Error, Kind, Result};
+use crate::memory::Millis;
+use crate::scope::Scope;
+use crate::store::Store;
+use crate::store::sqlite::{BUSY_TIMEOUT, blocking, lock};
+
+/// How long storing an answer waits for other writers. Arbitrary: about what the answer took to make.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// What the cache holds, and how often it had what was asked for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheStats {
+    /// Answers it holds.
+    pub entries: i64,
+    /// Their bytes.
+    pub bytes: i64,
+    /// How often it had the answer.
+    pub hits: i64,
+    /// How often not.
+    pub misses: i64,
+}
+
+/// How often this process asked the cache since it could last note so.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::store::sqlite) struct CacheUse {
+    hits: i64,
+    misses: i64,
+}
+
+impl Store {
+    /// Returns the answer kept under `key`, where it hasn't expired.
+    ///
+    /// A clock that was set back doesn't keep an answer alive: time goes on from the last use of any.
+    pub async fn cached(&self, scope: &Scope, key: [u8; 32], now: Millis) -> Result<Option<String>> {
+        let found = self
+            .read(scope, move |_, connection, scope| {
+                let owner = scope.owner.as_str();
+                let now = now.max(last_seen(connection, owner)?);
+                let found: Option<(i64, String)> = connection
+                    .prepare_cached(
+                        "SELECT seq, body FROM context_cache WHERE owner = ?1 AND key = ?2 AND expires > ?3",
+                    )?
+                    .query_row((owner, key, now), |row| Ok((row.get(0)?, row.get(1)?)))
+                    .optional()?;
+                Ok(found)
+            })
+            .await?;
+        let (seq, body) = found.unzip();
+        {
+            let mut used = lock(&self.inner.cache_use);
+            used.hits += i64::from(seq.is_some());
+            used.misses += i64::from(seq.is_none());
+        }
+        // A miss is noted with what is then stored.
+        if seq.is_some() {
+            let noted = self.write_lightly(scope, Duration::ZERO, move |connection, scope, used| {
+                let owner = scope.owner.as_str();
+                let now = now.max(last_seen(connection, owner)?);
+                connection
+                    .prepare_cached("UPDATE context_cache SET used = ?2 WHERE seq = ?1")?
+                    .execute((seq, now))?;
+                count(connection, owner, used)
+            });
+            pass_over(noted.await);
+        }
+        Ok(body)
+    }
+
+    /// Keeps `body` under `key` for `ttl_ms`, and of all answers as many as `max_bytes` have room for, those used last.
+    pub async fn cache(
+        &self,
+        scope: &Scope,
+        key: [u8; 32],
+        body: String,
+        now: Millis,
+        ttl_ms: Millis,
+        max_bytes: i64,
+    ) -> Result<()> {
+        let stored = self.write_lightly(scope, PATIENCE, move |connection, scope, used| {
+            let owner = scope.owner.as_str();
+            let now = now.max(last_seen(connection, owner)?);
+            count(connection, owner, used)?;
+            let bytes = body.len() as i64;
+            if bytes > max_bytes || ttl_ms <= 0 {
+                return Ok(());
+            }
+            connection
+                .prepare_cached(
+                    "INSERT INTO context_cache (owner, key, expires, used, bytes, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+                     ON CONFLICT (owner, key) DO UPDATE SET expires = ?3, used = ?4, bytes = ?5, body = ?6",
+                )?
+                .execute(params![owner, key, now.saturating_add(ttl_ms), now, bytes, body])?;
+            connection
+                .prepare_cached("DELETE FROM context_cache WHERE owner = ?1 AND expires <= ?2")?
+                .execute((owner, now))?;
+            make_room(connection, owner, max_bytes)
+        });
+        pass_over(stored.await);
+        Ok(())
+    }
+
+    /// Returns what the cache holds for the scope's owner, and how often it was of use.
+    pub async fn cache_stats(&self, scope: &Scope) -> Result<CacheStats> {
+        let unnoted = *lock(&self.inner.cache_use);
+        self.read(scope, move |_, connection, scope| {
+            let owner = scope.owner.as_str();
+            let (entries, bytes) = connection
+                .prepare_cached(
+                    "SELECT count(*), coalesce(sum(bytes), 0) FROM context_cache WHERE owner = ?1",
+                )?
+                .query_row([owner], |row| Ok((row.get(0)?, row.get(1)?)))?;
+            let counted = |name: &str| -> Result<i64> {
+                let counted = connection
+                    .prepare_cached("SELECT count FROM counters WHERE owner = ?1 AND name = ?2")?
+                    .query_row((owner, name), |row| row.get(0))
+                    .optional()?;
+                Ok(counted.unwrap_or(0))
+            };
+            Ok(CacheStats {
+                entries,
+                bytes,
+                hits: counted("cache hit")? + unnoted.hits,
+                misses: counted("cache miss")? + unnoted.misses,
+            })
+        })
+        .await
+    }
+
+    /// Runs `work` in one immediate transaction that is not waited for on disk, with what this process has to note.
+    ///
+    /// Errors with [`Kind::Busy`] where others write for longer than `patience`.
+    async fn write_lightly<T: Send + 'static>(
+        &self,
+        scope: &Scope,
+        patience: Duration,
+        work: impl FnOnce(&Connection, &Scope, CacheUse) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        self.admit(scope)?;
+        let (store, scope) = (self.clone(), scope.clone());
+        blocking(move || {
+            let Ok(mut writer) = store.inner.writer.try_lock() else {
+                return Err(Error::new(Kind::Busy, "this process writes already"));
+            };
+            store.inner.place.check()?;
+            writer.busy_timeout(patience)?;
+            writer.pragma_update(None, "synchronous", "NORMAL")?;
+            let used = *lock(&store.inner.cache_use);
+            let done = (|| {
+                let transaction =
+                    writer.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+                store.inner.may_write(&transaction)?;
+                let answer = work(&transaction, &scope, used)?;
+                transaction.commit()?;
+                Ok(answer)
+            })();
+            writer.pragma_update(None, "synchronous", "FULL")?;
+            writer.busy_timeout(BUSY_TIMEOUT)?;
+            if done.is_ok() {
+                let mut unnoted = lock(&store.inner.cache_use);
+                unnoted.hits -= used.hits;
+                unnoted.misses -= used.misses;
+            }
+            done
+        })
+        .await
+    }
+}
+
+/// Returns the latest time at which the owner used an answer.
+fn last_seen(connection: &Connection, owner: &str) -> Result<Millis> {
+    let seen: Option<Millis> = connection
+        .prepare_cached("SELECT max(used) FROM context_cache WHERE owner = ?1")?
+        .query_row([owner], |row| row.get(0))?;
+    Ok(seen.unwrap_or(Millis::MIN))
+}
+
+fn count(connection: &Connection, owner: &str, used: CacheUse) -> Result<()> {
+    for (name, count) in [("cache hit", used.hits), ("cache miss", used.misses)] {
+        if count > 0 {
+            connection
+                .prepare_cached(
+                    "INSERT INTO counters (owner, name, count) VALUES (?1, ?2, ?3)
+                     ON CONFLICT DO UPDATE SET count = count + ?3",
+                )?
+                .execute((owner, name, count))?;
+        }
+    }
+    Ok(())
+}
+
+/// Removes the answers that were not used for longest, until the rest fits.
+fn make_room(connection: &Connection, owner: &str, max_bytes: i64) -> Result<()> {
+    let mut bytes: i64 = connection
+        .prepare_cached("SELECT coalesce(sum(bytes), 0) FROM context_cache WHERE owner = ?1")?
+        .query_row([owner], |row| row.get(0))?;
+    while bytes > max_bytes {
+        let (seq, freed): (i64, i64) = connection
+            .prepare_cached(
+                "SELECT seq, bytes FROM context_cache WHERE owner = ?1 ORDER BY used, bytes, seq LIMIT 1",
+            )?
+            .query_row([owner], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        connection.prepare_cached("DELETE FROM context_cache WHERE seq = ?1")?.execute([seq])?;
+        bytes -= freed;
+    }
+    Ok(())
+}
+
+/// Lets pass what was left undone, because others write or nothing can be written: only time is lost, and who reads
+/// doesn't need to write.
+fn pass_over(done: Result<()>) {
+    if let Err(error) = done {
+        tracing::debug!(%error, "an answer is not kept");
+    }
+}

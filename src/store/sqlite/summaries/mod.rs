@@ -1,0 +1,416 @@
+//! Summaries of ranges of messages, and the memory that stands for a session as a whole.
+//!
+//! A summary is of the messages it was made of and of no others: it is stored only while they are still all there, in
+//! one transaction, and leaves with the first of them that is forgotten. Summaries of segments aren't indexed, since
+//! what they say is found by the messages; the session's is a memory of kind `conversation` and is.
+
+pub(super) mod cache;
+pub(super) mod expired;
+pub(super) mod queue;
+
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+
+use crate::error::Result;
+use crate::memory::{Kind, Level, MemoryId, Millis, Provenance};
+use crate::scope::{Scope, SessionId};
+use crate::store::Store;
+use crate::store::sqlite::forget::erase;
+use crate::store::sqlite::read::memories;
+use crate::store::sqlite::read::segments::{find_session, hash_of_range, required_session};
+use crate::store::sqlite::write::{OpenSession, Outcome, PreparedMemory, save_one};
+
+/// A summary of a range of messages.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Summary {
+    /// Whose messages it sums up.
+    pub session: SessionId,
+    /// The segment; `None` for another range, or the session.
+    pub segment: Option<i64>,
+    /// How much it says.
+    pub level: Level,
+    /// The ordinal its range begins with.
+    pub first: i64,
+    /// The ordinal its range ends with.
+    pub last: i64,
+    /// How many messages it was made of.
+    pub messages: i64,
+    /// What it says.
+    pub text: String,
+    /// Its tokens (o200k).
+    pub tokens: i64,
+    /// `extractive`, or the name of the provider that wrote it.
+    pub provider: String,
+    /// The provider's model.
+    pub model: String,
+    /// How much it keeps of what can be kept at its length, 0 to 1.
+    pub quality: f64,
+    /// The lowest trust of what it was made of.
+    pub provenance: Provenance,
+    /// The ordinals its sentences come from.
+    pub cited: Vec<i64>,
+    /// Which messages it was made of, as [`source_hash`](crate::store::source_hash) has it.
+    pub source_hash: [u8; 32],
+}
+
+/// A summary as stored.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SummaryRow {
+    /// Its id; summaries and memories share the space of ids.
+    pub id: MemoryId,
+    /// Which of the summaries of its range and level it is, from 1.
+    pub version: i64,
+    /// When it was stored.
+    pub made_at: Millis,
+    /// What it says, and of what.
+    pub summary: Summary,
+}
+
+/// What became of a summary.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Saved {
+    /// It is stored now.
+    Made(MemoryId),
+    /// One of the same messages, level, provider and model was there.
+    AlreadyMade(MemoryId),
+    /// Its messages aren't all there any more, or others came between; nothing was stored.
+    SourcesChanged,
+}
+
+/// The memory that stands for a session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConversationRow {
+    /// Its id.
+    pub id: MemoryId,
+    /// The ordinal of the last message it was made of.
+    pub last: i64,
+    /// When it was made.
+    pub made_at: Millis,
+}
+
+/// How far ahead a memory may be due: further than it is ever postponed.
+const FARTHEST: Millis = 366 * 24 * 60 * 60 * 1000;
+
+const COLUMNS: &str =
+    "u.id, s.name, u.segment, u.level, u.first, u.last, u.messages, u.text, u.tokens, u.provider,
+    u.model, u.quality, u.version, u.made_at, u.provenance, u.cited, u.source_hash";
+
+impl Store {
+    /// Stores a summary, where the messages of its range are still those it was made of; a range that is longer than the
+    /// session ends with it.
+    pub async fn save_summary(&self, scope: &Scope, summary: Summary, now: Millis) -> Result<Saved> {
+        self.save_version(scope, summary, Millis::MIN, now).await
+    }
+
+    /// Stores a summary as [`Store::save_summary`] does, and one that says something else than what was made of the same
+    /// messages before `since` as another version.
+    pub async fn save_version(
+        &self,
+        scope: &Scope,
+        summary: Summary,
+        since: Millis,
+        now: Millis,
+    ) -> Result<Saved> {
+        self.write(scope, move |connection, scope| save_summary(connection, scope, &summary, since, now))
+            .await
+    }
+
+    /// Returns the newest version of the summary of each range of the session, at `level` or at all levels, in order.
+    pub async fn summaries(
+        &self,
+        scope: &Scope,
+        session: &SessionId,
+        level: Option<Level>,
+    ) -> Result<Vec<SummaryRow>> {
+        let session = session.clone();
+        self.read(scope, move |_, connection, scope| {
+            let Some(session) = find_session(connection, scope, &session)? else { return Ok(Vec::new()) };
+            let sql = format!(
+                "SELECT {COLUMNS} FROM summaries u JOIN sessions s ON s.seq = u.session
+                 WHERE u.session = ?1 AND (?2 IS NULL OR u.level = ?2) AND NOT EXISTS (
+                     SELECT 1 FROM summaries o WHERE o.session = u.session AND o.first = u.first AND o.last = u.last
+                         AND o.level = u.level AND o.version > u.version)
+                 ORDER BY u.first, u.last, u.level"
+            );
+            let mut statement = connection.prepare_cached(&sql)?;
+            let rows = statement.query_map((session, level.map(Level::as_str)), summary)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Returns the summary of the scope called `id`, or `None`.
+    pub async fn summary(&self, scope: &Scope, id: &MemoryId) -> Result<Option<SummaryRow>> {
+        let id = id.clone();
+        self.read(scope, move |_, connection, scope| {
+            let sql = format!(
+                "SELECT {COLUMNS} FROM summaries u JOIN sessions s ON s.seq = u.session WHERE u.owner = ?1 AND u.id = ?2"
+            );
+            let found = connection
+                .prepare_cached(&sql)?
+                .query_row((scope.owner.as_str(), id.as_str()), summary)
+                .optional()?;
+            Ok(match found {
+                Some(found) if find_session(connection, scope, &found.summary.session)?.is_some() => Some(found),
+                _ => None,
+            })
+        })
+        .await
+    }
+
+    /// Returns the memory that stands for the session, where there is one.
+    pub async fn conversation(&self, scope: &Scope, session: &SessionId) -> Result<Option<ConversationRow>> {
+        let session = session.clone();
+        self.read(scope, move |_, connection, scope| {
+            let Some(session) = find_session(connection, scope, &session)? else { return Ok(None) };
+            Ok(connection
+                .prepare_cached(
+                    "SELECT m.id, c.last, c.made_at FROM conversations c JOIN memories m ON m.seq = c.memory
+                     WHERE c.session = ?1",
+                )?
+                .query_row([session], |row| {
+                    Ok(ConversationRow { id: memories::id(row, 0)?, last: row.get(1)?, made_at: row.get(2)? })
+                })
+                .optional()?)
+        })
+        .await
+    }
+
+    /// Stores the memory that stands for its session, made of the messages up to `last` that `source_hash` names; the one
+    /// before leaves the store and its indexes in the same transaction.
+    pub async fn save_conversation(
+        &self,
+        scope: &Scope,
+        memory: PreparedMemory,
+        last: i64,
+        source_hash: [u8; 32],
+        now: Millis,
+    ) -> Result<Saved> {
+        self.write(scope, move |connection, scope| {
+            let Some(name) = &memory.draft.session else { return Ok(Saved::SourcesChanged) };
+            let session = required_session(connection, scope, name)?;
+            if hash_of_range(connection, session, 0, last)? != source_hash {
+                return Ok(Saved::SourcesChanged);
+            }
+            let known: Option<(MemoryId, i64, Option<Millis>)> = connection
+                .prepare_cached(
+                    "SELECT m.id, c.last, c.due FROM conversations c JOIN memories m ON m.seq = c.memory WHERE c.session = ?1",
+                )?
+                .query_row([session], |row| Ok((memories::id(row, 0)?, row.get(1)?, row.get(2)?)))
+                .optional()?;
+            // Told in other words, it is still to be made anew when more was said since.
+            let due = known.as_ref().and_then(|(_, known, due)| due.filter(|_| *known == last));
+            match known {
+                // Another process made it of as much, or of more.
+                Some((id, known, _)) if id == memory.id || known > last => return Ok(Saved::AlreadyMade(id)),
+                Some(_) => {
+                    connection.prepare_cached("DELETE FROM conversations WHERE session = ?1")?.execute([session])?;
+                }
+                None => {}
+            }
+            let mut open = OpenSession::open(connection, scope, name)?;
+            if save_one(connection, scope, &memory, Some(&mut open), now)? != Outcome::Stored {
+                return Ok(Saved::AlreadyMade(memory.id));
+            }
+            connection
+                .prepare_cached(
+                    "INSERT INTO conversations (session, memory, last, made_at, due)
+                     SELECT ?1, seq, ?4, ?5, ?6 FROM memories WHERE owner = ?2 AND id = ?3",
+                )?
+                .execute(params![session, scope.owner.as_str(), memory.id.as_str(), last, now, due])?;
+            Ok(Saved::Made(memory.id))
+        })
+        .await
+    }
+
+    /// Stores what sums up the conversations of a quarter, named by its topic, in the place of what did so before.
+    ///
+    /// It leaves with the first of the memories that it refers to, and isn't stored where one of them has left already.
+    pub async fn save_quarter(&self, scope: &Scope, memory: PreparedMemory, now: Millis) -> Result<Outcome> {
+        self.write(scope, move |connection, scope| {
+            let mut statement = connection.prepare_cached(
+                "SELECT seq FROM memories WHERE owner = ?1 AND kind = 'summary' AND provenance = 'derived'
+                     AND topic = ?2 AND id <> ?3",
+            )?;
+            let before: Vec<i64> = statement
+                .query_map((scope.owner.as_str(), &memory.draft.topic, memory.id.as_str()), |row| row.get(0))?
+                .collect::<Result<_, _>>()?;
+            for seq in before {
+                connection
+                    .prepare_cached("DELETE FROM operation_memories WHERE memory = ?1")?
+                    .execute([seq])?;
+                erase(connection, seq)?;
+            }
+            save_one(connection, scope, &memory, None, now)
+        })
+        .await
+    }
+
+    /// Returns whether what sums up the quarter, named by its topic, stands for sessions that were forgotten by their age: it
+    /// can't be made anew.
+    pub async fn quarter_is_retired(&self, scope: &Scope, topic: &str) -> Result<bool> {
+        let topic = topic.to_owned();
+        self.read(scope, move |_, connection, scope| {
+            Ok(connection
+                .prepare_cached(
+                    "SELECT 1 FROM memories m JOIN memory_references r ON r.memory = m.seq
+                     JOIN sessions s ON s.retired = r.target AND s.owner = m.owner
+                     WHERE m.owner = ?1 AND m.kind = 'summary' AND m.provenance = 'derived' AND m.topic = ?2",
+                )?
+                .exists((scope.owner.as_str(), topic))?)
+        })
+        .await
+    }
+
+    /// Notes that more was said in the session than the memory that stands for it says, which is to be made anew at `due`.
+    pub async fn postpone_conversation(&self, scope: &Scope, session: &SessionId, due: Millis) -> Result<()> {
+        let session = session.clone();
+        self.write(scope, move |connection, scope| {
+            if let Some(session) = find_session(connection, scope, &session)? {
+                connection
+                    .prepare_cached("UPDATE conversations SET due = ?2 WHERE session = ?1")?
+                    .execute((session, due))?;
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    /// Returns up to `limit` sessions of the scope whose memory is to be made anew by `now`, longest due first.
+    pub async fn due_conversations(
+        &self,
+        scope: &Scope,
+        now: Millis,
+        limit: usize,
+    ) -> Result<Vec<SessionId>> {
+        self.read(scope, move |_, connection, scope| {
+            // What is due further ahead than any was ever postponed was noted by a clock that was wrong.
+            let mut statement = connection.prepare_cached(
+                "SELECT s.name FROM conversations c JOIN sessions s ON s.seq = c.session
+                 WHERE s.owner = ?1 AND c.due IS NOT NULL AND (c.due <= ?2 OR c.due > ?2 + ?3) ORDER BY c.due, s.seq",
+            )?;
+            let mut rows = statement.query((scope.owner.as_str(), now, FARTHEST))?;
+            let mut due = Vec::new();
+            while let Some(row) = rows.next()?.filter(|_| due.len() < limit) {
+                let session = memories::word(row, 0, SessionId::parse)?;
+                if find_session(connection, scope, &session)?.is_some() {
+                    due.push(session);
+                }
+            }
+            Ok(due)
+        })
+        .await
+    }
+}
+
+fn save_summary(
+    connection: &Connection,
+    scope: &Scope,
+    summary: &Summary,
+    since: Millis,
+    now: Millis,
+) -> Result<Saved> {
+    let Summary { first, level, .. } = *summary;
+    // Forgotten and purged meanwhile, it has no name any more.
+    let Some(session) = find_session(connection, scope, &summary.session)? else {
+        return Ok(Saved::SourcesChanged);
+    };
+    // What is said next is in no summary made before.
+    let last: i64 = connection
+        .prepare_cached("SELECT min(last, ?2) FROM sessions WHERE seq = ?1")?
+        .query_row((session, summary.last), |row| row.get(0))?;
+    if hash_of_range(connection, session, first, last)? != summary.source_hash {
+        return Ok(Saved::SourcesChanged);
+    }
+    let made: Option<MemoryId> = connection
+        .prepare_cached(
+            "SELECT id FROM summaries WHERE session = ?1 AND first = ?2 AND last = ?3 AND level = ?4
+                 AND provider = ?5 AND model = ?6 AND source_hash = ?7 AND (made_at >= ?8 OR text = ?9)
+             ORDER BY version DESC LIMIT 1",
+        )?
+        .query_row(
+            params![
+                session,
+                first,
+                last,
+                level.as_str(),
+                summary.provider,
+                summary.model,
+                summary.source_hash,
+                since,
+                summary.text
+            ],
+            |row| memories::id(row, 0),
+        )
+        .optional()?;
+    if let Some(id) = made {
+        return Ok(Saved::AlreadyMade(id));
+    }
+    let version: i64 = connection
+        .prepare_cached(
+            "SELECT coalesce(max(version), 0) + 1 FROM summaries
+             WHERE session = ?1 AND first = ?2 AND last = ?3 AND level = ?4",
+        )?
+        .query_row(params_from_iter(params_of(session, first, last, level)), |row| row.get(0))?;
+    let sources = blake3::Hash::from(summary.source_hash).to_hex();
+    let key = format!("{level} {first} {last} {version} {sources} {} {}", summary.provider, summary.model);
+    let name: String = connection
+        .prepare_cached("SELECT name FROM sessions WHERE seq = ?1")?
+        .query_row([session], |row| row.get(0))?;
+    let id = MemoryId::derive(Kind::Summary, SessionId::parse(&name).as_ref(), &key);
+    let cited: Vec<String> = summary.cited.iter().map(i64::to_string).collect();
+    connection
+        .prepare_cached(
+            "INSERT INTO summaries (owner, id, session, segment, level, first, last, messages, version, provider, model,
+                 quality, provenance, made_at, source_hash, cited, tokens, text)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
+        )?
+        .execute(params![
+            scope.owner.as_str(),
+            id.as_str(),
+            session,
+            summary.segment,
+            level.as_str(),
+            first,
+            last,
+            summary.messages,
+            version,
+            summary.provider,
+            summary.model,
+            summary.quality,
+            summary.provenance.as_str(),
+            now,
+            summary.source_hash,
+            cited.join(" "),
+            summary.tokens,
+            summary.text,
+        ])?;
+    Ok(Saved::Made(id))
+}
+
+fn params_of(session: i64, first: i64, last: i64, level: Level) -> [rusqlite::types::Value; 4] {
+    [session.into(), first.into(), last.into(), level.as_str().to_owned().into()]
+}
+
+fn summary(row: &Row<'_>) -> rusqlite::Result<SummaryRow> {
+    Ok(SummaryRow {
+        id: memories::id(row, 0)?,
+        version: row.get(12)?,
+        made_at: row.get(13)?,
+        summary: Summary {
+            session: memories::word(row, 1, SessionId::parse)?,
+            segment: row.get(2)?,
+            level: memories::word(row, 3, Level::parse)?,
+            first: row.get(4)?,
+            last: row.get(5)?,
+            messages: row.get(6)?,
+            text: row.get(7)?,
+            tokens: row.get(8)?,
+            provider: row.get(9)?,
+            model: row.get(10)?,
+            quality: row.get(11)?,
+            provenance: memories::word(row, 14, Provenance::parse)?,
+            cited: row.get::<_, String>(15)?.split(' ').filter_map(|ordinal| ordinal.parse().ok()).collect(),
+            source_hash: row.get(16)?,
+        },
+    })
+}

@@ -1,0 +1,84 @@
+//! The chunks of a memory, with its rows of the text index; also of what earlier versions stored without any.
+
+use rusqlite::{Connection, OptionalExtension};
+
+use crate::chunk::index_text::{self, About};
+use crate::error::Result;
+use crate::memory::{Draft, Memory};
+use crate::scope::Scope;
+use crate::store::sqlite::read::memories;
+use crate::store::sqlite::write;
+use crate::store::{PreparedChunk, Store};
+
+/// Paths of a commit that are context of its text. Arbitrary: a sweep over a whole tree is about none of them.
+const PATHS_INDEXED: usize = 64;
+
+impl Store {
+    /// Returns up to `limit` living facts and decisions of the owner that were derived and have no chunk.
+    pub async fn derived_without_chunk(&self, scope: &Scope, limit: usize) -> Result<Vec<Memory>> {
+        self.read(scope, move |_, connection, scope| {
+            let sql = format!(
+                "SELECT {} FROM memories m LEFT JOIN sessions s ON s.seq = m.session
+                 WHERE m.owner = ?1 AND m.kind IN ('fact', 'decision') AND m.provenance = 'derived'
+                     AND m.tombstoned_at IS NULL AND NOT EXISTS (SELECT 1 FROM chunks c WHERE c.memory = m.seq)
+                 LIMIT ?2",
+                memories::COLUMNS
+            );
+            let mut statement = connection.prepare_cached(&sql)?;
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let rows = statement.query_map((scope.owner.as_str(), limit), memories::memory)?;
+            Ok(rows.collect::<Result<_, _>>()?)
+        })
+        .await
+    }
+
+    /// Stores the chunks of memories that have none, each given by its row and what it was made of.
+    pub async fn add_chunks(
+        &self,
+        scope: &Scope,
+        found: Vec<(i64, Draft, Vec<PreparedChunk>)>,
+    ) -> Result<()> {
+        self.write(scope, move |connection, scope| {
+            for (seq, draft, chunks) in &found {
+                // It may be forgotten by now, or another process was first.
+                let is_bare = connection
+                    .prepare_cached(
+                        "SELECT 1 FROM memories m WHERE m.seq = ?1 AND m.owner = ?2 AND m.tombstoned_at IS NULL
+                             AND NOT EXISTS (SELECT 1 FROM chunks c WHERE c.memory = m.seq)",
+                    )?
+                    .query_row((seq, scope.owner.as_str()), |_| Ok(()))
+                    .optional()?;
+                if is_bare.is_some() {
+                    save_chunks(connection, *seq, draft, chunks, true)?;
+                }
+            }
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// Stores the chunks of the memory in row `memory`, and indexes them where `is_indexed`.
+pub(in crate::store::sqlite) fn save_chunks(
+    connection: &Connection,
+    memory: i64,
+    draft: &Draft,
+    chunks: &[PreparedChunk],
+    is_indexed: bool,
+) -> Result<()> {
+    let files = draft.commit.iter().flat_map(|commit| &commit.files);
+    let paths: Vec<&str> = files.take(PATHS_INDEXED).map(String::as_str).collect();
+    let paths = paths.join("\n");
+    for (place, chunk) in chunks.iter().enumerate() {
+        let chunk_seq = write::save_chunk(connection, memory, place, chunk)?;
+        if is_indexed {
+            // What the index sees instead of the text stands in the first row.
+            let instead = draft.indexed.as_deref().filter(|_| place == 0);
+            let piece = instead.unwrap_or(&draft.text[chunk.start..chunk.end]);
+            let paths = if (place as i64) < index_text::WITH_CONTEXT { paths.as_str() } else { "" };
+            let row = About::from(draft).indexed(piece, paths);
+            write::index(connection, chunk_seq, draft.kind.group(), &row)?;
+        }
+    }
+    Ok(())
+}

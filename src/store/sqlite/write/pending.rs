@@ -1,0 +1,303 @@
+//! Work that was put off: chunks without an embedding, and the lease that lets one process at a time do it.
+
+use std::ops::Range;
+
+use rusqlite::blob::Blob;
+use rusqlite::{Connection, params};
+
+use crate::error::Result;
+use crate::memory::{Kind, MemoryId, Millis, Role};
+use crate::scope::{Scope, SessionId};
+use crate::store::Store;
+use crate::store::sqlite::read::{memories, segments};
+use crate::store::sqlite::write;
+
+/// A chunk that waits for its embedding, with what its context is made of.
+#[derive(Clone, Debug)]
+pub struct PendingChunk {
+    /// The chunk's row.
+    pub seq: i64,
+    /// The memory that it is a piece of.
+    pub memory: MemoryId,
+    /// Where in the memory's text it begins, in bytes.
+    pub start: usize,
+    /// The piece of text.
+    pub text: String,
+    /// What the memory is.
+    pub kind: Kind,
+    /// Who speaks.
+    pub role: Option<Role>,
+    /// The speaker's name.
+    pub speaker: Option<String>,
+    /// A line that names the memory.
+    pub title: Option<String>,
+    /// The file it speaks of.
+    pub path: Option<String>,
+    /// The session it belongs to.
+    pub session: Option<SessionId>,
+    /// The branch it was made on.
+    pub branch: Option<String>,
+    /// The tag it carries.
+    pub topic: Option<String>,
+    /// When it was made.
+    pub time: Millis,
+}
+
+/// The chunks of an owner that wait, oldest first. The queue comes first, in its own order: begun with the memories, all of
+/// them would be visited and sorted for each batch.
+const WAITING: &str =
+    "SELECT p.chunk, m.id, c.start_byte, m.kind, m.role, m.speaker, m.title, m.path, s.name, m.branch,
+         m.topic, m.time, c.end_byte, m.seq
+     FROM pending p CROSS JOIN chunks c ON c.seq = p.chunk CROSS JOIN memories m ON m.seq = c.memory
+     LEFT JOIN sessions s ON s.seq = m.session
+     WHERE m.owner = ?1 ORDER BY p.chunk LIMIT ?2";
+
+impl Store {
+    /// Returns how many chunks of the scope's owner wait for an embedding.
+    pub async fn pending(&self, scope: &Scope) -> Result<usize> {
+        self.read(scope, |_, connection, scope| {
+            let owner = scope.owner.as_str();
+            // Most stores have one owner, whose chunks needn't be looked up one by one.
+            let is_shared = connection
+                .prepare_cached("SELECT 1 FROM memories WHERE owner < ?1 UNION ALL SELECT 1 FROM memories WHERE owner > ?1 LIMIT 1")?
+                .exists([owner])?;
+            let count: i64 = match is_shared {
+                false => connection.prepare_cached("SELECT count(*) FROM pending")?.query_row([], |row| row.get(0))?,
+                true => connection
+                    .prepare_cached(
+                        "SELECT count(*) FROM pending p JOIN chunks c ON c.seq = p.chunk
+                         JOIN memories m ON m.seq = c.memory WHERE m.owner = ?1",
+                    )?
+                    .query_row([owner], |row| row.get(0))?,
+            };
+            Ok(count as usize)
+        })
+        .await
+    }
+
+    /// Returns up to `limit` chunks of the scope's owner that wait, oldest first.
+    ///
+    /// Of each text only the piece is read.
+    pub async fn pending_chunks(&self, scope: &Scope, limit: usize) -> Result<Vec<PendingChunk>> {
+        self.read(scope, move |_, connection, scope| {
+            let mut statement = connection.prepare_cached(WAITING)?;
+            let mut texts = Texts::of(connection);
+            let mut rows = statement.query(params![scope.owner.as_str(), limit as i64])?;
+            let mut chunks = Vec::new();
+            while let Some(row) = rows.next()? {
+                let (start, end): (i64, i64) = (row.get(2)?, row.get(12)?);
+                chunks.push(PendingChunk {
+                    seq: row.get(0)?,
+                    memory: memories::id(row, 1)?,
+                    start: start as usize,
+                    text: texts.piece(row.get(13)?, start as usize..end as usize)?,
+                    kind: Kind::parse(&row.get::<_, String>(3)?).unwrap_or(Kind::Message),
+                    role: row.get::<_, Option<String>>(4)?.and_then(|word| Role::parse(&word)),
+                    speaker: row.get(5)?,
+                    title: row.get(6)?,
+                    path: row.get(7)?,
+                    session: row.get::<_, Option<String>>(8)?.and_then(|name| SessionId::parse(&name)),
+                    branch: row.get(9)?,
+                    topic: row.get(10)?,
+                    time: row.get(11)?,
+                });
+            }
+            Ok(chunks)
+        })
+        .await
+    }
+
+    /// Stores embeddings of the vector space `space`; chunks that are gone by now are passed over, also where another
+    /// has their row.
+    pub async fn save_embeddings(
+        &self,
+        scope: &Scope,
+        space: &str,
+        embeddings: Vec<(PendingChunk, Vec<f32>)>,
+    ) -> Result<()> {
+        let space = space.to_owned();
+        self.write(scope, move |connection, scope| {
+            let mut embedded = Vec::with_capacity(embeddings.len());
+            for (chunk, embedding) in embeddings {
+                let waited = connection
+                    .prepare_cached(
+                        "DELETE FROM pending WHERE chunk = ?1 AND EXISTS (
+                             SELECT 1 FROM chunks c JOIN memories m ON m.seq = c.memory
+                             WHERE c.seq = ?1 AND c.start_byte = ?2 AND m.id = ?3)",
+                    )?
+                    .execute(params![chunk.seq, chunk.start as i64, chunk.memory.as_str()])?;
+                if waited == 1 {
+                    write::save_vector(connection, chunk.seq, &space, &embedding)?;
+                    embedded.push(chunk.seq);
+                }
+            }
+            segments::bump(connection, scope.owner.as_str(), &embedded)
+        })
+        .await
+    }
+
+    /// Marks every chunk whose embedding is of another space than `space` as waiting; returns how many.
+    pub async fn mark_other_spaces_pending(&self, scope: &Scope, space: &str) -> Result<usize> {
+        let space = space.to_owned();
+        self.write(scope, move |connection, _| {
+            connection.execute(
+                "INSERT INTO changes (chunk, change) SELECT chunk, 'removed' FROM vectors WHERE space <> ?1",
+                [&space],
+            )?;
+            let marked = connection.execute(
+                "INSERT OR IGNORE INTO pending (chunk) SELECT chunk FROM vectors WHERE space <> ?1",
+                [&space],
+            )?;
+            connection.execute("DELETE FROM vectors WHERE space <> ?1", [&space])?;
+            Ok(marked)
+        })
+        .await
+    }
+
+    /// Takes or renews the lease `name` for `holder` until `expires`; `false` where somebody else holds it at `now`.
+    pub async fn lease(
+        &self,
+        scope: &Scope,
+        name: &str,
+        holder: &str,
+        now: Millis,
+        expires: Millis,
+    ) -> Result<bool> {
+        let (name, holder) = (name.to_owned(), holder.to_owned());
+        self.write(scope, move |connection, _| {
+            let taken = connection
+                .prepare_cached(
+                    "INSERT INTO leases (name, holder, expires) VALUES (?1, ?2, ?4)
+                     ON CONFLICT (name) DO UPDATE SET holder = ?2, expires = ?4
+                     WHERE holder = ?2 OR expires <= ?3 OR expires > ?3 + 3600000",
+                )?
+                .execute(params![name, holder, now, expires])?;
+            Ok(taken == 1)
+        })
+        .await
+    }
+
+    /// Gives the lease `name` back where `holder` holds it.
+    pub async fn release(&self, scope: &Scope, name: &str, holder: &str) -> Result<()> {
+        let (name, holder) = (name.to_owned(), holder.to_owned());
+        self.write(scope, move |connection, _| {
+            connection
+                .prepare_cached("DELETE FROM leases WHERE name = ?1 AND holder = ?2")?
+                .execute((name, holder))?;
+            Ok(())
+        })
+        .await
+    }
+
+    /// Returns where the import of `source` stands, as its last `set_import_cursor` left it.
+    pub async fn import_cursor(&self, scope: &Scope, source: &str) -> Result<Option<String>> {
+        let source = source.to_owned();
+        self.read(scope, move |_, connection, scope| {
+            use rusqlite::OptionalExtension;
+            Ok(connection
+                .prepare_cached("SELECT cursor FROM imports WHERE owner = ?1 AND source = ?2")?
+                .query_row((scope.owner.as_str(), source), |row| row.get(0))
+                .optional()?)
+        })
+        .await
+    }
+
+    /// Records where the import of `source` stands.
+    pub async fn set_import_cursor(
+        &self,
+        scope: &Scope,
+        source: &str,
+        cursor: &str,
+        now: Millis,
+    ) -> Result<()> {
+        let (source, cursor) = (source.to_owned(), cursor.to_owned());
+        self.write(scope, move |connection, scope| {
+            connection
+                .prepare_cached(
+                    "INSERT OR REPLACE INTO imports (owner, source, cursor, at) VALUES (?1, ?2, ?3, ?4)",
+                )?
+                .execute((scope.owner.as_str(), source, cursor, now))?;
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// Reads pieces of texts without the rest of them.
+struct Texts<'a> {
+    connection: &'a Connection,
+    /// The text read last, and its memory.
+    open: Option<(i64, Blob<'a>)>,
+}
+
+impl<'a> Texts<'a> {
+    fn of(connection: &'a Connection) -> Texts<'a> {
+        Texts { connection, open: None }
+    }
+
+    /// Returns the bytes `range` of the text of `memory`, nothing where they are none of it.
+    fn piece(&mut self, memory: i64, range: Range<usize>) -> Result<String> {
+        let text = match self.open.take() {
+            Some((open, text)) if open == memory => text,
+            Some((_, mut text)) => {
+                text.reopen(memory)?;
+                text
+            }
+            None => self.connection.blob_open("main", "memories", "text", memory, true)?,
+        };
+        let mut piece = vec![0; range.end.min(text.len()).saturating_sub(range.start)];
+        text.read_at_exact(&mut piece, range.start.min(text.len()))?;
+        self.open = Some((memory, text));
+        Ok(String::from_utf8(piece).unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scope::{OwnerId, ProjectId, Scope};
+    use crate::store::Flavour;
+
+    #[tokio::test]
+    async fn what_waits_is_read_in_its_order_without_a_look_at_the_rest() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = ProjectId::from_random([7; 8]);
+        let store = Store::open(&folder.path().join("tiro.db"), Flavour::Project, project.clone()).unwrap();
+        let scope = Scope::project(OwnerId::new("ines"), project);
+        let plan = store.read(&scope, |_, connection, _| {
+            let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {WAITING}"))?;
+            let steps = statement.query_map(params!["ines", 32], |row| row.get::<_, String>("detail"))?;
+            Ok(steps.collect::<Result<Vec<_>, _>>()?)
+        });
+        let plan = plan.await.unwrap();
+        assert_eq!(plan[0], "SCAN p", "{plan:?}");
+        assert!(!plan.iter().any(|step| step.contains("TEMP B-TREE")), "{plan:?}");
+    }
+
+    #[tokio::test]
+    async fn pieces_of_texts_are_those_of_their_bytes() {
+        let folder = tempfile::tempdir().unwrap();
+        let project = ProjectId::from_random([7; 8]);
+        let store = Store::open(&folder.path().join("tiro.db"), Flavour::Project, project.clone()).unwrap();
+        let scope = Scope::project(OwnerId::new("ines"), project);
+        let texts = ["één twee".to_owned(), "漢字かな".repeat(50_000), String::new()];
+        let inserted = store.write(&scope, move |connection, scope| {
+            for (seq, text) in texts.iter().enumerate() {
+                connection.execute(
+                    "INSERT INTO memories (seq, owner, id, kind, provenance, time, stored_at, tokens, text_hash, text)
+                     VALUES (?1, ?2, ?1, 'fact', 'user_said', 0, 0, 1, x'00', ?3)",
+                    params![seq as i64, scope.owner.as_str(), text],
+                )?;
+            }
+            Ok(())
+        });
+        inserted.await.unwrap();
+        let read = store.read(&scope, |_, connection, _| {
+            let mut texts = Texts::of(connection);
+            let far = 599_988..600_000;
+            let asked = [(0, 0..5), (1, far.clone()), (1, 0..3), (0, 6..10), (0, 6..99), (2, 0..1), (1, far)];
+            asked.into_iter().map(|(memory, range)| texts.piece(memory, range)).collect::<Result<Vec<_>>>()
+        });
+        assert_eq!(read.await.unwrap(), ["één", "漢字かな", "漢", "twee", "twee", "", "漢字かな"]);
+    }
+}

@@ -1,0 +1,82 @@
+//! What is known of a memory that may be there already: its fate, another id of a commit, another time that an output came.
+
+use rusqlite::{Connection, OptionalExtension};
+
+use super::Outcome;
+use crate::error::Result;
+use crate::memory::MemoryId;
+use crate::store::sqlite::read::memories;
+
+/// Returns the fate of a memory whose id the store has seen before.
+///
+/// Texts that differ in the digits of their marks are the same: those depend on project and version.
+pub(super) fn met_before(
+    connection: &Connection,
+    owner: &str,
+    id: &MemoryId,
+    hash: &[u8; 32],
+    text: &str,
+) -> Result<Option<Outcome>> {
+    let stored: Option<(Vec<u8>, bool)> = connection
+        .prepare_cached(
+            "SELECT text_hash, tombstoned_at IS NOT NULL FROM memories WHERE owner = ?1 AND id = ?2",
+        )?
+        .query_row((owner, id.as_str()), |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
+    if let Some((stored_hash, tombstoned)) = stored {
+        return Ok(Some(match () {
+            () if tombstoned => Outcome::Forgotten,
+            () if stored_hash == hash || memories::is_alike(connection, owner, id, text)? => {
+                Outcome::AlreadyStored
+            }
+            () => Outcome::Conflict,
+        }));
+    }
+    let purged = connection
+        .prepare_cached("SELECT 1 FROM purged WHERE owner = ?1 AND id = ?2")?
+        .exists((owner, id.as_str()))?;
+    Ok(purged.then_some(Outcome::Forgotten))
+}
+
+/// Whether everything of `ids` is stored and not forgotten: what is derived from something doesn't outlive it.
+pub(super) fn are_living(connection: &Connection, owner: &str, ids: &[MemoryId]) -> Result<bool> {
+    let mut living = connection
+        .prepare_cached("SELECT 1 FROM memories WHERE owner = ?1 AND id = ?2 AND tombstoned_at IS NULL")?;
+    for id in ids {
+        if !living.exists((owner, id.as_str()))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Notes that the commit `sha` is the memory called `id`.
+pub(in crate::store::sqlite) fn commit_id(
+    connection: &Connection,
+    owner: &str,
+    sha: &str,
+    id: &MemoryId,
+) -> Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT OR IGNORE INTO commit_ids (owner, sha, memory)
+             SELECT owner, ?2, seq FROM memories WHERE owner = ?1 AND id = ?3",
+        )?
+        .execute((owner, sha, id.as_str()))?;
+    Ok(())
+}
+
+/// Counts an occurrence of the memory, the first time it is seen.
+pub(in crate::store::sqlite) fn repeat(
+    connection: &Connection,
+    owner: &str,
+    id: &MemoryId,
+    occurrence: &str,
+) -> Result<Outcome> {
+    let is_new = connection
+        .prepare_cached(
+            "INSERT OR IGNORE INTO repeats (memory, key) SELECT seq, ?2 FROM memories WHERE owner = ?1 AND id = ?3",
+        )?
+        .execute((owner, occurrence, id.as_str()))?;
+    Ok(if is_new == 1 { Outcome::Repeated } else { Outcome::AlreadyStored })
+}
