@@ -355,13 +355,40 @@ impl Draft {
     }
 }
 
+/// Names a memory within the store that it is kept in; only the store can look into it.
+///
+/// Good for later calls to the same store until the memory is purged. Keys of one store are ordered by when their memories
+/// were first stored. What names a memory everywhere, also after a restore, is its [`MemoryId`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MemoryKey(i64);
+
+impl MemoryKey {
+    /// The key of a memory that is shown and not stored, such as a range of messages at a level of detail.
+    pub const NOT_STORED: MemoryKey = MemoryKey(-1);
+
+    /// Returns whether a store keeps the memory.
+    pub fn is_stored(self) -> bool {
+        self != MemoryKey::NOT_STORED
+    }
+
+    /// Makes the key of what a store keeps under `number`.
+    pub(crate) const fn from_store(number: i64) -> MemoryKey {
+        MemoryKey(number)
+    }
+
+    /// Returns the number that the store keeps the memory under.
+    pub(crate) const fn in_store(self) -> i64 {
+        self.0
+    }
+}
+
 /// A memory as stored.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Memory {
     /// Its public id.
     pub id: MemoryId,
-    /// Its row in the store; ascending in the order of writing.
-    pub seq: i64,
+    /// Its key in the store.
+    pub seq: MemoryKey,
     /// What it is.
     pub kind: Kind,
     /// Where its text came from.

@@ -16,7 +16,7 @@ use crate::embed::Embedder;
 use crate::engine::{Engine, OpenProject};
 use crate::error::Result;
 use crate::filter::Filter;
-use crate::memory::{Kind, Level, Memory, Millis};
+use crate::memory::{Kind, Level, Memory, MemoryKey, Millis};
 use crate::retrieve;
 use crate::retrieve::rank::{Ranked, Weights};
 use crate::scope::{Scope, SessionId, Sessions};
@@ -120,7 +120,7 @@ pub async fn choose(
         scored.push((score, hit, passage));
     }
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.memory.id.cmp(&b.1.memory.id)));
-    let seqs: Vec<i64> = scored
+    let seqs: Vec<MemoryKey> = scored
         .iter()
         .filter(|(_, hit, _)| hit.memory.ordinal.is_some() && !hit.is_owners)
         .take(WITH_NEIGHBOURS)

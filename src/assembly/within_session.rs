@@ -19,7 +19,7 @@ use crate::embed::Embedder;
 use crate::engine::{Engine, OpenProject};
 use crate::error::{Error, Result};
 use crate::filter::Filter;
-use crate::memory::{Kind, Memory, Provenance, Role};
+use crate::memory::{Kind, Memory, MemoryKey, Provenance, Role};
 use crate::retrieve;
 use crate::retrieve::rank::Weights;
 use crate::scope::SessionId;
@@ -364,7 +364,8 @@ impl Choice<'_> {
             })
             .collect();
         found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.id.cmp(&b.1.id)));
-        let seqs: Vec<i64> = found.iter().take(WITH_NEIGHBOURS).map(|(_, memory, _)| memory.seq).collect();
+        let seqs: Vec<MemoryKey> =
+            found.iter().take(WITH_NEIGHBOURS).map(|(_, memory, _)| memory.seq).collect();
         self.found.extend(found.iter().filter_map(|(_, memory, _)| memory.ordinal));
         shown.extend(&self.found);
         let is_new = |passage: &Passage| !self.chosen.stable.iter().any(|known| known.line == passage.line);

@@ -8,14 +8,11 @@ use std::time::{Duration, Instant};
 use crate::engine::OpenProject;
 use crate::error::Result;
 use crate::git::{Action, Reach, Reflog, Repository, Sha};
-use crate::import::correlate::{
-    AMENDED_WITHIN, Call, Change, ChangedLines, Commit, Evidence, HORIZON, Here, LEAST, Replaced, SECOND,
-    Seen, replaced, same_change,
-};
+use crate::import::correlate::{AMENDED_WITHIN, Call, Change, ChangedLines, Commit, Evidence, HORIZON, Here, LEAST, Replaced, SECOND, Seen, replaced, same_change};
 use crate::ingest::in_time::in_time;
-use crate::memory::Millis;
+use crate::memory::{Millis, MemoryKey};
 use crate::redact::Redactor;
-use crate::store::{CallRow, MadeRow, WriteRow};
+use crate::store::{CallRow, CommitLinks, MadeRow, SessionKey, WriteRow};
 
 /// Commits linked by one transaction.
 const BATCH: usize = 500;
@@ -96,10 +93,10 @@ pub async fn take_back(project: &OpenProject) -> Result<()> {
     let ask = move |_: &_| {
         let head = repository.head().ok().and_then(|head| head.commit)?;
         let known = replaced.into_iter().filter_map(|(row, sha)| Some((row, sha.parse::<Sha>().ok()?)));
-        let (rows, shas): (Vec<i64>, Vec<Sha>) = known.unzip();
+        let (rows, shas): (Vec<MemoryKey>, Vec<Sha>) = known.unzip();
         let reached = repository.reached(&[head], &shas, Some(Instant::now() + GLANCE));
         let current = rows.into_iter().zip(reached).filter(|(_, reach)| *reach == Reach::Yes);
-        Some(current.map(|(row, _)| row).collect::<Vec<i64>>())
+        Some(current.map(|(row, _)| row).collect::<Vec<MemoryKey>>())
     };
     let current = in_time(Some(Instant::now() + GLANCE), ask).await.flatten().unwrap_or_default();
     if current.is_empty() {
@@ -262,7 +259,7 @@ async fn link(
     }
     let (from, until) = (from.saturating_sub(AMENDED_WITHIN), until.saturating_add(HORIZON));
     let begin = from.saturating_sub(HORIZON);
-    let commits = store.commits_made(scope, (begin - 1, i64::MAX), until, MOST_COMMITS).await?;
+    let commits = store.commits_made(scope, (begin, None), until, MOST_COMMITS).await?;
     let mut ours = place.ours(&project.redactor);
     // Whoever is named as the author of what is committed here is one of us, whatever the committer is called.
     let committed = commits.iter().filter(|row| place.is_committed_here(row));
@@ -289,7 +286,7 @@ async fn link(
             }
         }
     };
-    let mut links: HashMap<usize, Vec<(i64, f64)>> = HashMap::new();
+    let mut links: HashMap<usize, Vec<(SessionKey, f64)>> = HashMap::new();
     for &at in &todo {
         links.insert(at, evidence.behind(at, &lines));
     }
@@ -306,8 +303,7 @@ async fn link(
         }
     }
     let linked = links.values().filter(|sessions| !sessions.is_empty()).count();
-    let mut rows: Vec<(i64, Vec<(i64, f64)>)> =
-        links.into_iter().map(|(at, links)| (seq(at), links)).collect();
+    let mut rows: Vec<CommitLinks> = links.into_iter().map(|(at, links)| (seq(at), links)).collect();
     rows.sort_by_key(|(seq, _)| *seq);
     for batch in rows.chunks(BATCH) {
         store.link_commits(scope, batch.to_vec()).await?;
@@ -321,7 +317,7 @@ async fn link(
 }
 
 /// Adds the links of a commit to those of the one that stands for it.
-fn inherit(links: &mut Vec<(i64, f64)>, from: &[(i64, f64)]) {
+fn inherit(links: &mut Vec<(SessionKey, f64)>, from: &[(SessionKey, f64)]) {
     for &(session, sure) in from {
         let sure = sure * INHERITED;
         match links.iter_mut().find(|(known, _)| *known == session) {

@@ -17,9 +17,9 @@ use futures_util::future::try_join_all;
 use crate::embed::Embedder;
 use crate::error::{Error, Kind, Result};
 use crate::filter::Filter;
-use crate::memory::{Group, Kind as MemoryKind};
+use crate::memory::{Group, Kind as MemoryKind, MemoryKey};
 use crate::scope::Scope;
-use crate::store::{DenseCandidate, LexicalCandidate, Store, Vocabulary};
+use crate::store::{ChunkKey, DenseCandidate, LexicalCandidate, Store, Vocabulary};
 use rank::{Candidate, Ranked, Weights};
 
 /// Candidates of one group of kinds from one search, at most: 40, 100 and 200 give the same first ten.
@@ -94,7 +94,7 @@ pub async fn search(
         (embedding, candidates, embed_time, dense_time)
     };
     let ((lexical, lexical_time), (embedding, dense, embed_time, dense_time)) = tokio::join!(lexical, dense);
-    let mut candidates: HashMap<(usize, i64), (i64, f64)> = HashMap::new();
+    let mut candidates: HashMap<(usize, ChunkKey), (MemoryKey, f64)> = HashMap::new();
     match dense {
         Ok(dense) => {
             candidates.extend(dense.iter().map(|(store, each)| ((*store, each.chunk), (each.memory, 0.0))))
@@ -157,12 +157,12 @@ async fn newest(
     narrows: bool,
     is_named: impl Fn(&Ranked) -> bool,
 ) -> Result<Vec<Ranked>> {
-    let mut stands: HashMap<(usize, i64), Ranked> = HashMap::new();
+    let mut stands: HashMap<(usize, MemoryKey), Ranked> = HashMap::new();
     for (number, (store, scope)) in stores.iter().enumerate() {
         let commits = ranked
             .iter()
             .filter(|each| each.store == number && each.place.kind == MemoryKind::Commit && !is_named(each));
-        let commits: Vec<i64> = commits.map(|each| each.place.seq).collect();
+        let commits: Vec<MemoryKey> = commits.map(|each| each.place.seq).collect();
         if commits.is_empty() {
             continue;
         }
@@ -185,7 +185,7 @@ async fn newest(
     if stands.is_empty() {
         return Ok(ranked);
     }
-    let mut placed: HashSet<(usize, i64)> = HashSet::new();
+    let mut placed: HashSet<(usize, MemoryKey)> = HashSet::new();
     let in_place = ranked.into_iter().map(|each| match stands.remove(&(each.store, each.place.seq)) {
         // The score is that of the better of the two, since the order is.
         Some(by) if by.score < each.score => Ranked { score: each.score, parts: each.parts, ..by },
@@ -253,7 +253,11 @@ async fn lexical(
 }
 
 /// Returns the commits that the question names by the beginning of their ids: store, memory and chunk.
-async fn named(stores: &[(&Store, &Scope)], filter: &Filter, query: &str) -> Result<Vec<(usize, i64, i64)>> {
+async fn named(
+    stores: &[(&Store, &Scope)],
+    filter: &Filter,
+    query: &str,
+) -> Result<Vec<(usize, MemoryKey, ChunkKey)>> {
     let mut named = Vec::new();
     if !filter.groups().contains(&Group::Commit) || filter.narrows(Group::Commit) {
         return Ok(named);
@@ -290,8 +294,8 @@ async fn dense(
 async fn cosines(
     stores: &[(&Store, &Scope)],
     Embedding { space, vector }: &Embedding,
-    candidates: &HashMap<(usize, i64), (i64, f64)>,
-) -> Result<HashMap<(usize, i64), f64>> {
+    candidates: &HashMap<(usize, ChunkKey), (MemoryKey, f64)>,
+) -> Result<HashMap<(usize, ChunkKey), f64>> {
     let mut cosines = HashMap::with_capacity(candidates.len());
     for (number, (store, scope)) in stores.iter().enumerate() {
         let own = candidates.keys().filter(|(store, _)| *store == number);
@@ -305,17 +309,17 @@ async fn cosines(
 /// Reads where the candidates' memories stand; what is out of scope by now is left out.
 async fn places(
     stores: &[(&Store, &Scope)],
-    found: HashMap<(usize, i64), (i64, f64)>,
-    cosines: &HashMap<(usize, i64), f64>,
+    found: HashMap<(usize, ChunkKey), (MemoryKey, f64)>,
+    cosines: &HashMap<(usize, ChunkKey), f64>,
 ) -> Result<Vec<Candidate>> {
     let mut candidates = Vec::with_capacity(found.len());
     for (number, (store, scope)) in stores.iter().enumerate() {
         let own = || found.iter().filter(|((store, _), _)| *store == number);
-        let mut seqs: Vec<i64> = own().map(|(_, (memory, _))| *memory).collect();
+        let mut seqs: Vec<MemoryKey> = own().map(|(_, (memory, _))| *memory).collect();
         seqs.sort_unstable();
         seqs.dedup();
         let places = store.places(scope, seqs).await?;
-        let places: HashMap<i64, _> = places.into_iter().map(|place| (place.seq, place)).collect();
+        let places: HashMap<MemoryKey, _> = places.into_iter().map(|place| (place.seq, place)).collect();
         candidates.extend(own().filter_map(|((store, chunk), (memory, lexical))| {
             let place = places.get(memory)?.clone();
             let cosine = cosines.get(&(*store, *chunk)).copied();

@@ -9,8 +9,8 @@
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
-use crate::memory::{Kind, MemoryId};
-use crate::store::Neighbour;
+use crate::memory::{Kind, MemoryId, MemoryKey};
+use crate::store::{ChunkKey, Neighbour, SessionKey};
 
 /// What the parts of a score count. The defaults were measured on conversations and on commits alike.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,8 +48,8 @@ impl Default for Weights {
 pub struct Candidate {
     /// Which of the searched stores it is in.
     pub store: usize,
-    /// The chunk's row there.
-    pub chunk: i64,
+    /// The chunk there.
+    pub chunk: ChunkKey,
     /// Its BM25, 0 where the lexical search didn't return it.
     pub lexical: f64,
     /// Its cosine with the query, where both have an embedding.
@@ -83,8 +83,8 @@ impl Parts {
 pub struct Ranked {
     /// Which of the searched stores it is in.
     pub store: usize,
-    /// Its best chunk's row there.
-    pub chunk: i64,
+    /// Its best chunk there.
+    pub chunk: ChunkKey,
     /// Where it stands.
     pub place: Neighbour,
     /// Its score.
@@ -117,7 +117,7 @@ impl Ranked {
 /// Returns the memories of `candidates`, best first, each once and each text once; `terms` are the query's words.
 pub fn rank(candidates: Vec<Candidate>, terms: &[String], weights: &Weights) -> Vec<Ranked> {
     let best = candidates.iter().map(|candidate| candidate.lexical).fold(0.0, f64::max);
-    let mut by_memory: HashMap<(usize, i64), Ranked> = HashMap::with_capacity(candidates.len());
+    let mut by_memory: HashMap<(usize, MemoryKey), Ranked> = HashMap::with_capacity(candidates.len());
     for candidate in candidates {
         let Candidate { store, chunk, lexical, cosine, place } = candidate;
         let parts = parts(lexical, best, cosine, &place, terms, weights);
@@ -143,7 +143,7 @@ pub fn rank(candidates: Vec<Candidate>, terms: &[String], weights: &Weights) -> 
 /// its order.
 fn diversified(ranked: Vec<Ranked>, repetition: f64) -> Vec<Ranked> {
     let mut queues: Vec<VecDeque<Ranked>> = Vec::new();
-    let mut queue_by_session: HashMap<(usize, i64), usize> = HashMap::new();
+    let mut queue_by_session: HashMap<(usize, SessionKey), usize> = HashMap::new();
     let count = ranked.len();
     for each in ranked {
         let queue = match each.place.session {
@@ -229,7 +229,7 @@ fn without_extracts(ranked: Vec<Ranked>) -> Vec<Ranked> {
     if ranked.iter().all(|each| each.place.taken_from.is_none()) {
         return ranked;
     }
-    let place_by_memory: HashMap<(usize, i64), usize> =
+    let place_by_memory: HashMap<(usize, MemoryKey), usize> =
         ranked.iter().enumerate().map(|(place, each)| ((each.store, each.place.seq), place)).collect();
     let mut kept: Vec<Option<Ranked>> = ranked.into_iter().map(Some).collect();
     for place in 0..kept.len() {
@@ -273,11 +273,11 @@ mod tests {
     fn candidate(seq: i64, lexical: f64, cosine: f64) -> Candidate {
         Candidate {
             store: 0,
-            chunk: seq,
+            chunk: ChunkKey::from_store(seq),
             lexical,
             cosine: Some(cosine),
             place: Neighbour {
-                seq,
+                seq: MemoryKey::from_store(seq),
                 id: MemoryId::derive(Kind::Message, None, &seq.to_string()),
                 kind: Kind::Message,
                 session: None,
@@ -293,7 +293,7 @@ mod tests {
     }
 
     fn order(candidates: Vec<Candidate>) -> Vec<i64> {
-        rank(candidates, &[], &Weights::default()).iter().map(|ranked| ranked.place.seq).collect()
+        rank(candidates, &[], &Weights::default()).iter().map(|ranked| ranked.place.seq.in_store()).collect()
     }
 
     #[test]
@@ -312,7 +312,7 @@ mod tests {
         let mut said = candidate(3, 1.0, 0.5);
         said.place.speaker = Some("Ines Moreau".into());
         let ranked = rank(vec![candidate(4, 1.0, 0.5), said], &["ines".into()], &Weights::default());
-        assert_eq!(ranked[0].place.seq, 3);
+        assert_eq!(ranked[0].place.seq.in_store(), 3);
     }
 
     #[test]
@@ -327,12 +327,13 @@ mod tests {
         let mut copy = candidate(2, 1.0, 0.5);
         copy.place.text_hash = 1u64.to_le_bytes();
         let ranked = rank(vec![candidate(1, 2.0, 0.5), copy], &[], &Weights::default());
-        assert_eq!((ranked.len(), ranked[0].place.seq, ranked[0].duplicates), (1, 1, 1));
+        assert_eq!((ranked.len(), ranked[0].place.seq.in_store(), ranked[0].duplicates), (1, 1, 1));
     }
 
     #[test]
     fn what_was_taken_from_a_message_is_shown_once_as_the_message_and_where_the_better_stands() {
         let taken_from = |seq, lexical, source| {
+            let source = MemoryKey::from_store(source);
             let mut extract = candidate(seq, lexical, 0.5);
             extract.place.taken_from = Some(source);
             extract
@@ -363,9 +364,9 @@ mod tests {
     fn sessions_take_turns_among_near_equals() {
         let mut candidates =
             vec![candidate(1, 10.0, 0.50), candidate(2, 10.0, 0.49), candidate(3, 10.0, 0.48)];
-        candidates[0].place.session = Some(1);
-        candidates[1].place.session = Some(1);
-        candidates[2].place.session = Some(2);
+        candidates[0].place.session = Some(SessionKey::from_store(1));
+        candidates[1].place.session = Some(SessionKey::from_store(1));
+        candidates[2].place.session = Some(SessionKey::from_store(2));
         assert_eq!(order(candidates), [1, 3, 2]);
     }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::engine::{Engine, OpenProject};
 use crate::error::Result;
-use crate::memory::{Millis, Provenance};
+use crate::memory::{MemoryKey, Millis, Provenance};
 use crate::store::{Saved, Summary};
 use crate::summaries::wanted::{Made, Wanted};
 
@@ -68,6 +68,6 @@ pub(crate) async fn cache(
 pub(crate) async fn living(project: &OpenProject, wanted: &Wanted) -> Result<usize> {
     let first = wanted.rows.first().map_or(0, |row| row.ordinal);
     let living = project.store.session_messages(&project.scope, &wanted.session, first).await?;
-    let living: HashSet<i64> = living.iter().map(|row| row.seq).collect();
+    let living: HashSet<MemoryKey> = living.iter().map(|row| row.seq).collect();
     Ok(wanted.rows.iter().filter(|row| living.contains(&row.seq)).count())
 }

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::{Engine, OpenProject};
 use crate::error::{Error, Result, quoted};
 use crate::import;
-use crate::memory::{Kind, Level, Memory, MemoryId, Provenance, Role};
+use crate::memory::{Kind, Level, Memory, MemoryId, MemoryKey, Provenance, Role};
 use crate::redact::Redactor;
 use crate::retrieve::query;
 use crate::scope::SessionId;
@@ -262,7 +262,7 @@ fn shown(id: MemoryId, session: &SessionId, rows: &[MessageRow], depth: Depth, t
     let text = format!("{depth} of #{} to #{}\n{}", first.ordinal, last.ordinal, text.trim_end());
     Memory {
         id,
-        seq: -1,
+        seq: MemoryKey::NOT_STORED,
         kind: Kind::Summary,
         provenance: Provenance::lowest(rows.iter().map(|row| row.provenance)),
         tokens: messages::count(&text) as i64,

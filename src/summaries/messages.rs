@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::engine::OpenProject;
 use crate::error::{Error, Kind, Result, quoted};
-use crate::memory::{Millis, Role};
+use crate::memory::{MemoryKey, Millis, Role};
 use crate::scope::SessionId;
 use crate::store::MessageRow;
 use crate::summarize::Source;
@@ -39,7 +39,7 @@ pub(crate) async fn range(
 /// Returns the texts of the rows, in order; what is gone by now is left out.
 pub(crate) async fn texts(project: &OpenProject, rows: &[MessageRow]) -> Result<Vec<(MessageRow, String)>> {
     let seqs = rows.iter().map(|row| row.seq).collect();
-    let mut texts: BTreeMap<i64, String> =
+    let mut texts: BTreeMap<MemoryKey, String> =
         project.store.texts(&project.scope, seqs).await?.into_iter().collect();
     Ok(rows.iter().filter_map(|row| Some((row.clone(), texts.remove(&row.seq)?))).collect())
 }

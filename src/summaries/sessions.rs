@@ -231,13 +231,13 @@ fn in_short(texts: &[(MessageRow, String)]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::memory::MemoryId;
+    use crate::memory::{MemoryId, MemoryKey};
 
     const HOUR: Millis = 3_600_000;
 
     fn rows(count: i64, last: Millis) -> Vec<MessageRow> {
         let row = |ordinal| MessageRow {
-            seq: ordinal,
+            seq: MemoryKey::from_store(ordinal),
             id: MemoryId::derive(MemoryKind::Message, None, &ordinal.to_string()),
             ordinal,
             role: Some(Role::User),

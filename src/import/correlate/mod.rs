@@ -18,7 +18,8 @@ mod tests;
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
 
-use crate::memory::Millis;
+use crate::memory::{MemoryKey, Millis};
+use crate::store::SessionKey;
 
 pub use replaced::{Replaced, Seen, replaced, same_change};
 
@@ -67,8 +68,8 @@ const OTHER_TREE: (f64, f64) = (0.4, 0.9);
 /// A commit, as far as conversations are concerned.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Commit {
-    /// Its row.
-    pub seq: i64,
+    /// Its key in the store.
+    pub seq: MemoryKey,
     /// When the change was made.
     pub time: Millis,
     /// When the commit was made: later where it was amended. What was changed up to then may be in it.
@@ -101,8 +102,8 @@ pub struct Here {
 /// A change of a file by a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Change {
-    /// The session's row.
-    pub session: i64,
+    /// The session.
+    pub session: SessionKey,
     /// When.
     pub time: Millis,
     /// The file.
@@ -116,8 +117,8 @@ pub struct Change {
 /// A call by which a session committed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Call {
-    /// The session's row.
-    pub session: i64,
+    /// The session.
+    pub session: SessionKey,
     /// When it began.
     pub began: Millis,
     /// When it was answered.
@@ -242,19 +243,19 @@ impl Evidence {
         found
     }
 
-    /// Returns the sessions behind the commit, by their rows, the likeliest first, with how sure that is. `lines` has the
+    /// Returns the sessions behind the commit, the likeliest first, with how sure that is. `lines` has the
     /// changed lines of those commits of [`Evidence::wants_lines`] that can be read.
-    pub fn behind(&self, commit: usize, lines: &HashMap<usize, ChangedLines>) -> Vec<(i64, f64)> {
+    pub fn behind(&self, commit: usize, lines: &HashMap<usize, ChangedLines>) -> Vec<(SessionKey, f64)> {
         let mut found = self.by_calls(&self.commits[commit]);
         for (session, confidence) in self.by_files(commit, lines) {
             let known = found.entry(session).or_default();
             *known = known.max(confidence);
         }
-        let last = |session: i64| {
+        let last = |session: SessionKey| {
             let changes = self.before(&self.commits[commit]).filter(|each| each.session == session);
             changes.map(|each| each.time).max()
         };
-        let mut found: Vec<(i64, f64)> =
+        let mut found: Vec<(SessionKey, f64)> =
             found.into_iter().filter(|(_, confidence)| *confidence >= LEAST).collect();
         found.sort_by(|(one, sure), (other, surer)| {
             surer.total_cmp(sure).then_with(|| last(*other).cmp(&last(*one))).then(one.cmp(other))
@@ -262,8 +263,8 @@ impl Evidence {
         found
     }
 
-    fn by_calls(&self, commit: &Commit) -> HashMap<i64, f64> {
-        let mut found: HashMap<i64, f64> = HashMap::new();
+    fn by_calls(&self, commit: &Commit) -> HashMap<SessionKey, f64> {
+        let mut found: HashMap<SessionKey, f64> = HashMap::new();
         for call in &self.calls {
             let confidence = if !call.sha.is_empty() {
                 if commit.shas.iter().any(|sha| sha.starts_with(&call.sha)) { NAMED } else { 0.0 }
@@ -284,10 +285,10 @@ impl Evidence {
         found
     }
 
-    fn by_files(&self, place: usize, lines: &HashMap<usize, ChangedLines>) -> HashMap<i64, f64> {
+    fn by_files(&self, place: usize, lines: &HashMap<usize, ChangedLines>) -> HashMap<SessionKey, f64> {
         let commit = &self.commits[place];
         let is_foreign = self.is_foreign(commit);
-        let mut by_file: HashMap<(i64, &str), Vec<&Change>> = HashMap::new();
+        let mut by_file: HashMap<(SessionKey, &str), Vec<&Change>> = HashMap::new();
         if !(is_foreign && commit.here.is_none()) {
             for change in self.before(commit) {
                 by_file.entry((change.session, &change.path)).or_default().push(change);
@@ -307,7 +308,7 @@ impl Evidence {
         files.sort_by(|one, other| (&one.path, one.session).cmp(&(&other.path, other.session)));
         // Of a session that wrote other lines than the commit has, and none that it has, nothing else is believed.
         let wrote = |held: &Held| (!held.lines.is_empty(), !held.shared.is_empty());
-        let mut by_session: HashMap<i64, (bool, bool)> = HashMap::new();
+        let mut by_session: HashMap<SessionKey, (bool, bool)> = HashMap::new();
         for held in &files {
             let (others, shared) = by_session.entry(held.session).or_default();
             (*others, *shared) = (*others | wrote(held).0, *shared | wrote(held).1);
@@ -317,7 +318,7 @@ impl Evidence {
                 held.by_file = held.by_file.min(FILE_TAKEN);
             }
         }
-        let mut found: HashMap<i64, (f64, usize)> = HashMap::new();
+        let mut found: HashMap<SessionKey, (f64, usize)> = HashMap::new();
         for rivals in files.chunk_by(|one, other| one.path == other.path) {
             let own = lines.get(&place).and_then(|files| files.get(&rivals[0].path));
             let telling = own.map(|own| own.keys().filter(|hash| !self.is_common(hash, Some(own))).count());
@@ -451,7 +452,7 @@ fn common(changes: &[Change]) -> HashSet<u32> {
         let session = change.session;
         change.lines.clone().into_iter().map(move |hash| (hash, session))
     };
-    let mut writers: Vec<(u32, i64)> = changes.iter().flat_map(lines).collect();
+    let mut writers: Vec<(u32, SessionKey)> = changes.iter().flat_map(lines).collect();
     writers.sort_unstable();
     writers.dedup();
     let of_line = writers.chunk_by(|(one, _), (other, _)| one == other);
@@ -461,7 +462,7 @@ fn common(changes: &[Change]) -> HashSet<u32> {
 /// What a commit holds of what a session did to a file.
 #[derive(Default)]
 struct Held {
-    session: i64,
+    session: SessionKey,
     path: String,
     /// How sure it is by the file alone.
     by_file: f64,

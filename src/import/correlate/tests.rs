@@ -8,7 +8,7 @@ const NOON: Millis = 1_700_000_000_000;
 fn commit(seq: i64, minute: Millis, parent: &str, files: &[&str]) -> Commit {
     let time = NOON + minute * MINUTE;
     Commit {
-        seq,
+        seq: MemoryKey::from_store(seq),
         time,
         until: time,
         author: Some("Ada".into()),
@@ -27,6 +27,7 @@ fn sha(seq: i64) -> String {
 
 fn change(session: i64, minute: Millis, path: &str, lines: &[u32]) -> Change {
     let time = NOON + minute * MINUTE;
+    let session = SessionKey::from_store(session);
     Change { session, time, path: path.into(), worktree: Some("/repo".into()), lines: lines.to_vec() }
 }
 
@@ -42,8 +43,8 @@ fn evidence(commits: Vec<Commit>, changes: Vec<Change>, calls: Vec<Call>) -> Evi
     Evidence::new(commits, changes, calls, HashSet::from(["Ada".to_owned()]))
 }
 
-fn sessions(found: &[(i64, f64)]) -> Vec<i64> {
-    found.iter().map(|(session, _)| *session).collect()
+fn sessions(found: &[(SessionKey, f64)]) -> Vec<i64> {
+    found.iter().map(|(session, _)| session.in_store()).collect()
 }
 
 #[test]
@@ -90,10 +91,16 @@ fn a_change_counts_for_the_first_commit_of_its_file() {
 #[test]
 fn what_somebody_else_committed_came_of_no_session_but_by_its_own_call() {
     let theirs = Commit { author: Some("Bea".into()), here: None, ..commit(1, 0, "", &["a"]) };
-    let call = Call { session: 2, began: NOON, ended: NOON, sha: sha(1)[..12].into(), worktree: None };
+    let call = Call {
+        session: SessionKey::from_store(2),
+        began: NOON,
+        ended: NOON,
+        sha: sha(1)[..12].into(),
+        worktree: None,
+    };
     let changes = vec![change(1, -10, "a", &[5])];
     let evidence = evidence(vec![theirs.clone()], changes.clone(), vec![call]);
-    assert_eq!(evidence.behind(0, &lines(&[(0, "a", &[5])])), [(2, NAMED)]);
+    assert_eq!(evidence.behind(0, &lines(&[(0, "a", &[5])])), [(SessionKey::from_store(2), NAMED)]);
     // Of an unknown user everybody's commits may be his.
     let unknown = Evidence::new(vec![theirs], changes, vec![], HashSet::new());
     assert_eq!(sessions(&unknown.behind(0, &lines(&[(0, "a", &[5])]))), [1]);
@@ -115,14 +122,14 @@ fn the_work_tree_decides_between_equal_changes_and_is_no_border() {
 #[test]
 fn a_quiet_call_is_known_by_its_time_and_work_tree() {
     let call = |worktree: &str, began: Millis| Call {
-        session: 3,
+        session: SessionKey::from_store(3),
         began: NOON + began,
         ended: NOON + began + 4000,
         sha: String::new(),
         worktree: Some(worktree.into()),
     };
     for (call, expected) in [
-        (call("/repo", -2000), vec![(3, TIMED.0)]),
+        (call("/repo", -2000), vec![(SessionKey::from_store(3), TIMED.0)]),
         (call("/other", -2000), vec![]),
         (call("/repo", 5000), vec![]),
     ] {
@@ -145,11 +152,11 @@ fn amended_and_squashed_commits_are_told_from_branches_that_go_on() {
         commit(6, 30, &sha(3), &["a", "b"]),
     ];
     let of = |seqs: &[i64]| -> HashSet<usize> {
-        (0..commits.len()).filter(|&at| seqs.contains(&commits[at].seq)).collect()
+        (0..commits.len()).filter(|&at| seqs.contains(&commits[at].seq.in_store())).collect()
     };
     let evidence = evidence(commits.clone(), vec![], vec![]);
     let found = |alike: bool, on_branch: &[i64]| {
-        let are_alike = |one: &Commit, _: &Commit, _: &[String]| alike && one.seq == 5;
+        let are_alike = |one: &Commit, _: &Commit, _: &[String]| alike && one.seq.in_store() == 5;
         let seen = Seen {
             current: &of(&[1, 3, 6]),
             on_branch: &of(on_branch),
@@ -157,7 +164,10 @@ fn amended_and_squashed_commits_are_told_from_branches_that_go_on() {
             are_alike: &are_alike,
         };
         let found = replaced(&evidence, &seen);
-        found.iter().map(|each| (commits[each.old].seq, commits[each.by].seq)).collect::<Vec<_>>()
+        found
+            .iter()
+            .map(|each| (commits[each.old].seq.in_store(), commits[each.by].seq.in_store()))
+            .collect::<Vec<_>>()
     };
     assert_eq!(found(true, &[1, 3, 6, 7]), [(2, 3), (4, 6), (5, 6)]);
     assert_eq!(found(true, &[1, 3, 5, 4, 6, 7]), [(2, 3), (4, 6), (5, 6)], "the branch may stay");

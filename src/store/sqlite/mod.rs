@@ -11,6 +11,7 @@
 mod file;
 mod foreign;
 mod forget;
+mod keys;
 mod links;
 mod read;
 mod registry;
@@ -34,7 +35,7 @@ pub use foreign::{
     ForeignPage, ForeignSession, Part as ForeignPart, RestoredMemory,
 };
 pub use forget::{Forgotten, Operation, Reach, Selection};
-pub use links::{CallRow, GraphRow, MadeRow, Origin, WriteRow};
+pub use links::{CallRow, CommitLinks, GraphRow, MadeRow, Origin, WriteRow};
 pub use read::behind::{BehindRow, CameOfRow};
 pub use read::memories::{ChunkRange, Neighbour, ShownMemory};
 pub use read::segments::{GrownSession, MessageRow, SegmentRow, source_hash};

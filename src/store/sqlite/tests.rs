@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use proptest::prelude::*;
 
 use super::*;
-use crate::memory::{Draft, Identity, Kind as MemoryKind, Level, MemoryId, Provenance, Role};
+use crate::memory::{Draft, Identity, Kind as MemoryKind, Level, MemoryId, MemoryKey, Provenance, Role};
 use crate::scope::{OwnerId, SessionId, Sessions};
+use crate::store::Version;
 
 const HOUR: i64 = 3_600_000;
 
@@ -89,7 +90,7 @@ impl Place {
         self.store.forget(&self.scope, &Selection::Ids(ids), operation, 5).await.unwrap()
     }
 
-    async fn version(&self, sessions: &[&str]) -> i64 {
+    async fn version(&self, sessions: &[&str]) -> Version {
         let sessions = Sessions::Only(sessions.iter().map(|session| name(session)).collect());
         self.store.source_version(&Scope { sessions, ..self.scope.clone() }).await.unwrap()
     }
@@ -424,7 +425,7 @@ async fn the_version_of_a_session_is_another_after_each_change_of_it_and_of_no_o
         assert_eq!(place.version(&["other"]).await, other, "step {step}");
     }
     for versions in [&mut seen, &mut both] {
-        versions.sort_unstable();
+        versions.sort_unstable_by_key(|version| version.bytes());
         versions.dedup();
         assert_eq!(versions.len(), 7);
     }
@@ -442,7 +443,13 @@ async fn a_scope_sees_what_was_made_of_its_own_sessions_only() {
         assert!(store.session_messages(scope, &name("s"), 0).await.unwrap().is_empty());
         assert!(store.summaries(scope, &name("s"), None).await.unwrap().is_empty());
         assert_eq!(store.summary(scope, &id).await.unwrap(), None);
-        assert!(store.texts(scope, vec![1, 2]).await.unwrap().is_empty());
+        assert!(
+            store
+                .texts(scope, vec![MemoryKey::from_store(1), MemoryKey::from_store(2)])
+                .await
+                .unwrap()
+                .is_empty()
+        );
         let late = store.save_summary(scope, place.draft("s", 0, 1).await, 1).await.unwrap();
         assert_eq!(late, Saved::SourcesChanged);
         assert!(store.grown_sessions(scope, 9).await.unwrap().is_empty());

@@ -14,6 +14,7 @@ use crate::times;
 use crate::tools::common;
 use crate::tools::common::schema::one_of;
 use crate::tools::context::answer::{self, Context, LEAST, MOST};
+use crate::store::Version;
 
 /// The name agents call it by.
 pub const NAME: &str = "retrieve_context";
@@ -91,7 +92,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     notices.extend(notice);
     let options = &engine.config().options;
     let store = &project.store;
-    let key = |version: [i64; 2]| key(engine, &args, &asked, space.as_deref(), version);
+    let key = |version: [Version; 2]| key(engine, &args, &asked, space.as_deref(), version);
     // Taken before anything is read: what is written meanwhile makes another version.
     let mut before = version(engine, project, &asked).await?;
     if caught_up
@@ -218,15 +219,15 @@ async fn known(project: &OpenProject, session: &SessionId) -> Result<()> {
     Ok(())
 }
 
-/// Returns numbers of which one is another whenever anything changed that the answer could be made from.
-async fn version(engine: &Engine, project: &OpenProject, asked: &Asked) -> Result<[i64; 2]> {
+/// Returns versions of which one is another whenever anything changed that the answer could be made from.
+async fn version(engine: &Engine, project: &OpenProject, asked: &Asked) -> Result<[Version; 2]> {
     let own = project.store.source_version(&asked.scope).await?;
     let owners = &engine.installation().await?.registry;
     Ok([own, owners.memories().source_version(owners.scope()).await?])
 }
 
 /// Returns the hash of all that the answer depends on.
-fn key(engine: &Engine, args: &Args, asked: &Asked, space: Option<&str>, version: [i64; 2]) -> [u8; 32] {
+fn key(engine: &Engine, args: &Args, asked: &Asked, space: Option<&str>, version: [Version; 2]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 assembled context");
     let parts = [
         env!("CARGO_PKG_VERSION").to_owned(),
@@ -235,7 +236,7 @@ fn key(engine: &Engine, args: &Args, asked: &Asked, space: Option<&str>, version
         asked.budget.to_string(),
         format!("{:?}", engine.config().options),
         space.unwrap_or_default().to_owned(),
-        format!("{version:?}"),
+        format!("{:?}", version.map(Version::bytes)),
     ];
     for part in parts {
         hasher.update(&(part.len() as u64).to_le_bytes());

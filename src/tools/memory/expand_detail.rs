@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Error, Result, quoted};
-use crate::memory::{Memory, MemoryId};
+use crate::memory::{Memory, MemoryId, MemoryKey};
 use crate::retrieve::query;
 use crate::scope::Scope;
 use crate::store::Store;
@@ -140,7 +140,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         focus: args.focus.as_deref().unwrap_or_default().trim().to_owned(),
     };
     let (store, scope, memory) = named(engine, &args.id, &walk).await?;
-    let memory = match walk.leads_away() && memory.seq >= 0 {
+    let memory = match walk.leads_away() && memory.seq.is_stored() {
         true => levels::around(engine, memory, &walk).await?,
         false => memory,
     };
@@ -154,10 +154,10 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         }
         _ => Vec::new(),
     };
-    let linked = if memory.seq < 0 { Vec::new() } else { follow(store, scope, memory.seq).await? };
+    let linked = if memory.seq.is_stored() { follow(store, scope, memory.seq).await? } else { Vec::new() };
     let linked = store.memories(scope, linked.into_iter().take(MOST_NEIGHBOURS).collect()).await?;
     let references = linked.iter().map(|memory| memory.id.to_string()).collect();
-    let linked = if memory.seq < 0 { Vec::new() } else { linked::of(store, scope, &memory).await? };
+    let linked = if memory.seq.is_stored() { linked::of(store, scope, &memory).await? } else { Vec::new() };
     let secret = engine.installation().await?.secret;
     let notices = clamped.into_iter().collect();
     let page = Page { secret, memory, start, around, references, linked, notices, budget };
@@ -190,9 +190,9 @@ async fn named<'e>(engine: &'e Engine, text: &str, walk: &Walk) -> Result<(&'e S
     }
 }
 
-/// Returns the rows of the memories that are reached over at most [`MAX_HOPS`] references, in either direction, the
+/// Returns the memories that are reached over at most [`MAX_HOPS`] references, in either direction, the
 /// nearest first.
-async fn follow(store: &Store, scope: &Scope, memory: i64) -> Result<Vec<i64>> {
+async fn follow(store: &Store, scope: &Scope, memory: MemoryKey) -> Result<Vec<MemoryKey>> {
     let mut reached = vec![memory];
     let mut frontier = vec![memory];
     for _ in 0..MAX_HOPS {

@@ -3,21 +3,20 @@
 //! What has an id is opened as `expand_detail` opens it, with what a person asks next beside it: what it refers to, what
 //! refers to it, and the conversations behind a commit. A conversation is named by its name, its beginning or its title.
 
-use crate::memory::MemoryId;
 use serde::Serialize;
 
+use crate::memory::{MemoryId, Kind, Memory, Millis, MemoryKey};
 use crate::engine::{Engine, OpenProject};
 use crate::envelope;
+use crate::times;
 use crate::error::{self, Error, Result, quoted};
 use crate::filter::Filter;
 use crate::humanize::{self, counted};
-use crate::memory::{Kind, Memory, Millis};
 use crate::retrieve::query;
 use crate::scope::{Scope, SessionId};
 use crate::store::{About, Store};
 use crate::summaries::levels::{self, Depth};
 use crate::summaries::messages;
-use crate::times;
 use crate::tools::context::summarize_conversation::{self, Detail as Level};
 use crate::tools::memory::expand_detail::{self, Output as Detail};
 
@@ -295,7 +294,7 @@ async fn find<'e>(
 async fn briefs(
     store: &Store,
     scope: &Scope,
-    mut seqs: Vec<i64>,
+    mut seqs: Vec<MemoryKey>,
     which: &str,
     notices: &mut Vec<String>,
 ) -> Result<Vec<Brief>> {

@@ -391,12 +391,12 @@ impl Output {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::SegmentRow;
+    use crate::store::{SegmentRow, SessionKey};
 
     #[test]
     fn a_tier_counts_what_stands_for_its_segments_and_what_is_still_to_be_made() {
         let segment = |number: i64, summaries| SummarisedSegment {
-            session: 1,
+            session: SessionKey::default(),
             segment: SegmentRow {
                 number,
                 first: number * 20,
@@ -422,7 +422,7 @@ mod tests {
         assert_eq!(told, [("recent", 1, 1, 400, 400), ("medium", 2, 2, 800, 240), ("long", 2, 2, 800, 120)]);
         assert!((used[1].saved - 0.7).abs() < 1e-9 && used[0].saved == 0.0, "{used:?}");
         // The next session begins anew; its only segment is recent.
-        let other = SummarisedSegment { session: 2, ..segment(0, [None; 3]) };
+        let other = SummarisedSegment { session: SessionKey::from_store(2), ..segment(0, [None; 3]) };
         let missing = SummarisedSegment { summaries: [Some(9), None, None], ..segment(1, all) };
         let used =
             tier_use(&Tiers::default(), &[segment(0, all), missing, segment(2, all), segment(3, all), other]);

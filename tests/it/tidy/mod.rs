@@ -39,6 +39,7 @@ const WALLS: &[(&[&str], &[&str], &str)] = &[
         &["store/sqlite/"],
         "SQL only in store/sqlite/",
     ),
+    (&["from_store(", "in_store("], &["store/", "memory.rs"], "what is behind a key only in store/"),
     (
         &["env::var", "env::vars", "env::current_dir", "env::home_dir", "env::set_var"],
         &["config/"],
@@ -294,6 +295,7 @@ fn a_planted_violation_is_found() {
         ("tools/x.rs", "//! X.\nuse rmcp::model::Tool;\n", "only in server/"),
         ("memory.rs", "//! X.\n#[derive(JsonSchema)]\nstruct A;\n", "only in tools/"),
         ("tools/x.rs", "//! X.\nconst SQL: &str = \"SELECT 1\";\n", "only in store/sqlite/"),
+        ("tools/x.rs", "//! X.\nfn f(key: MemoryKey) -> i64 { key.in_store() + 1 }\n", "only in store/"),
         ("embed/x.rs", "//! X.\nfn f() { std::env::var(\"HOME\"); }\n", "only in config/"),
         ("import/x.rs", "//! X.\nuse gix::ObjectId;\n", "only through git/"),
         ("tools/x.rs", "//! X.\nuse reqwest::Url;\n", "only through llm/"),

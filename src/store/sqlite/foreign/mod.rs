@@ -352,7 +352,7 @@ impl Reader {
 
     /// Adds what stands beside the memory in other tables.
     fn beside(&self, memory: Memory) -> Result<ForeignMemory> {
-        let strings = |sql: &str| self.strings(sql, memory.seq);
+        let strings = |sql: &str| self.strings(sql, memory.seq.in_store());
         let strings_of = |table: &str, sql: &str| if self.has(table) { strings(sql) } else { Ok(Vec::new()) };
         let references = strings("target FROM memory_references WHERE memory = ?1 ORDER BY target")?;
         let references = references.iter().filter_map(|id| MemoryId::parse(id)).collect();
@@ -360,7 +360,7 @@ impl Reader {
         let mut shas = strings("sha FROM commit_ids WHERE memory = ?1 ORDER BY sha")?;
         shas.retain(|sha| is_sha(sha));
         let repeats = strings_of("repeats", "key FROM repeats WHERE memory = ?1 ORDER BY key")?;
-        let (links, evidence) = (self.links(memory.seq)?, self.evidence(memory.seq)?);
+        let (links, evidence) = (self.links(memory.seq.in_store())?, self.evidence(memory.seq.in_store())?);
         let is_indexed =
             self.connection.prepare_cached("SELECT 1 FROM chunks WHERE memory = ?1")?.exists([memory.seq])?;
         let forgotten = self

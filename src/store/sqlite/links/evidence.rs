@@ -5,14 +5,14 @@ use rusqlite::{Connection, Row, params};
 use crate::error::Result;
 use crate::memory::{Draft, MemoryId, Millis};
 use crate::scope::{Scope, SessionId};
-use crate::store::Store;
 use crate::store::sqlite::write::record::commit_id;
+use crate::store::{SessionKey, Store};
 
 /// A change of a file by a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteRow {
-    /// The session's row.
-    pub session: i64,
+    /// The session.
+    pub session: SessionKey,
     /// When.
     pub time: Millis,
     /// The file, relative to the root of the work tree.
@@ -28,8 +28,8 @@ pub struct WriteRow {
 /// A call by which a session committed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallRow {
-    /// The session's row.
-    pub session: i64,
+    /// The session.
+    pub session: SessionKey,
     /// When it began.
     pub began: Millis,
     /// When it was answered.

@@ -8,10 +8,10 @@ use std::collections::HashSet;
 use rusqlite::{OptionalExtension, Row, params};
 
 use crate::error::Result;
-use crate::memory::{MemoryId, Millis};
+use crate::memory::{MemoryId, MemoryKey, Millis};
 use crate::scope::{Scope, SessionId};
-use crate::store::Store;
 use crate::store::sqlite::read::memories;
+use crate::store::{ChunkKey, SessionKey, Store};
 
 pub use evidence::{CallRow, WriteRow};
 pub(in crate::store::sqlite) use evidence::{CommitCall, FileWrite, Known, alias, record};
@@ -36,8 +36,8 @@ pub struct Origin {
 /// A commit, as far as the sessions behind it are concerned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MadeRow {
-    /// The memory's row.
-    pub seq: i64,
+    /// The memory.
+    pub seq: MemoryKey,
     /// When the change was made.
     pub time: Millis,
     /// Its full ids.
@@ -52,10 +52,13 @@ pub struct MadeRow {
     pub message: String,
 }
 
+/// A commit with the sessions behind it, the likeliest first, and how sure that is of each, 0 to 1.
+pub type CommitLinks = (MemoryKey, Vec<(SessionKey, f64)>);
+
 impl Store {
-    /// Returns the rows of up to `limit` commits that nothing of kind `summary` was derived from, the newest first. One whose
+    /// Returns up to `limit` commits that nothing of kind `summary` was derived from, the newest first. One whose
     /// summary was forgotten by itself has one.
-    pub async fn commits_without_summary(&self, scope: &Scope, limit: usize) -> Result<Vec<i64>> {
+    pub async fn commits_without_summary(&self, scope: &Scope, limit: usize) -> Result<Vec<MemoryKey>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(
                 "SELECT m.seq FROM memories m
@@ -173,10 +176,11 @@ impl Store {
     pub async fn commits_made(
         &self,
         scope: &Scope,
-        after: (Millis, i64),
+        after: (Millis, Option<MemoryKey>),
         until: Millis,
         limit: usize,
     ) -> Result<Vec<MadeRow>> {
+        let last = after.1.map_or(i64::MIN, MemoryKey::in_store);
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(
                 "SELECT m.seq, m.time, m.speaker, substr(m.text, 1, 2000),
@@ -187,7 +191,7 @@ impl Store {
                      AND m.time <= ?3 AND m.tombstoned_at IS NULL ORDER BY m.time, m.seq LIMIT ?4",
             )?;
             let rows = statement.query_map(
-                params![scope.owner.as_str(), after.0, until, limit as i64, after.1],
+                params![scope.owner.as_str(), after.0, until, limit as i64, last],
                 |row| {
                     Ok(MadeRow {
                         seq: row.get(0)?,
@@ -206,7 +210,7 @@ impl Store {
     }
 
     /// Replaces the sessions behind each commit, both given by their rows, the likeliest first, with how sure that is.
-    pub async fn link_commits(&self, scope: &Scope, links: Vec<(i64, Vec<(i64, f64)>)>) -> Result<()> {
+    pub async fn link_commits(&self, scope: &Scope, links: Vec<CommitLinks>) -> Result<()> {
         self.write(scope, move |connection, scope| {
             for (commit, sessions) in &links {
                 connection
@@ -229,7 +233,7 @@ impl Store {
     }
 
     /// Returns the links of each of the commits, by rows.
-    pub async fn links_of(&self, scope: &Scope, commits: Vec<i64>) -> Result<Vec<(i64, Vec<(i64, f64)>)>> {
+    pub async fn links_of(&self, scope: &Scope, commits: Vec<MemoryKey>) -> Result<Vec<CommitLinks>> {
         self.read(scope, move |_, connection, _| {
             let mut statement = connection.prepare_cached(
                 "SELECT session, confidence FROM commit_sessions WHERE memory = ?1 ORDER BY place",
@@ -249,9 +253,9 @@ impl Store {
     pub async fn replace_commits(
         &self,
         scope: &Scope,
-        commits: Vec<i64>,
-        among: Option<HashSet<i64>>,
-        replaced: Vec<(i64, i64)>,
+        commits: Vec<MemoryKey>,
+        among: Option<HashSet<MemoryKey>>,
+        replaced: Vec<(MemoryKey, MemoryKey)>,
     ) -> Result<()> {
         self.write(scope, move |connection, scope| {
             // What is checked out again is replaced no more.
@@ -262,7 +266,7 @@ impl Store {
                      WHERE o.seq = ?1 AND b.kind = 'commit' AND b.owner = ?2",
                 )?;
                 let rows = statement.query_map((commit, scope.owner.as_str()), |row| {
-                    Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?))
+                    Ok((row.get::<_, MemoryKey>(0)?, row.get::<_, String>(1)?))
                 })?;
                 for (by, old) in rows.collect::<Result<Vec<_>, _>>()? {
                     if among.as_ref().is_none_or(|among| among.contains(&by)) {
@@ -288,7 +292,11 @@ impl Store {
 
     /// Returns of those of the rows that are commits which others stand for: its row, and the row and the first chunk of the
     /// commit that stands for it in the end.
-    pub async fn stand_ins(&self, scope: &Scope, rows: Vec<i64>) -> Result<Vec<(i64, (i64, i64))>> {
+    pub async fn stand_ins(
+        &self,
+        scope: &Scope,
+        commits: Vec<MemoryKey>,
+    ) -> Result<Vec<(MemoryKey, (MemoryKey, ChunkKey))>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(
                 "SELECT b.seq, (SELECT min(c.seq) FROM chunks c WHERE c.memory = b.seq)
@@ -298,10 +306,10 @@ impl Store {
                      AND b.tombstoned_at IS NULL ORDER BY b.time DESC, b.seq DESC LIMIT 1",
             )?;
             let mut found = Vec::new();
-            for row in rows {
+            for row in commits {
                 let (mut at, mut last) = (row, None);
                 for _ in 0..REPLACEMENTS {
-                    let next: Option<(i64, Option<i64>)> = statement
+                    let next: Option<(MemoryKey, Option<ChunkKey>)> = statement
                         .query_row((at, scope.owner.as_str()), |row| Ok((row.get(0)?, row.get(1)?)))
                         .optional()?;
                     let Some((seq, Some(chunk))) = next.filter(|(seq, _)| *seq != row) else { break };
@@ -316,7 +324,7 @@ impl Store {
     }
 
     /// Returns the commits that others stand for: the row of each, with each of its ids.
-    pub async fn replaced_commits(&self, scope: &Scope) -> Result<Vec<(i64, String)>> {
+    pub async fn replaced_commits(&self, scope: &Scope) -> Result<Vec<(MemoryKey, String)>> {
         self.read(scope, |_, connection, scope| {
             let mut statement = connection.prepare_cached(
                 "SELECT o.seq, i.sha FROM memories b CROSS JOIN memory_references r ON r.memory = b.seq

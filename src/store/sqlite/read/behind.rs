@@ -4,18 +4,18 @@ use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, params_from_iter};
 
 use crate::error::Result;
-use crate::memory::{MemoryId, Millis};
+use crate::memory::{MemoryId, MemoryKey, Millis};
 use crate::scope::{Scope, SessionId};
-use crate::store::Store;
 use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::sqlite::read::memories::{conversations, id};
 use crate::store::sqlite::read::segments::find_session;
+use crate::store::{SessionKey, Store};
 
 /// A conversation behind a commit, as an answer names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BehindRow {
-    /// Its row.
-    pub seq: i64,
+    /// Its key.
+    pub seq: SessionKey,
     /// Its name.
     pub session: SessionId,
     /// The line that its client names it by.
@@ -42,10 +42,10 @@ pub struct CameOfRow {
 }
 
 impl Store {
-    /// Returns the sessions behind the commit in row `commit`, the likeliest first, with how sure that is, 0 to 1.
-    pub async fn sessions_behind(&self, scope: &Scope, commit: i64) -> Result<Vec<(SessionId, f64)>> {
+    /// Returns the sessions behind the commit `commit`, the likeliest first, with how sure that is, 0 to 1.
+    pub async fn sessions_behind(&self, scope: &Scope, commit: MemoryKey) -> Result<Vec<(SessionId, f64)>> {
         self.read(scope, move |_, connection, scope| {
-            conversations(connection, &Conditions::of_scope(connection, scope)?, commit)
+            conversations(connection, &Conditions::of_scope(connection, scope)?, commit.in_store())
         })
         .await
     }
@@ -85,6 +85,7 @@ impl Store {
                         })
                         .optional()?;
                     if let Some((title, time, ordinal)) = row {
+                        let seq = SessionKey::from_store(seq);
                         found.push(BehindRow { seq, session, title, time, ordinal });
                         break;
                     }

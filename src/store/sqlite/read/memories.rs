@@ -7,12 +7,12 @@ use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 
 use crate::error::Result;
 use crate::filter::Filter;
-use crate::memory::{Kind, Memory, MemoryId, Millis, Provenance, Role};
+use crate::memory::{Kind, Memory, MemoryId, MemoryKey, Millis, Provenance, Role};
 use crate::redact;
 use crate::scope::{Scope, SessionId};
-use crate::store::Store;
 use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::sqlite::read::segments::find_session;
+use crate::store::{ChunkKey, SessionKey, Store};
 
 pub(in crate::store::sqlite) const COLUMNS: &str =
     "m.id, m.seq, m.kind, m.provenance, m.text, s.name, m.ordinal, m.role, m.speaker, m.title,
@@ -21,14 +21,14 @@ pub(in crate::store::sqlite) const COLUMNS: &str =
 /// Where a candidate stands, for ranking: everything but its text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbour {
-    /// Its row.
-    pub seq: i64,
+    /// Its key.
+    pub seq: MemoryKey,
     /// Its id.
     pub id: MemoryId,
     /// What it is.
     pub kind: Kind,
-    /// The row of its session.
-    pub session: Option<i64>,
+    /// Its session.
+    pub session: Option<SessionKey>,
     /// Its place in the session.
     pub ordinal: Option<i64>,
     /// Who speaks.
@@ -41,8 +41,8 @@ pub struct Neighbour {
     pub importance: Option<f64>,
     /// A hash of its text, equal for equal texts.
     pub text_hash: [u8; 8],
-    /// The row of the message that a derived fact or decision was taken from.
-    pub taken_from: Option<i64>,
+    /// The message that a derived fact or decision was taken from.
+    pub taken_from: Option<MemoryKey>,
 }
 
 /// What an answer shows of a memory that was found.
@@ -65,8 +65,8 @@ pub struct ShownMemory {
 /// A piece of a memory's text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkRange {
-    /// The chunk's row.
-    pub seq: i64,
+    /// The chunk.
+    pub seq: ChunkKey,
     /// Where it begins in the text, in bytes.
     pub start: usize,
     /// Where it ends.
@@ -76,8 +76,8 @@ pub struct ChunkRange {
 }
 
 impl Store {
-    /// Returns the living memories of the scope among the rows `seqs`, in that order.
-    pub async fn memories(&self, scope: &Scope, seqs: Vec<i64>) -> Result<Vec<Memory>> {
+    /// Returns the living memories of the scope among `seqs`, in that order.
+    pub async fn memories(&self, scope: &Scope, seqs: Vec<MemoryKey>) -> Result<Vec<Memory>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
             let mut found = Vec::with_capacity(seqs.len());
@@ -99,7 +99,7 @@ impl Store {
     }
 
     /// Returns where the living memories of the scope among `seqs` stand; the order is that of `seqs`.
-    pub async fn places(&self, scope: &Scope, seqs: Vec<i64>) -> Result<Vec<Neighbour>> {
+    pub async fn places(&self, scope: &Scope, seqs: Vec<MemoryKey>) -> Result<Vec<Neighbour>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
             let sql = format!(
@@ -156,8 +156,8 @@ impl Store {
         .await
     }
 
-    /// Returns the messages said right before and right after each of the messages `seqs`, each once, in order of rows.
-    pub async fn beside(&self, scope: &Scope, seqs: Vec<i64>) -> Result<Vec<Memory>> {
+    /// Returns the messages said right before and right after each of the messages `seqs`, each once, in the order of keys.
+    pub async fn beside(&self, scope: &Scope, seqs: Vec<MemoryKey>) -> Result<Vec<Memory>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
             let mut statement = connection.prepare_cached(
@@ -222,12 +222,12 @@ impl Store {
         .await
     }
 
-    /// Returns up to `limit` living memories that `filter` admits, newest rows first, after the row `after`.
+    /// Returns up to `limit` living memories that `filter` admits, the last stored first, after the memory `after`.
     pub async fn list(
         &self,
         scope: &Scope,
         filter: &Filter,
-        after: Option<i64>,
+        after: Option<MemoryKey>,
         limit: usize,
     ) -> Result<Vec<Memory>> {
         let filter = filter.clone();
@@ -238,7 +238,7 @@ impl Store {
                  WHERE {} AND m.seq < ? ORDER BY m.seq DESC LIMIT ?",
                 conditions.sql
             );
-            let page = [Value::from(after.unwrap_or(i64::MAX)), Value::from(limit as i64)];
+            let page = [Value::from(after.map_or(i64::MAX, MemoryKey::in_store)), Value::from(limit as i64)];
             let mut statement = connection.prepare_cached(&sql)?;
             let rows =
                 statement.query_map(params_from_iter(conditions.values.into_iter().chain(page)), memory)?;
@@ -247,9 +247,9 @@ impl Store {
         .await
     }
 
-    /// Returns what an answer shows of each of `found`, pairs of a memory's row and its best chunk's; what is gone or
+    /// Returns what an answer shows of each of `found`, pairs of a memory and its best chunk; what is gone or
     /// out of scope by now is left out. `place` is where in `found` it was.
-    pub async fn shown(&self, scope: &Scope, found: Vec<(i64, i64)>) -> Result<Vec<ShownMemory>> {
+    pub async fn shown(&self, scope: &Scope, found: Vec<(MemoryKey, ChunkKey)>) -> Result<Vec<ShownMemory>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
             let mut shown = Vec::with_capacity(found.len());
@@ -266,13 +266,17 @@ impl Store {
                 let Some(chunk) = chunk else { continue };
                 let is_commit = memory.kind == Kind::Commit;
                 let (conversations, confidences) = match is_commit {
-                    true => conversations(connection, &conditions, seq)?.into_iter().unzip(),
+                    true => conversations(connection, &conditions, seq.in_store())?.into_iter().unzip(),
                     false => Default::default(),
                 };
                 shown.push(ShownMemory {
                     place,
                     chunk,
-                    commit_ids: if is_commit { commit_ids(connection, scope, seq)? } else { Vec::new() },
+                    commit_ids: if is_commit {
+                        commit_ids(connection, scope, seq.in_store())?
+                    } else {
+                        Vec::new()
+                    },
                     conversations,
                     confidences,
                     memory,
@@ -283,8 +287,8 @@ impl Store {
         .await
     }
 
-    /// Returns the rows of the living memories of the scope that `memory` refers to or is referred to by.
-    pub async fn references(&self, scope: &Scope, memory: i64) -> Result<Vec<i64>> {
+    /// Returns the living memories of the scope that `memory` refers to or is referred to by.
+    pub async fn references(&self, scope: &Scope, memory: MemoryKey) -> Result<Vec<MemoryKey>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
             let sql = format!(
@@ -304,8 +308,8 @@ impl Store {
         .await
     }
 
-    /// Returns the rows of the living memories of the scope that `memory` refers to itself.
-    pub async fn refers_to(&self, scope: &Scope, memory: i64) -> Result<Vec<i64>> {
+    /// Returns the living memories of the scope that `memory` refers to itself.
+    pub async fn refers_to(&self, scope: &Scope, memory: MemoryKey) -> Result<Vec<MemoryKey>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
             let sql = format!(
@@ -321,9 +325,9 @@ impl Store {
         .await
     }
 
-    /// Returns the rows of the living commit of the scope whose id begins with `prefix`, and of its first chunk;
+    /// Returns the living commit of the scope whose id begins with `prefix`, and its first chunk;
     /// `None` where there is none, or more than one.
-    pub async fn commit_named(&self, scope: &Scope, prefix: &str) -> Result<Option<(i64, i64)>> {
+    pub async fn commit_named(&self, scope: &Scope, prefix: &str) -> Result<Option<(MemoryKey, ChunkKey)>> {
         let prefix = prefix.to_ascii_lowercase();
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
@@ -338,10 +342,10 @@ impl Store {
             let mut statement = connection.prepare_cached(&sql)?;
             let rows =
                 statement.query_map(params_from_iter(own.into_iter().chain(conditions.values)), |row| {
-                    Ok(row.get::<_, i64>(0)?)
-                        .and_then(|seq| Ok(row.get::<_, Option<i64>>(1)?.map(|chunk| (seq, chunk))))
+                    Ok(row.get::<_, MemoryKey>(0)?)
+                        .and_then(|seq| Ok(row.get::<_, Option<ChunkKey>>(1)?.map(|chunk| (seq, chunk))))
                 })?;
-            let found: Vec<Option<(i64, i64)>> = rows.collect::<Result<_, _>>()?;
+            let found: Vec<Option<(MemoryKey, ChunkKey)>> = rows.collect::<Result<_, _>>()?;
             Ok(if let [only] = found[..] { only } else { None })
         })
         .await

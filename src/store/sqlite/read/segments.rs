@@ -7,17 +7,17 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::error::{Error, Result};
-use crate::memory::{Kind, MemoryId, Millis, Provenance, Role};
+use crate::memory::{Kind, MemoryId, MemoryKey, Millis, Provenance, Role};
 use crate::scope::{Scope, SessionId, Sessions};
-use crate::store::Store;
 use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::sqlite::read::memories;
+use crate::store::{Store, Version};
 
 /// A message as it counts, without its text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MessageRow {
-    /// Its row.
-    pub seq: i64,
+    /// Its key.
+    pub seq: MemoryKey,
     /// Its id.
     pub id: MemoryId,
     /// Its place in the session.
@@ -61,7 +61,7 @@ pub struct GrownSession {
     /// The session.
     pub session: SessionId,
     /// The version at which its messages changed last, for [`Store::worked_off`].
-    pub version: i64,
+    pub version: Version,
 }
 
 /// Returns a hash of which messages a summary is made of, given their ids in order.
@@ -99,7 +99,7 @@ impl Store {
     }
 
     /// Returns the texts of the living memories of the scope among `seqs`, in that order.
-    pub async fn texts(&self, scope: &Scope, seqs: Vec<i64>) -> Result<Vec<(i64, String)>> {
+    pub async fn texts(&self, scope: &Scope, seqs: Vec<MemoryKey>) -> Result<Vec<(MemoryKey, String)>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
             let sql = format!("SELECT m.text FROM memories m WHERE m.seq = ? AND {}", conditions.sql);
@@ -192,9 +192,9 @@ impl Store {
         .await
     }
 
-    /// Returns a number that is another whenever anything in the scope is: a memory that came, left, came back or was
+    /// Returns a version that is another whenever anything in the scope is: a memory that came, left, came back or was
     /// marked, an embedding that was made, a summary.
-    pub async fn source_version(&self, scope: &Scope) -> Result<i64> {
+    pub async fn source_version(&self, scope: &Scope) -> Result<Version> {
         self.read(scope, |_, connection, scope| {
             let owner = scope.owner.as_str();
             let Sessions::Only(names) = &scope.sessions else {
@@ -202,7 +202,7 @@ impl Store {
                     .prepare_cached("SELECT version FROM versions WHERE owner = ?1")?
                     .query_row([owner], |row| row.get(0))
                     .optional()?;
-                return Ok(version.unwrap_or(0));
+                return Ok(version.unwrap_or(Version::from_store(0)));
             };
             // A sum or a maximum could be what it was once a session is gone.
             let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 source version");
@@ -217,7 +217,7 @@ impl Store {
                 hasher.update(&version.to_le_bytes());
             }
             let bytes = hasher.finalize().as_bytes()[..8].try_into().expect("8 of 32 bytes");
-            Ok(i64::from_le_bytes(bytes) & i64::MAX)
+            Ok(Version::from_store(i64::from_le_bytes(bytes) & i64::MAX))
         })
         .await
     }

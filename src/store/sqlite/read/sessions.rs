@@ -4,7 +4,7 @@ use rusqlite::types::Value;
 use rusqlite::{params, params_from_iter};
 
 use crate::error::Result;
-use crate::memory::Millis;
+use crate::memory::{MemoryKey, Millis};
 use crate::scope::{Scope, SessionId, Sessions};
 use crate::store::Store;
 use crate::store::sqlite::read::conditions::Conditions;
@@ -157,8 +157,8 @@ impl Store {
         .await
     }
 
-    /// Returns the rows of the living commits that `session` is behind, the latest first.
-    pub async fn commits_of(&self, scope: &Scope, session: &SessionId) -> Result<Vec<i64>> {
+    /// Returns the living commits that `session` is behind, the latest first.
+    pub async fn commits_of(&self, scope: &Scope, session: &SessionId) -> Result<Vec<MemoryKey>> {
         let session = session.clone();
         self.read(scope, move |_, connection, scope| {
             let Some(seq) = find_session(connection, scope, &session)? else { return Ok(Vec::new()) };

@@ -5,7 +5,7 @@ use rusqlite::OptionalExtension;
 use crate::error::Result;
 use crate::memory::{Kind, Level, Millis};
 use crate::scope::Scope;
-use crate::store::{SegmentRow, Store};
+use crate::store::{SegmentRow, SessionKey, Store};
 
 /// Living memories of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,8 +99,8 @@ impl Savings {
 /// A closed segment, and the tokens of its summaries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SummarisedSegment {
-    /// Its session's row.
-    pub session: i64,
+    /// Its session.
+    pub session: SessionKey,
     /// The segment.
     pub segment: SegmentRow,
     /// The tokens of its summary at each level, the shortest first; `None` where there is none.

@@ -10,13 +10,13 @@ use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 
 use crate::error::Result;
 use crate::filter::Filter;
-use crate::memory::{Group, Kind};
+use crate::memory::{Group, Kind, MemoryKey};
 use crate::scope::{OwnerId, Scope};
-use crate::store::Store;
 use crate::store::sqlite::lock;
 use crate::store::sqlite::read::conditions::{Conditions, sessions};
 use crate::store::vectors;
 use crate::store::vectors::{Entry, Filter as Rows, Hit, VectorIndex};
+use crate::store::{ChunkKey, Store};
 
 /// Threads that share a scan of many vectors.
 const THREADS: usize = 2;
@@ -24,10 +24,10 @@ const THREADS: usize = 2;
 /// A chunk near to the query.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DenseCandidate {
-    /// The memory's row.
-    pub memory: i64,
-    /// The chunk's row.
-    pub chunk: i64,
+    /// The memory.
+    pub memory: MemoryKey,
+    /// The chunk.
+    pub chunk: ChunkKey,
 }
 
 /// The codes of every living chunk, by owner, as of one place in the log of changes.
@@ -74,19 +74,22 @@ impl Store {
         scope: &Scope,
         space: &str,
         embedding: &[f32],
-        chunks: Vec<i64>,
-    ) -> Result<Vec<(i64, f64)>> {
+        chunks: Vec<ChunkKey>,
+    ) -> Result<Vec<(ChunkKey, f64)>> {
         let (space, embedding) = (space.to_owned(), embedding.to_vec());
         self.read(scope, move |_, connection, _| {
             let mut statement =
                 connection.prepare_cached("SELECT embedding FROM vectors WHERE chunk = ?1 AND space = ?2")?;
-            let mut hits: Vec<Hit> =
-                chunks.into_iter().map(|chunk| Hit { chunk, memory: 0, score: 0.0 }).collect();
+            let mut hits: Vec<Hit> = chunks
+                .into_iter()
+                .map(|chunk| Hit { chunk: chunk.in_store(), memory: 0, score: 0.0 })
+                .collect();
             hits.sort_unstable_by_key(|hit| hit.chunk);
             let rescored = vectors::rescore(&embedding, &hits, hits.len(), |chunk| {
                 Ok(statement.query_row(params![chunk, space], |row| row.get(0)).optional()?)
             })?;
-            Ok(rescored.into_iter().map(|hit| (hit.chunk, f64::from(hit.score))).collect())
+            let scored = |hit: Hit| (ChunkKey::from_store(hit.chunk), f64::from(hit.score));
+            Ok(rescored.into_iter().map(scored).collect())
         })
         .await
     }
@@ -136,7 +139,11 @@ impl VectorCache {
         };
         let by_group = index.search_groups(embedding, limit, rows, THREADS, Group::ALL.len());
         let hits = groups.iter().flat_map(|group| &by_group[*group as usize]);
-        hits.map(|hit| DenseCandidate { memory: hit.memory, chunk: hit.chunk }).collect()
+        let candidate = |hit: &Hit| DenseCandidate {
+            memory: MemoryKey::from_store(hit.memory),
+            chunk: ChunkKey::from_store(hit.chunk),
+        };
+        hits.map(candidate).collect()
     }
 
     /// Brings the cache to what the reading transaction sees, or leaves it where it is ahead already.

@@ -8,9 +8,9 @@ use rusqlite::{Row, params};
 use crate::error::Result;
 use crate::memory::{Level, Millis};
 use crate::scope::{Scope, SessionId};
-use crate::store::Store;
 use crate::store::sqlite::read::memories;
 use crate::store::sqlite::read::segments::{find_session, required_session};
+use crate::store::{QueueKey, Store};
 
 /// How far ahead a date may lie before it is taken for one of a clock that was wrong.
 const FARTHEST: Millis = 24 * 60 * 60 * 1000;
@@ -51,8 +51,8 @@ pub enum AskedBy {
 /// An entry taken from the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queued {
-    /// Its row.
-    pub seq: i64,
+    /// Its key.
+    pub seq: QueueKey,
     /// What to make.
     pub wanted: Wanted,
     /// How often it was tried before.
@@ -214,7 +214,7 @@ impl Store {
     }
 
     /// Notes that the entry was made; does nothing where another process has taken it over.
-    pub async fn finish(&self, scope: &Scope, seq: i64, holder: &str, now: Millis) -> Result<()> {
+    pub async fn finish(&self, scope: &Scope, seq: QueueKey, holder: &str, now: Millis) -> Result<()> {
         let holder = holder.to_owned();
         self.write(scope, move |connection, scope| {
             connection
@@ -233,7 +233,7 @@ impl Store {
     pub async fn fail(
         &self,
         scope: &Scope,
-        seq: i64,
+        seq: QueueKey,
         holder: &str,
         error: &str,
         not_before: Millis,
@@ -255,7 +255,7 @@ impl Store {
 
     /// Takes the entry out of the queue: there is nothing left to make it of. Does nothing where another process has taken
     /// it over.
-    pub async fn drop_queued(&self, scope: &Scope, seq: i64, holder: &str) -> Result<()> {
+    pub async fn drop_queued(&self, scope: &Scope, seq: QueueKey, holder: &str) -> Result<()> {
         let holder = holder.to_owned();
         self.write(scope, move |connection, scope| {
             connection

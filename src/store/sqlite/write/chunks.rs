@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::chunk::index_text::{self, About};
 use crate::error::Result;
-use crate::memory::{Draft, Memory};
+use crate::memory::{Draft, Memory, MemoryKey};
 use crate::scope::Scope;
 use crate::store::sqlite::read::memories;
 use crate::store::sqlite::write;
@@ -32,11 +32,11 @@ impl Store {
         .await
     }
 
-    /// Stores the chunks of memories that have none, each given by its row and what it was made of.
+    /// Stores the chunks of memories that have none, each given by its key and what it was made of.
     pub async fn add_chunks(
         &self,
         scope: &Scope,
-        found: Vec<(i64, Draft, Vec<PreparedChunk>)>,
+        found: Vec<(MemoryKey, Draft, Vec<PreparedChunk>)>,
     ) -> Result<()> {
         self.write(scope, move |connection, scope| {
             for (seq, draft, chunks) in &found {
@@ -49,7 +49,7 @@ impl Store {
                     .query_row((seq, scope.owner.as_str()), |_| Ok(()))
                     .optional()?;
                 if is_bare.is_some() {
-                    save_chunks(connection, *seq, draft, chunks, true)?;
+                    save_chunks(connection, seq.in_store(), draft, chunks, true)?;
                 }
             }
             Ok(())

@@ -8,15 +8,15 @@ use rusqlite::{Connection, params};
 use crate::error::Result;
 use crate::memory::{Kind, MemoryId, Millis, Role};
 use crate::scope::{Scope, SessionId};
-use crate::store::Store;
 use crate::store::sqlite::read::{memories, segments};
 use crate::store::sqlite::write;
+use crate::store::{ChunkKey, Store};
 
 /// A chunk that waits for its embedding, with what its context is made of.
 #[derive(Clone, Debug)]
 pub struct PendingChunk {
-    /// The chunk's row.
-    pub seq: i64,
+    /// The chunk.
+    pub seq: ChunkKey,
     /// The memory that it is a piece of.
     pub memory: MemoryId,
     /// Where in the memory's text it begins, in bytes.
@@ -127,8 +127,8 @@ impl Store {
                     )?
                     .execute(params![chunk.seq, chunk.start as i64, chunk.memory.as_str()])?;
                 if waited == 1 {
-                    write::save_vector(connection, chunk.seq, &space, &embedding)?;
-                    embedded.push(chunk.seq);
+                    write::save_vector(connection, chunk.seq.in_store(), &space, &embedding)?;
+                    embedded.push(chunk.seq.in_store());
                 }
             }
             segments::bump(connection, scope.owner.as_str(), &embedded)

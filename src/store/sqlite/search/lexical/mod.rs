@@ -22,13 +22,13 @@ use rusqlite::{Connection, params_from_iter};
 use self::query::{Queries, Query};
 use crate::error::Result;
 use crate::filter::Filter;
-use crate::memory::{Group, Kind};
+use crate::memory::{Group, Kind, MemoryKey};
 use crate::scope::Scope;
-use crate::store::Store;
 use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::sqlite::search::vocabulary;
 use crate::store::sqlite::search::vocabulary::{SMALL_CORPUS, Vocabulary, count};
 use crate::store::sqlite::{Inner, write};
+use crate::store::{ChunkKey, Store};
 
 /// Candidates of a large group from which on no looser tier is asked.
 const ENOUGH: usize = 20;
@@ -45,10 +45,10 @@ const LITTLE: usize = 40;
 /// A chunk that holds some of the words.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LexicalCandidate {
-    /// The memory's row.
-    pub memory: i64,
-    /// The chunk's row.
-    pub chunk: i64,
+    /// The memory.
+    pub memory: MemoryKey,
+    /// The chunk.
+    pub chunk: ChunkKey,
     /// The group of kinds it belongs to.
     pub group: Group,
     /// BM25, higher is better.
@@ -114,7 +114,7 @@ impl Store {
 /// The best chunks of each group.
 struct Best {
     limit: usize,
-    of: Vec<(Group, HashMap<i64, LexicalCandidate>)>,
+    of: Vec<(Group, HashMap<ChunkKey, LexicalCandidate>)>,
 }
 
 impl Best {

@@ -8,9 +8,9 @@ use crate::error::Result;
 use crate::filter::Filter;
 use crate::memory::Group;
 use crate::scope::Scope;
-use crate::store::Store;
 use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::sqlite::search::vocabulary::{SMALL_CORPUS, Vocabulary};
+use crate::store::{ChunkKey, Store};
 
 impl Store {
     /// Does what [`Store::lexical`] does, for a store that is small, with the words weighed as in the store of `weights`.
@@ -26,7 +26,7 @@ impl Store {
         let (filter, groups) = (filter.clone(), groups.to_vec());
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?.narrowed(&filter);
-            let mut found: HashMap<i64, LexicalCandidate> = HashMap::new();
+            let mut found: HashMap<ChunkKey, LexicalCandidate> = HashMap::new();
             for (place, term) in terms.iter().enumerate() {
                 let text = format!("{{speaker header text context}} : {}", quoted(term));
                 let weight = rank::weight(weights.documents, weights.counts[place]);
