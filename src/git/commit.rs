@@ -7,9 +7,9 @@
 use gix::bstr::ByteSlice;
 use gix::objs::Kind;
 
-use super::Sha;
-use super::changes::{Changes, PatchId};
+use super::diff::changes::{Changes, PatchId};
 use super::objects::Handle;
+use super::sha::Sha;
 
 /// The longest commit object that is read at all, in bytes.
 const COMMIT_LIMIT: u64 = 16 << 20;
@@ -40,6 +40,15 @@ pub struct CommitDetail {
     /// The same for a commit and its rebased or cherry-picked copy; `None` for merges, empty commits and where a
     /// changed blob is missing.
     pub patch_id: Option<PatchId>,
+}
+
+/// A commit that could not be read, and why.
+#[derive(Clone, Debug)]
+pub struct Unreadable {
+    /// Its id.
+    pub sha: Sha,
+    /// What is wrong with it.
+    pub reason: String,
 }
 
 /// A commit message as text.

@@ -7,13 +7,15 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use gix::bstr::ByteSlice;
 
-use super::changes::{self, Depth, IsIgnored};
-use super::commit::{self, CommitDetail};
-use super::diff::{changed_hashes, changed_lines};
-use super::entries::{Blob, Blobs, COMMIT_BUDGET, Entry, Patience, changed_entries, pair_renames};
-use super::names::Format;
+use super::commit::{self, CommitDetail, Unreadable};
+use super::diff::changes::{self, Depth, IsIgnored};
+use super::diff::entries::{Blob, Blobs, COMMIT_BUDGET, Entry, Patience, changed_entries};
+use super::diff::hunks::{changed_hashes, changed_lines};
+use super::diff::names::Format;
+use super::diff::renames::pair_renames;
 use super::objects::Handle;
-use super::{Repository, Sha, Unreadable};
+use super::repository::Repository;
+use super::sha::Sha;
 use crate::redact::Redactor;
 
 /// Memory for decoded objects, in bytes a reader: trees of neighbouring commits are mostly the same.

@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use gix::bstr::ByteSlice;
 
-use super::Repository;
-use super::place::files::Folder;
-use super::place::settings;
+use super::discover::files::Folder;
+use super::discover::settings;
+use super::repository::Repository;
 
 /// Bytes of the user's configuration of git, at most.
 const LIMIT: u64 = 4 << 20;
@@ -25,7 +25,7 @@ impl Repository {
     ///
     /// The user's configuration is read for this one value; files that it includes are not.
     pub fn hooks(&self, name: &str, home: Option<&Path>) -> Hooks {
-        let own = self.place.settings.hooks_path.clone();
+        let own = self.location.settings.hooks_path.clone();
         let files =
             home.into_iter().flat_map(|home| [home.join(".gitconfig"), home.join(".config/git/config")]);
         let configured = own.or_else(|| files.filter_map(|file| hooks_path(&file)).next());

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use super::*;
+use crate::error::{Kind, Result};
 
 /// A repository in a temporary directory, and the `git` that works on it.
 pub(crate) struct Fixture {

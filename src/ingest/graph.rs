@@ -41,7 +41,7 @@ pub(crate) async fn learn(project: &OpenProject, until: Option<Instant>) -> Resu
 
 /// Takes back what was stored, where this process knows nothing yet.
 async fn remember(project: &OpenProject) -> Result<()> {
-    let Some(repository) = project.repository.as_ref().filter(|it| it.knows_no_graph()) else {
+    let Some(repository) = project.repository.as_ref().filter(|it| it.is_graph_empty()) else {
         return Ok(());
     };
     let rows = project.store.commit_graph(&project.scope).await?;

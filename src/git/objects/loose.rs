@@ -3,8 +3,8 @@
 use gix::objs::Kind;
 use gix::zlib::{Inflate, Status};
 
-use super::{Fault, expect};
-use crate::git::place::files::{self, Folder, Found};
+use super::fault::{Fault, expect};
+use crate::git::discover::files::{self, Folder, Found};
 
 /// Bytes in which the line with kind and size stands.
 const HEADER: usize = 64;

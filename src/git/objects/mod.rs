@@ -4,13 +4,13 @@
 //! takes is not read: a few bytes can state gigabytes. A damaged object, or a damaged pack, costs what is in it. Other
 //! repositories' objects (`objects/info/alternates`) are read only where the user trusts the repository.
 
+mod fault;
 mod loose;
 mod packs;
 
 #[cfg(test)]
 mod tests;
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -19,39 +19,17 @@ use gix::odb::pack::cache::Object;
 use gix::odb::pack::cache::lru::MemoryCappedHashmap as Bases;
 use gix::odb::pack::cache::object::MemoryCappedHashmap as Recent;
 
-use super::place::files::Folder;
+use super::discover::files::{Folder, Found};
+use fault::expect;
 use packs::{Pack, Packs};
 
-/// Bytes that unpacking one object may take, whatever the object's own size: the bases of deltas are unpacked too.
-const UNPACK_LIMIT: usize = 128 << 20;
+pub(super) use fault::Fault;
 
 /// Object directories that are read, one's own and those of others, at most.
 const DIRECTORIES: usize = 16;
 
 /// Bytes of `objects/info/alternates`, at most.
 const ALTERNATES_LIMIT: u64 = 64 << 10;
-
-/// Why an object is not read, in our own words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
-    Missing,
-    Damaged,
-    /// It has this many bytes, more than are read of its kind.
-    TooLarge(u64),
-    /// It is of this kind, which nobody asked for.
-    Kind(Kind),
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Fault::Missing => f.write_str("the object is missing"),
-            Fault::Damaged => f.write_str("the object is damaged"),
-            Fault::TooLarge(bytes) => write!(f, "it has {bytes} bytes, too many to be read"),
-            Fault::Kind(kind) => write!(f, "it is a {kind}"),
-        }
-    }
-}
 
 /// The objects of a repository; shareable between threads, each of which reads through a [`Handle`].
 pub(super) struct Objects {
@@ -70,7 +48,7 @@ impl Objects {
         while let Some(directory) = directories.get(at).cloned() {
             at += 1;
             if !directory.follows() {
-                lacks_alternates |= directory.look("info/alternates") != super::place::files::Found::Nothing;
+                lacks_alternates |= directory.look("info/alternates") != Found::Nothing;
                 continue;
             }
             let text = directory.read("info/alternates", ALTERNATES_LIMIT).ok().flatten().unwrap_or_default();
@@ -188,8 +166,4 @@ impl Handle {
         self.last = 0;
         self.packed(id).is_some()
     }
-}
-
-fn expect(wanted: Kind, found: Kind) -> Result<(), Fault> {
-    if wanted == found { Ok(()) } else { Err(Fault::Kind(found)) }
 }

@@ -13,11 +13,14 @@ use gix::odb::pack::data::decode::{entry, header};
 use gix::odb::pack::{data, index};
 use gix::zlib::Inflate;
 
-use super::{Fault, UNPACK_LIMIT, expect};
-use crate::git::place::files::Folder;
+use super::fault::{Fault, expect};
+use crate::git::discover::files::Folder;
 
 /// Files of `objects/pack` that are looked at, at most: four for each pack.
 const FILES: usize = 40_000;
+
+/// Bytes that unpacking one object may take, whatever the object's own size: the bases of deltas are unpacked too.
+const UNPACK_LIMIT: usize = 128 << 20;
 
 /// The packs of a repository, as they were listed last.
 #[derive(Default)]

@@ -6,9 +6,11 @@
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
-use super::Tip;
+use super::Stop;
 use crate::error::{Error, Kind, Result};
-use crate::git::{Repository, Sha, Stop, commit};
+use crate::git::commit;
+use crate::git::repository::{Repository, Tip};
+use crate::git::sha::Sha;
 
 /// How far behind the oldest new commit it is looked for what was seen, in seconds.
 const SLACK: i64 = 24 * 60 * 60;

@@ -10,7 +10,7 @@ use std::collections::{HashMap, HashSet};
 
 use gix::bstr::ByteSlice;
 
-use super::diff::Hunk;
+use super::hunks::Hunk;
 use super::names::{Format, WIDTH, clip, indentation, symbol};
 use crate::redact::Redactor;
 
@@ -55,7 +55,7 @@ pub struct Digest {
 
 /// Collects a [`Digest`] file by file.
 #[derive(Default)]
-pub(super) struct DigestBuilder {
+pub(in crate::git) struct DigestBuilder {
     headings: Unique,
     added: Unique,
     removed: Unique,
@@ -67,7 +67,7 @@ pub(super) struct DigestBuilder {
 
 impl DigestBuilder {
     /// Adds the changes of one file.
-    pub(super) fn add(&mut self, path: &str, old: &[u8], new: &[u8], hunks: &[Hunk]) {
+    pub(in crate::git) fn add(&mut self, path: &str, old: &[u8], new: &[u8], hunks: &[Hunk]) {
         let format = Format::of(path);
         if format == Format::Noise {
             return;
@@ -146,7 +146,7 @@ impl DigestBuilder {
     }
 
     /// Returns the digest.
-    pub(super) fn finish(self) -> Digest {
+    pub(in crate::git) fn finish(self) -> Digest {
         let DigestBuilder { headings, added, removed, mut lines, words, dropped, .. } = self;
         let gone = removed.items.iter().filter(|name| !added.seen.contains(*name)).cloned();
         let come = added.items.iter().filter(|name| !removed.seen.contains(*name)).cloned();
@@ -403,7 +403,7 @@ mod tests {
              connect(\"postgres://admin:{password}@db.example.org/app\", timeout_of_minutes);\n}}\n"
         );
         let mut builder = DigestBuilder::default();
-        builder.add("a.rs", old, new.as_bytes(), &super::super::diff::hunks(old, new.as_bytes()));
+        builder.add("a.rs", old, new.as_bytes(), &super::super::hunks::hunks(old, new.as_bytes()));
         let digest = builder.finish();
         assert!(!format!("{digest:?}").contains(&password), "{digest:?}");
         assert!(digest.words.contains(&"timeout_of_minutes".to_owned()), "{digest:?}");
@@ -421,7 +421,7 @@ mod tests {
             let new = new.as_bytes();
             for (old, new) in [(&old[..], new), (new, &old[..])] {
                 let mut builder = DigestBuilder::default();
-                builder.add(path, old, new, &super::super::diff::hunks(old, new));
+                builder.add(path, old, new, &super::super::hunks::hunks(old, new));
                 let digest = builder.finish();
                 prop_assert!(digest.headings.len() <= HEADING_LIMIT && digest.lines.len() <= LINE_LIMIT);
                 prop_assert!(digest.added.len() + digest.removed.len() <= SYMBOL_LIMIT);

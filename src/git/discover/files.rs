@@ -205,6 +205,21 @@ fn nothing_or<T>(error: &io::Error) -> Result<Option<T>, Fault> {
     }
 }
 
+/// Returns the path that `bytes` are, where they can be one.
+#[cfg(unix)]
+pub(super) fn path_of(bytes: &[u8]) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStrExt;
+    let is_path = !bytes.is_empty() && !bytes.iter().any(|byte| matches!(byte, 0 | b'\n'));
+    is_path.then(|| PathBuf::from(std::ffi::OsStr::from_bytes(bytes)))
+}
+
+/// Returns the path that `bytes` are, where they can be one.
+#[cfg(not(unix))]
+pub(super) fn path_of(bytes: &[u8]) -> Option<PathBuf> {
+    let text = std::str::from_utf8(bytes).ok()?;
+    (!text.is_empty() && !text.contains(['\0', '\n'])).then(|| PathBuf::from(text))
+}
+
 #[cfg(unix)]
 mod by_steps {
     use std::os::fd::OwnedFd;

@@ -6,8 +6,7 @@ use gix::bstr::ByteSlice;
 use gix::config::File;
 use gix::config::file::Metadata;
 
-use super::files::{Fault, Folder};
-use super::path_of;
+use super::files::{Fault, Folder, path_of};
 
 /// Bytes of a configuration file, at most. Arbitrary: a thousand branches take a tenth of it.
 const LIMIT: u64 = 1 << 20;

@@ -8,10 +8,11 @@ use std::fmt;
 
 use gix::bstr::ByteSlice;
 
-use super::diff::{Hunk, count_lines, hunks};
 use super::digest::{Digest, DigestBuilder};
-use super::entries::{Blob, Blobs, COMMIT_BUDGET, Entry, Patience, changed_entries, pair_renames};
-use super::objects::Handle;
+use super::entries::{Blob, Blobs, COMMIT_BUDGET, Entry, Patience, changed_entries};
+use super::hunks::{Hunk, count_lines, hunks};
+use super::renames::pair_renames;
+use crate::git::objects::Handle;
 
 /// Files that are listed; of more, the number is given.
 const FILE_LIMIT: usize = 512;
@@ -116,14 +117,14 @@ impl fmt::Debug for PatchId {
 
 /// Whether the lines of a commit are compared too.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Depth {
+pub(in crate::git) enum Depth {
     Trees,
     Lines,
 }
 
 /// Compares two trees; `None` is the empty one. Of an ignored file nothing is read but, where it may have been renamed,
 /// how much of it is like another.
-pub(super) fn compare(
+pub(in crate::git) fn compare(
     objects: &mut Handle,
     old: Option<gix::ObjectId>,
     new: gix::ObjectId,

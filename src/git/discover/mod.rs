@@ -19,7 +19,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::error::{Error, Kind, Result};
-use files::{Fault, Folder, Found};
+use files::{Fault, Folder, Found, path_of};
 use settings::Settings;
 
 pub use trust::Trust;
@@ -32,7 +32,7 @@ const TRUST_IT: &str = "if you know who made it, name the directory in the optio
 
 /// Where a repository is.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
+pub(super) struct Location {
     /// The git directory of this work tree.
     pub own: Folder,
     /// The git directory that all work trees share.
@@ -59,9 +59,9 @@ impl Trouble {
     }
 }
 
-impl Place {
+impl Location {
     /// Returns the place of a repository that can be read.
-    pub fn whole(self) -> Result<Place> {
+    pub fn whole(self) -> Result<Location> {
         match &self.trouble {
             Some(trouble) => Err(trouble.error()),
             None => Ok(self),
@@ -77,7 +77,7 @@ impl Place {
 /// Returns the repository that the canonical directory `start` lies in, looking upwards within its file system.
 ///
 /// Errors with [`Kind::Git`] where what is found is refused.
-pub(super) fn search(start: &Path, trust: &Trust) -> Result<Option<Place>> {
+pub(super) fn search(start: &Path, trust: &Trust) -> Result<Option<Location>> {
     let mut bare = None;
     for directory in start.ancestors().take_while(|directory| is_same_device(start, directory)) {
         if let Some(place) = look(directory, trust)? {
@@ -110,11 +110,11 @@ pub(super) fn search(start: &Path, trust: &Trust) -> Result<Option<Place>> {
 /// Returns the repository whose common directory is `common`: one that was known before.
 ///
 /// Errors with [`Kind::Git`] where there is none or it is refused.
-pub(super) fn known(common: &Path, trust: &Trust) -> Result<Place> {
+pub(super) fn known(common: &Path, trust: &Trust) -> Result<Location> {
     stands(common, trust)?.whole()
 }
 
-fn stands(common: &Path, trust: &Trust) -> Result<Place> {
+fn stands(common: &Path, trust: &Trust) -> Result<Location> {
     let canonical =
         common.canonicalize().map_err(|error| unreadable(common, Fault::Unreadable(error.kind())))?;
     let above = canonical.parent().filter(|_| canonical.ends_with(".git"));
@@ -138,7 +138,7 @@ fn stands(common: &Path, trust: &Trust) -> Result<Place> {
 }
 
 /// Returns the repository whose work tree is the canonical `directory`, where one is.
-fn look(directory: &Path, trust: &Trust) -> Result<Option<Place>> {
+fn look(directory: &Path, trust: &Trust) -> Result<Option<Location>> {
     let dot_git = directory.join(".git");
     let is_trusted = trust.covers(directory);
     match Found::at(&dot_git) {
@@ -159,7 +159,7 @@ fn look(directory: &Path, trust: &Trust) -> Result<Option<Place>> {
 }
 
 /// Opens the repository of `directory` whose git directory lies at the canonical `git_dir`.
-fn elsewhere(directory: &Path, git_dir: PathBuf, trust: &Trust) -> Result<Place> {
+fn elsewhere(directory: &Path, git_dir: PathBuf, trust: &Trust) -> Result<Location> {
     if !is_git_dir(&git_dir) {
         let message = format!("`{}` names no git directory", directory.join(".git").display());
         return Err(Error::new(Kind::Git, message).hint("check it with `git status`"));
@@ -182,7 +182,7 @@ fn elsewhere(directory: &Path, git_dir: PathBuf, trust: &Trust) -> Result<Place>
 }
 
 /// Opens a git directory that has no work tree.
-fn open_bare(git_dir: &Path, trust: &Trust) -> Result<Place> {
+fn open_bare(git_dir: &Path, trust: &Trust) -> Result<Location> {
     let own = Folder::new(git_dir.to_owned(), trust.covers(git_dir));
     let common = common_dir(&own, None)?;
     let mut place = open(git_dir, own, common, trust)?;
@@ -190,7 +190,7 @@ fn open_bare(git_dir: &Path, trust: &Trust) -> Result<Place> {
     Ok(place)
 }
 
-fn open(directory: &Path, own: Folder, common: Folder, trust: &Trust) -> Result<Place> {
+fn open(directory: &Path, own: Folder, common: Folder, trust: &Trust) -> Result<Location> {
     let is_trusted = trust.covers(directory);
     if !is_trusted {
         let dot_git = directory.join(".git");
@@ -231,7 +231,7 @@ fn open(directory: &Path, own: Folder, common: Folder, trust: &Trust) -> Result<
     }
     let is_linked = own.path() != common.path();
     let work_dir = Some(directory.to_owned()).filter(|_| is_linked || !settings.bare);
-    Ok(Place { own, common, work_dir, settings, trouble })
+    Ok(Location { own, common, work_dir, settings, trouble })
 }
 
 /// Returns the directory that the work trees of a repository share: `own`, or the one that it names and that names it,
@@ -276,7 +276,7 @@ fn named_git_dir(directory: &Path, dot_git: &Path) -> Result<PathBuf> {
 }
 
 /// Returns the canonical work tree that the configuration of a repository names.
-fn named_work_dir(place: &Place) -> Option<PathBuf> {
+fn named_work_dir(place: &Location) -> Option<PathBuf> {
     place.own.path().join(place.settings.work_tree.as_ref()?).canonicalize().ok()
 }
 
@@ -299,21 +299,6 @@ fn unreadable(path: &Path, fault: Fault) -> Error {
         _ => "check the repository with `git fsck`, and find out where it comes from",
     };
     Error::new(Kind::Git, format!("cannot read the repository: `{}` {fault}", path.display())).hint(hint)
-}
-
-/// Returns the path that `bytes` are, where they can be one.
-#[cfg(unix)]
-fn path_of(bytes: &[u8]) -> Option<PathBuf> {
-    use std::os::unix::ffi::OsStrExt;
-    let is_path = !bytes.is_empty() && !bytes.iter().any(|byte| matches!(byte, 0 | b'\n'));
-    is_path.then(|| PathBuf::from(std::ffi::OsStr::from_bytes(bytes)))
-}
-
-/// Returns the path that `bytes` are, where they can be one.
-#[cfg(not(unix))]
-fn path_of(bytes: &[u8]) -> Option<PathBuf> {
-    let text = std::str::from_utf8(bytes).ok()?;
-    (!text.is_empty() && !text.contains(['\0', '\n'])).then(|| PathBuf::from(text))
 }
 
 #[cfg(unix)]

@@ -16,7 +16,7 @@ const LINE_LIMIT: u64 = 100_000;
 
 /// A run of whole lines that was replaced; offsets in bytes, one side may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Hunk {
+pub(in crate::git) struct Hunk {
     /// In the old text.
     pub removed: Range<usize>,
     /// In the new text.
@@ -28,7 +28,7 @@ pub(super) struct Hunk {
 /// The common beginning and end are cut off first, byte by byte, so the cost follows the changed part. Where a
 /// hunk could as well lie higher or lower it is not moved for looks: no person reads it, it is counted, hashed,
 /// searched for names and summarised. More than 100,000 lines between the common beginning and end are one hunk.
-pub(super) fn hunks(old: &[u8], new: &[u8]) -> Vec<Hunk> {
+pub(in crate::git) fn hunks(old: &[u8], new: &[u8]) -> Vec<Hunk> {
     let start = common_start(old, new);
     let end = common_end(&old[start..], &new[start..]);
     let (old, new) = (&old[start..old.len() - end], &new[start..new.len() - end]);
@@ -51,7 +51,7 @@ pub(super) fn hunks(old: &[u8], new: &[u8]) -> Vec<Hunk> {
 
 /// Returns the lines in which `new` differs from `old`, removed ones behind `-`, added ones behind `+`: `most` bytes of them
 /// at most, in whole lines.
-pub(super) fn changed_lines(old: &str, new: &str, most: usize) -> String {
+pub(in crate::git) fn changed_lines(old: &str, new: &str, most: usize) -> String {
     let mut shown = String::new();
     for Hunk { removed, added } in hunks(old.as_bytes(), new.as_bytes()) {
         let signed = old[removed].lines().map(|line| ('-', line));
@@ -91,7 +91,7 @@ pub fn line_hash(is_added: bool, line: &str) -> Option<u32> {
 
 /// Returns the hashes of the lines in which `new` differs from `old`, each with how many lines of `new` have it, or of `old`
 /// where it was taken out.
-pub(super) fn changed_hashes(old: &[u8], new: &[u8]) -> HashMap<u32, usize> {
+pub(in crate::git) fn changed_hashes(old: &[u8], new: &[u8]) -> HashMap<u32, usize> {
     let of = |is_added: bool, text: &[u8]| -> Vec<u32> {
         text.lines().filter_map(|line| line_hash(is_added, &line.to_str_lossy())).collect()
     };
@@ -163,7 +163,7 @@ fn common_end(old: &[u8], new: &[u8]) -> usize {
 }
 
 /// Returns the number of lines, an unfinished last one included.
-pub(super) fn count_lines(text: &[u8]) -> u64 {
+pub(in crate::git) fn count_lines(text: &[u8]) -> u64 {
     let unfinished = !text.is_empty() && !text.ends_with(b"\n");
     text.iter().filter(|&&byte| byte == b'\n').count() as u64 + u64::from(unfinished)
 }

@@ -10,9 +10,9 @@ use std::fs::Metadata;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
-use super::Place;
+use super::Location;
 use super::files::{Folder, Found};
-use crate::git::Sha;
+use crate::git::sha::Sha;
 
 /// Bytes of a file that holds one reference, at most.
 const REF_LIMIT: u64 = 1 << 10;
@@ -92,13 +92,13 @@ fn packed(bytes: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Sha)> {
 }
 
 /// Reads what is checked out.
-pub(in crate::git) fn head(place: &Place, packed: &Packed) -> Head {
-    match step(place, "HEAD") {
+pub(in crate::git) fn head(location: &Location, packed: &Packed) -> Head {
+    match step(location, "HEAD") {
         Err(fault) => Head { fault: Some(fault), ..Head::default() },
         Ok(None) => Head { fault: Some("`HEAD` is gone".to_owned()), ..Head::default() },
         Ok(Some(Target::Id(commit))) => Head { commit: Some(commit), ..Head::default() },
         Ok(Some(Target::Name(name))) => {
-            let (commit, fault) = match resolve(place, packed, &name) {
+            let (commit, fault) = match resolve(location, packed, &name) {
                 Ok(commit) => (commit, None),
                 Err(fault) => (None, Some(fault)),
             };
@@ -108,14 +108,14 @@ pub(in crate::git) fn head(place: &Place, packed: &Packed) -> Head {
 }
 
 /// Returns the object that a reference leads to; `None` where there is no such reference.
-fn resolve(place: &Place, kept: &Packed, name: &str) -> Result<Option<Sha>, String> {
+fn resolve(location: &Location, kept: &Packed, name: &str) -> Result<Option<Sha>, String> {
     let mut name = name.to_owned();
     for _ in 0..STEPS {
-        match step(place, &name)? {
+        match step(location, &name)? {
             Some(Target::Id(sha)) => return Ok(Some(sha)),
             Some(Target::Name(next)) => name = next,
             None => {
-                let bytes = kept.read(&place.common)?;
+                let bytes = kept.read(&location.common)?;
                 return Ok(packed(&bytes).find(|(packed, _)| *packed == *name).map(|(_, sha)| sha));
             }
         }
@@ -124,10 +124,10 @@ fn resolve(place: &Place, kept: &Packed, name: &str) -> Result<Option<Sha>, Stri
 }
 
 /// Reads one reference's file; `None` where it has none.
-fn step(place: &Place, name: &str) -> Result<Option<Target>, String> {
+fn step(location: &Location, name: &str) -> Result<Option<Target>, String> {
     let is_own =
         ["HEAD", "refs/bisect/", "refs/worktree/", "refs/rewritten/"].iter().any(|own| name.starts_with(own));
-    read(if is_own { &place.own } else { &place.common }, name, name, true)
+    read(if is_own { &location.own } else { &location.common }, name, name, true)
 }
 
 /// Reads the file `file` of a reference called `name`; `None` where there is none.
@@ -167,14 +167,14 @@ fn is_name(name: &str) -> bool {
 }
 
 /// Reads the local branches: those in files of their own, then those in `packed-refs` that have none.
-pub(in crate::git) fn branches(place: &Place, kept: &Packed) -> Branches {
-    beneath(place, kept, "refs/heads/")
+pub(in crate::git) fn branches(location: &Location, kept: &Packed) -> Branches {
+    beneath(location, kept, "refs/heads/")
 }
 
 /// Reads the references beneath `heads`, as [`branches`] does.
-pub(in crate::git) fn beneath(place: &Place, kept: &Packed, heads: &str) -> Branches {
+pub(in crate::git) fn beneath(location: &Location, kept: &Packed, heads: &str) -> Branches {
     let mut branches = Branches::default();
-    match kept.read(&place.common) {
+    match kept.read(&location.common) {
         Ok(bytes) => {
             for (name, sha) in packed(&bytes) {
                 let Some(branch) = name.strip_prefix(heads).filter(|_| is_name(&name)) else { continue };
@@ -196,7 +196,7 @@ pub(in crate::git) fn beneath(place: &Place, kept: &Packed, heads: &str) -> Bran
             branches.partial = true;
             break;
         }
-        let listed = match place.common.list(&folder, BRANCH_LIMIT) {
+        let listed = match location.common.list(&folder, BRANCH_LIMIT) {
             Ok((listed, whole)) => {
                 branches.partial |= !whole;
                 listed
@@ -206,7 +206,7 @@ pub(in crate::git) fn beneath(place: &Place, kept: &Packed, heads: &str) -> Bran
                 continue;
             }
         };
-        let Ok(Some(opened)) = place.common.opened(&folder) else { continue };
+        let Ok(Some(opened)) = location.common.opened(&folder) else { continue };
         for (file, found) in listed {
             let name = format!("{folder}/{file}");
             if !is_name(&name) {
@@ -224,7 +224,7 @@ pub(in crate::git) fn beneath(place: &Place, kept: &Packed, heads: &str) -> Bran
             let branch = name[heads.len()..].to_owned();
             let target = read(&opened, &file, &name, found == Found::Link);
             let sha = target.and_then(|target| match target {
-                Some(Target::Name(next)) => resolve(place, kept, &next),
+                Some(Target::Name(next)) => resolve(location, kept, &next),
                 Some(Target::Id(sha)) => Ok(Some(sha)),
                 None => Ok(None),
             });

@@ -7,11 +7,11 @@
 use gix::bstr::ByteSlice;
 
 /// Bytes of one heading, symbol or line; longer ones are cut.
-pub(super) const WIDTH: usize = 120;
+pub(in crate::git) const WIDTH: usize = 120;
 
 /// What kind of lines a file holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Format {
+pub(in crate::git) enum Format {
     /// Code in a language whose definitions begin with a keyword.
     Code,
     /// Code in which functions are defined by a type, a name and parentheses.
@@ -26,7 +26,7 @@ pub(super) enum Format {
 
 impl Format {
     /// Tells the format by the path alone.
-    pub(super) fn of(path: &str) -> Format {
+    pub(in crate::git) fn of(path: &str) -> Format {
         let path = path.to_ascii_lowercase();
         let name = path.rsplit('/').next().unwrap_or(&path);
         let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);
@@ -55,7 +55,7 @@ impl Format {
 }
 
 /// Returns the width of the white space a line begins with; a tab counts four.
-pub(super) fn indentation(line: &[u8]) -> usize {
+pub(in crate::git) fn indentation(line: &[u8]) -> usize {
     line.iter()
         .take_while(|byte| byte.is_ascii_whitespace())
         .map(|&byte| if byte == b'\t' { 4 } else { 1 })
@@ -63,7 +63,7 @@ pub(super) fn indentation(line: &[u8]) -> usize {
 }
 
 /// Returns the line as text, trimmed of white space and an opening bracket, and cut at 120 bytes.
-pub(super) fn clip(line: &[u8]) -> String {
+pub(in crate::git) fn clip(line: &[u8]) -> String {
     let text = line[..line.len().min(WIDTH + 3)].to_str_lossy();
     let text = text.trim().trim_end_matches(['{', '(', '[', ':']).trim_end();
     text[..text.floor_char_boundary(WIDTH)].to_owned()
@@ -147,7 +147,7 @@ const KEYWORDS: [&str; 35] = [
 ];
 
 /// Returns the name that a line of code defines.
-pub(super) fn symbol(line: &[u8], format: Format) -> Option<String> {
+pub(in crate::git) fn symbol(line: &[u8], format: Format) -> Option<String> {
     if !matches!(format, Format::Code | Format::CLike) || line.len() > 1000 {
         return None;
     }

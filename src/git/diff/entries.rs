@@ -5,14 +5,14 @@
 //! there are atoms. Renames are found by equal content, then by at least half of the lines being equal.
 
 use std::cmp::Ordering;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use gix::bstr::{BString, ByteSlice};
+use gix::bstr::BString;
 use gix::objs::tree::{EntryKind, EntryMode};
 use gix::objs::{Kind, TreeRefIter};
 
-use super::objects::{Fault, Handle};
+use crate::git::objects::{Fault, Handle};
 
 /// Changed tree entries after which the comparison stops: a tree can name far more files than it has bytes.
 const ENTRY_LIMIT: usize = 20_000;
@@ -32,19 +32,13 @@ const PATH_LIMIT: usize = 4096;
 const BLOB_LIMIT: u64 = 1 << 20;
 
 /// Bytes of blobs read for one commit.
-pub(super) const COMMIT_BUDGET: usize = 32 << 20;
+pub(in crate::git) const COMMIT_BUDGET: usize = 32 << 20;
 
 /// How long the files of one commit are looked at. Arbitrary: ten times what the slowest honest one took.
 const COMMIT_TIME: Duration = Duration::from_secs(3);
 
-/// Pairs of a deleted and an added file that are compared to find renames with changes.
-const RENAME_PAIRS: usize = 400;
-
-/// Files of equal content among which one of the same name is looked for.
-const NAMESAKES: usize = 64;
-
 /// A file that differs between two trees.
-pub(super) struct Entry {
+pub(in crate::git) struct Entry {
     pub path: BString,
     /// The path it had where it was renamed.
     pub from: Option<BString>,
@@ -61,14 +55,14 @@ impl Entry {
 
 /// The files that differ between two trees, and whether there were too many to see all.
 #[derive(Default)]
-pub(super) struct Entries {
-    pub(super) found: Vec<Entry>,
-    pub(super) partial: bool,
+pub(in crate::git) struct Entries {
+    pub(in crate::git) found: Vec<Entry>,
+    pub(in crate::git) partial: bool,
 }
 
 /// Says until when a commit's files are looked at.
 #[derive(Clone, Copy)]
-pub(super) struct Patience(Instant);
+pub(in crate::git) struct Patience(Instant);
 
 impl Patience {
     /// Begins with a commit.
@@ -111,7 +105,7 @@ struct Pair {
 ///
 /// Errors, with what is wrong, where one of the two can't be read; a tree within them that can't be leaves the result
 /// partial.
-pub(super) fn changed_entries(
+pub(in crate::git) fn changed_entries(
     objects: &mut Handle,
     old: Option<gix::ObjectId>,
     new: gix::ObjectId,
@@ -229,13 +223,13 @@ fn order(old: &Item, new: &Item) -> Ordering {
 }
 
 /// Reads blobs as long as the commit's budget and time last.
-pub(super) struct Blobs<'a> {
+pub(in crate::git) struct Blobs<'a> {
     pub objects: &'a mut Handle,
     pub left: usize,
     pub patience: Patience,
 }
 
-pub(super) enum Blob {
+pub(in crate::git) enum Blob {
     Text(Vec<u8>),
     Binary,
     TooLarge,
@@ -259,116 +253,4 @@ impl Blobs<'_> {
         // As git tells: a NUL among the first 8,000 bytes.
         if data[..data.len().min(8000)].contains(&0) { Blob::Binary } else { Blob::Text(data) }
     }
-}
-
-/// Joins a deleted and an added file into one that was renamed: first those of equal content, preferring equal
-/// file names, then, if `blobs` can be read and there are few, the pairs that share most lines.
-pub(super) fn pair_renames(entries: &mut Vec<Entry>, blobs: Option<&mut Blobs<'_>>) {
-    let is_blob = |side: &Option<(EntryMode, gix::ObjectId)>| side.is_some_and(|(mode, _)| mode.is_blob());
-    let mut deleted: Vec<usize> = Vec::new();
-    let mut added: Vec<usize> = Vec::new();
-    for (index, entry) in entries.iter().enumerate() {
-        match (&entry.old, &entry.new) {
-            (old, None) if is_blob(old) => deleted.push(index),
-            (None, new) if is_blob(new) => added.push(index),
-            _ => {}
-        }
-    }
-    if deleted.is_empty() || added.is_empty() {
-        return;
-    }
-
-    let mut pairs: Vec<(usize, usize)> = Vec::new();
-    let mut by_content: HashMap<gix::ObjectId, Vec<usize>> = HashMap::new();
-    for &index in &deleted {
-        by_content.entry(entries[index].old.expect("deleted files had content").1).or_default().push(index);
-    }
-    added.retain(|&index| {
-        let id = entries[index].new.expect("added files have content").1;
-        let Some(sources) =
-            by_content.get_mut(&id).filter(|sources| !sources.is_empty() && !id.is_empty_blob())
-        else {
-            return true;
-        };
-        let name = file_name(&entries[index].path);
-        let mut close = sources.iter().take(NAMESAKES);
-        let best = close.position(|&source| file_name(&entries[source].path) == name).unwrap_or(0);
-        pairs.push((sources.remove(best), index));
-        false
-    });
-    let paired: HashSet<usize> = pairs.iter().map(|(source, _)| *source).collect();
-    deleted.retain(|index| !paired.contains(index));
-    if let Some(blobs) = blobs.filter(|_| deleted.len() * added.len() <= RENAME_PAIRS) {
-        pairs.extend(similar(entries, &deleted, &added, blobs));
-    }
-
-    for &(source, target) in &pairs {
-        entries[target].old = entries[source].old;
-        entries[target].from = Some(entries[source].path.clone());
-    }
-    let mut index = 0;
-    let sources: HashSet<usize> = pairs.iter().map(|&(source, _)| source).collect();
-    entries.retain(|_| {
-        index += 1;
-        !sources.contains(&(index - 1))
-    });
-}
-
-fn file_name(path: &BString) -> &[u8] {
-    path.rsplit_once_str("/").map_or(path.as_slice(), |(_, name)| name)
-}
-
-/// Returns the pairs with at least half of their bytes in equal lines, the most alike first.
-fn similar(
-    entries: &[Entry],
-    deleted: &[usize],
-    added: &[usize],
-    blobs: &mut Blobs<'_>,
-) -> Vec<(usize, usize)> {
-    if deleted.is_empty() || added.is_empty() {
-        return Vec::new();
-    }
-    let mut lines = |index: usize| {
-        let mut lines: HashMap<u64, (i64, usize)> = HashMap::new();
-        let Blob::Text(text) = blobs.read(entries[index].old.or(entries[index].new)) else {
-            return (lines, 0);
-        };
-        for line in text.lines() {
-            lines.entry(hash(line)).or_insert((0, line.len() + 1)).0 += 1;
-        }
-        (lines, text.len())
-    };
-    let old: Vec<_> = deleted.iter().map(|&index| lines(index)).collect();
-    let new: Vec<_> = added.iter().map(|&index| lines(index)).collect();
-    let mut scored = Vec::new();
-    for (source, (old, old_bytes)) in deleted.iter().zip(&old) {
-        for (target, (new, new_bytes)) in added.iter().zip(&new) {
-            let (small, large) = (*old_bytes.min(new_bytes), *old_bytes.max(new_bytes));
-            if small * 2 < large || large == 0 {
-                continue;
-            }
-            let shared: usize = old
-                .iter()
-                .filter_map(|(line, (count, bytes))| Some(new.get(line)?.0.min(*count) as usize * bytes))
-                .sum();
-            if shared * 2 >= large {
-                scored.push((shared as f64 / large as f64, *source, *target));
-            }
-        }
-    }
-    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
-    let mut pairs: Vec<(usize, usize)> = Vec::new();
-    for (_, source, target) in scored {
-        if !pairs.iter().any(|&(taken, given)| taken == source || given == target) {
-            pairs.push((source, target));
-        }
-    }
-    pairs
-}
-
-/// FNV-1a: fast on short lines, and a collision only makes two files look more alike.
-fn hash(bytes: &[u8]) -> u64 {
-    bytes
-        .iter()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }

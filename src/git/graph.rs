@@ -1,0 +1,211 @@
+//! The graph of commits, by number.
+//!
+//! Each commit is read once, after its parents, and gets the next number. So every ancestor has a lower number than its
+//! descendants, and one pass over the numbers, downwards from a tip, marks all ancestors of that tip: a millisecond for
+//! 100,000 commits. The result is kept until the tip moves.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{BuildHasherDefault, Hasher};
+use std::sync::Arc;
+
+use super::sha::Sha;
+
+/// Sets of ancestors that are kept: those of `HEAD`, of the branches and of the reflogs, now and before their last move.
+const KEPT: usize = 6;
+
+/// Hashes a [`Sha`] by its first bytes, since it is a hash itself.
+#[derive(Default)]
+pub(super) struct ByFirstBytes(u64);
+
+impl Hasher for ByFirstBytes {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        if let Some(first) = bytes.first_chunk() {
+            self.0 ^= u64::from_le_bytes(*first).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        }
+    }
+}
+
+/// The commits that were read, by number: a commit's parents have lower numbers than the commit.
+#[derive(Default)]
+pub(super) struct Graph {
+    pub numbers: HashMap<Sha, u32, BuildHasherDefault<ByFirstBytes>>,
+    pub shas: Vec<Sha>,
+    /// Where the parents of each commit begin in `parents`; one entry more than there are commits.
+    first_parent: Vec<u32>,
+    parents: Vec<u32>,
+    /// The parents of commits that were read, but whose parents have no number yet.
+    waiting: HashMap<Sha, Vec<Sha>>,
+    /// Identifies where a shallow history ended when the graph was read; `None` before the first read.
+    pub stamp: Option<String>,
+    /// How many commits are stored for the next process.
+    pub saved: usize,
+    /// Whether an ancestor was missing. Such a graph is not stored.
+    pub is_partial: bool,
+    /// The ancestors of the tips that were asked for last, as [`Graph::ancestors`] returns them.
+    reached: Vec<(Vec<Sha>, Arc<Vec<u64>>)>,
+}
+
+/// A run of commits, encoded to be stored for the next process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphPart {
+    /// Identifies where a shallow history ended when the commits were read; empty for a complete history.
+    pub stamp: String,
+    /// The number of the first commit.
+    pub first: usize,
+    /// How many commits.
+    pub count: usize,
+    /// The encoded commits: names and the numbers of their parents.
+    pub bytes: Vec<u8>,
+}
+
+impl Graph {
+    /// Returns an empty graph of the history that `stamp` identifies.
+    pub fn new(stamp: String) -> Graph {
+        Graph { stamp: Some(stamp), first_parent: vec![0], ..Graph::default() }
+    }
+
+    /// Adds `tip` and its ancestors, parents first. Returns `false` when `is_over` says so before all of them are added;
+    /// what was read until then is kept.
+    ///
+    /// `parents_of` reads the parents of a commit, `None` where the commit can't be read. Such a commit is added to
+    /// `missing` and left out.
+    pub fn add_history(
+        &mut self,
+        tip: Sha,
+        parents_of: &mut impl FnMut(&Sha) -> Option<Vec<Sha>>,
+        missing: &mut HashSet<Sha>,
+        is_over: &mut impl FnMut() -> bool,
+    ) -> bool {
+        let mut path = vec![tip];
+        while let Some(sha) = path.last().copied() {
+            if self.numbers.contains_key(&sha) {
+                path.pop();
+                continue;
+            }
+            if !self.waiting.contains_key(&sha) {
+                if is_over() {
+                    return false;
+                }
+                let Some(parents) = parents_of(&sha) else {
+                    // A tip that is missing, such as a stale branch, leaves no gap in the history of the others.
+                    self.is_partial |= path.len() > 1;
+                    missing.insert(sha);
+                    path.pop();
+                    continue;
+                };
+                self.waiting.insert(sha, parents);
+            }
+            let unread = self.waiting[&sha]
+                .iter()
+                .find(|parent| !self.numbers.contains_key(parent) && !missing.contains(parent));
+            match unread.copied() {
+                // A commit can't be its own ancestor, but damaged data must not make this loop forever.
+                Some(parent) if path.len() <= self.waiting.len() + 1 => path.push(parent),
+                _ => {
+                    path.pop();
+                    let parents = self.waiting.remove(&sha).unwrap_or_default();
+                    self.add(sha, &parents);
+                }
+            }
+        }
+        true
+    }
+
+    fn add(&mut self, sha: Sha, parents: &[Sha]) {
+        let number = self.shas.len() as u32;
+        let known = parents.iter().filter_map(|parent| self.numbers.get(parent));
+        self.parents.extend(known);
+        self.first_parent.push(self.parents.len() as u32);
+        self.shas.push(sha);
+        self.numbers.insert(sha, number);
+    }
+
+    fn parents_of(&self, number: usize) -> &[u32] {
+        &self.parents[self.first_parent[number] as usize..self.first_parent[number + 1] as usize]
+    }
+
+    /// Returns one bit for each number: whether the commit is one of `tips` or an ancestor of one. Bit `n % 64` of word
+    /// `n / 64` belongs to the number `n`.
+    pub fn ancestors(&mut self, tips: &[Sha]) -> Arc<Vec<u64>> {
+        let words = self.shas.len().div_ceil(64);
+        if let Some(place) = self.reached.iter().position(|(known, _)| known == tips) {
+            let known = self.reached.remove(place);
+            // A tip that was unknown then may have been read since.
+            let is_known = tips.iter().all(|tip| {
+                self.numbers.get(tip).is_none_or(|&number| {
+                    known.1.get(number as usize / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
+                })
+            });
+            if is_known {
+                let mut marked = known.1;
+                if marked.len() < words {
+                    Arc::make_mut(&mut marked).resize(words, 0);
+                }
+                self.reached.push((known.0, Arc::clone(&marked)));
+                return marked;
+            }
+        }
+        let mut marked = vec![0_u64; words];
+        let mut highest = 0;
+        for &number in tips.iter().filter_map(|tip| self.numbers.get(tip)) {
+            marked[number as usize / 64] |= 1 << (number % 64);
+            highest = highest.max(number as usize + 1);
+        }
+        for number in (0..highest).rev() {
+            if marked[number / 64] >> (number % 64) & 1 == 1 {
+                for &parent in self.parents_of(number) {
+                    marked[parent as usize / 64] |= 1 << (parent % 64);
+                }
+            }
+        }
+        let marked = Arc::new(marked);
+        self.reached.push((tips.to_vec(), Arc::clone(&marked)));
+        if self.reached.len() > KEPT {
+            self.reached.remove(0);
+        }
+        marked
+    }
+
+    /// Encodes the commits from the number `first` on. A commit takes 20 bytes for its name, 2 for the number of its
+    /// parents, and 4 for the number of each parent, all little-endian.
+    pub fn bytes(&self, first: usize) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity((self.shas.len() - first) * 27);
+        for number in first..self.shas.len() {
+            let parents = self.parents_of(number);
+            bytes.extend_from_slice(self.shas[number].as_bytes());
+            bytes.extend_from_slice(&(parents.len() as u16).to_le_bytes());
+            parents.iter().for_each(|parent| bytes.extend_from_slice(&parent.to_le_bytes()));
+        }
+        bytes
+    }
+
+    /// Adds commits encoded by [`Graph::bytes`]. Stops at the first invalid commit and returns `false`; the commits before
+    /// it stay.
+    pub fn append(&mut self, mut bytes: &[u8]) -> bool {
+        while let Some((sha, rest)) = bytes.split_first_chunk::<20>() {
+            let number = self.shas.len() as u32;
+            let Some((count, rest)) = rest.split_first_chunk::<2>() else { return false };
+            let Some((parents, rest)) = rest.split_at_checked(usize::from(u16::from_le_bytes(*count)) * 4)
+            else {
+                return false;
+            };
+            let parents: Vec<u32> = parents
+                .chunks_exact(4)
+                .map(|bytes| u32::from_le_bytes(bytes.try_into().expect("four bytes")))
+                .collect();
+            if parents.iter().any(|parent| *parent >= number) {
+                return false;
+            }
+            self.parents.extend(parents);
+            self.first_parent.push(self.parents.len() as u32);
+            self.shas.push(Sha(*sha));
+            self.numbers.insert(Sha(*sha), number);
+            bytes = rest;
+        }
+        bytes.is_empty()
+    }
+}

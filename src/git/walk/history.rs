@@ -1,0 +1,243 @@
+//! Which commits there are to import, each once, oldest first.
+//!
+//! Parents come before their children, so an import that stops anywhere has stored, with every commit, all of its
+//! ancestors. That makes it resumable without a cursor: the next walk stops at whatever is known
+//! ([`Known::CoversAncestors`]). The rule breaks when history appears *below* known commits (a shallow clone was
+//! deepened, commits were imported out of order); then [`Known::OnlyItself`] walks everything and leaves out what
+//! is known.
+//!
+//! Only ids and edges are held: under 100 bytes a commit.
+
+use std::collections::HashMap;
+
+use super::Stop;
+use crate::error::{Error, Kind, Result};
+use crate::git::commit::{self, Unreadable};
+use crate::git::repository::{Repository, Tip};
+use crate::git::sha::Sha;
+
+/// Parents of all commits together, at most: some 200 MB. Linux has 1.4 million.
+const EDGE_LIMIT: usize = 20_000_000;
+
+/// What may be concluded from a commit being known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Known {
+    /// Everything before it is known too: the walk does not go past it.
+    CoversAncestors,
+    /// Nothing about its ancestors: the walk goes past it, reading all of the history.
+    OnlyItself,
+}
+
+/// The commits to import.
+#[derive(Debug)]
+pub struct History {
+    /// Parents before children; the same repository gives the same order.
+    pub commits: Vec<Listed>,
+    /// Commits that are named by a branch or a child but cannot be read.
+    pub unreadable: Vec<Unreadable>,
+    branches: Vec<String>,
+}
+
+impl History {
+    /// Returns the branch the commit is known to belong to: the only one of several that leads to it, by first parents. `None`
+    /// where several do, where it came by a merge, and in a repository with one branch, which tells nothing.
+    pub fn branch(&self, commit: &Listed) -> Option<&str> {
+        commit.branch.map(|branch| self.branches[branch as usize].as_str())
+    }
+}
+
+/// A commit found by a walk.
+#[derive(Clone, Copy, Debug)]
+pub struct Listed {
+    /// Its id.
+    pub sha: Sha,
+    branch: Option<u32>,
+}
+
+impl Repository {
+    /// Returns the commits reachable from `tips` that `is_known` denies, oldest first.
+    ///
+    /// `is_known` is asked at most once a commit. Commits that cannot be read are reported in the result.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::Git`] if the list of commits that end a shallow history can't be read, if the history has more than
+    /// 20 million edges, and where `stop` was set meanwhile.
+    pub fn history(
+        &self,
+        tips: &[Tip],
+        known: Known,
+        stop: &Stop,
+        is_known: &mut dyn FnMut(&Sha) -> bool,
+    ) -> Result<History> {
+        let mut objects = self.objects.handle();
+        let shallow = self.shallow()?;
+        let is_boundary = |sha: &Sha| shallow.contains(sha);
+
+        let mut graph = Graph::default();
+        let mut order = Vec::new();
+        let mut unreadable = Vec::new();
+        let mut buffer = Vec::new();
+        // Decides on a commit when the walk meets it first, and adds its parents to the graph.
+        let mut meet = |graph: &mut Graph, node: usize| -> Result<()> {
+            let sha = graph.nodes[node].sha;
+            if stop.is_set() || graph.edges.len() > EDGE_LIMIT {
+                return Err(too_large(graph.edges.len()));
+            }
+            let is_known = is_known(&sha);
+            graph.nodes[node].state = State::LeftOut;
+            if is_known && known == Known::CoversAncestors {
+                return Ok(());
+            }
+            match commit::parents(&mut objects, &sha, &mut buffer) {
+                Ok(parents) => {
+                    let parents = if is_boundary(&sha) { Vec::new() } else { parents };
+                    graph.set_parents(node, parents);
+                    graph.nodes[node].state = if is_known { State::LeftOut } else { State::Wanted };
+                }
+                Err(reason) => unreadable.push(Unreadable { sha, reason }),
+            }
+            Ok(())
+        };
+        for tip in tips {
+            let mut path = vec![Visit { node: graph.node(tip.sha), next: 0 }];
+            while let Some(Visit { node, next }) = path.last_mut() {
+                let node = *node as usize;
+                if *next == 0 && graph.nodes[node].state != State::New {
+                    path.pop();
+                    continue;
+                }
+                if *next == 0 {
+                    meet(&mut graph, node)?;
+                }
+                match graph.parents(node).get(*next as usize).copied() {
+                    Some(parent) => {
+                        *next += 1;
+                        if graph.nodes[parent as usize].state == State::New {
+                            path.push(Visit { node: parent, next: 0 });
+                        }
+                    }
+                    None => {
+                        path.pop();
+                        if graph.nodes[node].state == State::Wanted {
+                            order.push(node as u32);
+                        }
+                    }
+                }
+            }
+        }
+
+        let (labels, branches) = label(&mut graph, tips);
+        let listed =
+            |&node: &u32| Listed { sha: graph.nodes[node as usize].sha, branch: labels[node as usize] };
+        Ok(History { commits: order.iter().map(listed).collect(), unreadable, branches })
+    }
+}
+
+fn too_large(edges: usize) -> Error {
+    match edges > EDGE_LIMIT {
+        true => {
+            Error::new(Kind::Git, format!("the history has more than {EDGE_LIMIT} links between commits"))
+                .hint("find out where the repository comes from: no project has so many")
+        }
+        false => Error::new(Kind::Git, "the history takes longer to walk than there is time now")
+            .hint("`tiro import git` takes the time"),
+    }
+}
+
+struct Visit {
+    node: u32,
+    next: u32,
+}
+
+/// The commits seen and their edges, by index.
+#[derive(Default)]
+struct Graph {
+    nodes: Vec<Node>,
+    edges: Vec<u32>,
+    index: HashMap<Sha, u32>,
+}
+
+struct Node {
+    sha: Sha,
+    first_edge: u32,
+    edges: u32,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    New,
+    Wanted,
+    LeftOut,
+}
+
+impl Graph {
+    fn node(&mut self, sha: Sha) -> u32 {
+        *self.index.entry(sha).or_insert_with(|| {
+            self.nodes.push(Node { sha, first_edge: 0, edges: 0, state: State::New });
+            self.nodes.len() as u32 - 1
+        })
+    }
+
+    fn set_parents(&mut self, node: usize, parents: Vec<Sha>) {
+        let first = self.edges.len();
+        for parent in parents {
+            let parent = self.node(parent);
+            self.edges.push(parent);
+        }
+        self.nodes[node].first_edge = first as u32;
+        self.nodes[node].edges = (self.edges.len() - first) as u32;
+    }
+
+    fn parents(&self, node: usize) -> &[u32] {
+        let Node { first_edge, edges, .. } = self.nodes[node];
+        &self.edges[first_edge as usize..(first_edge + edges) as usize]
+    }
+}
+
+/// Gives the commits their branches that only one branch leads to.
+fn label(graph: &mut Graph, tips: &[Tip]) -> (Vec<Option<u32>>, Vec<String>) {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Led {
+        No,
+        By(u32),
+        Several,
+    }
+    let named: Vec<(&str, u32)> = tips
+        .iter()
+        .filter_map(|tip| Some((tip.branch.as_deref()?, graph.index.get(&tip.sha).copied()?)))
+        .collect();
+    let mut labels = vec![None; graph.nodes.len()];
+    let names = named.iter().map(|(name, _)| (*name).to_owned()).collect();
+    if named.len() < 2 {
+        return (labels, names);
+    }
+    for (branch, (_, tip)) in named.iter().enumerate() {
+        let mut next = Some(*tip);
+        while let Some(node) = next.filter(|&node| labels[node as usize].is_none()) {
+            labels[node as usize] = Some(branch as u32);
+            next = graph.parents(node as usize).first().copied();
+        }
+    }
+    // Each is visited twice at most: by the first branch that leads to it, and by the second.
+    let mut led = vec![Led::No; graph.nodes.len()];
+    for (branch, (_, tip)) in named.iter().enumerate() {
+        let branch = branch as u32;
+        let mut left = vec![*tip];
+        while let Some(node) = left.pop() {
+            let node = node as usize;
+            let next = match led[node] {
+                Led::No => Led::By(branch),
+                Led::By(other) if other != branch => Led::Several,
+                Led::By(_) | Led::Several => continue,
+            };
+            led[node] = next;
+            left.extend(graph.parents(node));
+        }
+    }
+    for (label, led) in labels.iter_mut().zip(led) {
+        *label = label.filter(|branch| led == Led::By(*branch));
+    }
+    (labels, names)
+}
