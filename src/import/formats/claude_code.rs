@@ -7,10 +7,11 @@
 
 use std::borrow::Cow;
 
-use super::clean::{within, without};
-use super::fields::{Fields, items, string};
-use super::gist::{self, Arguments};
-use super::transcript::{About, Line, Outcome, Part, Transcript, time};
+use crate::import::clean::{within, without};
+use crate::import::entry::{About, Line, Outcome, Part, time};
+use crate::import::fields::{Fields, items, string};
+use crate::import::gist::{self, Arguments};
+use crate::import::session::Session;
 use crate::memory::Role;
 
 /// Types of lines that are known and hold nothing to remember; `api-request…` holds whole prompts.
@@ -70,27 +71,27 @@ const PUT_IN: [&str; 14] = [
 ];
 
 /// Reads a line.
-pub(super) fn line(transcript: &mut Transcript, fields: &Fields<'_>) {
+pub(super) fn line(session: &mut Session, fields: &Fields<'_>) {
     let kind = fields.text("type");
     match kind.as_deref() {
         Some("user" | "assistant") => {
-            note_place(transcript.about_mut(), fields);
-            message(transcript, fields);
+            note_place(session.about_mut(), fields);
+            message(session, fields);
         }
-        Some("attachment") => attachment(transcript, fields),
-        Some("summary") => title(transcript, fields.filled("summary")),
-        Some("ai-title") if transcript.about().title.is_none() => title(transcript, fields.filled("aiTitle")),
-        Some("custom-title") => title(transcript, fields.filled("customTitle")),
-        Some("ai-title") => transcript.skip("ai-title"),
-        Some(kind) if kind.starts_with("api-request") || NOTES.contains(&kind) => transcript.skip(kind),
-        other => transcript.unknown(other),
+        Some("attachment") => attachment(session, fields),
+        Some("summary") => title(session, fields.filled("summary")),
+        Some("ai-title") if session.about().title.is_none() => title(session, fields.filled("aiTitle")),
+        Some("custom-title") => title(session, fields.filled("customTitle")),
+        Some("ai-title") => session.skip("ai-title"),
+        Some(kind) if kind.starts_with("api-request") || NOTES.contains(&kind) => session.skip(kind),
+        other => session.unknown(other),
     }
 }
 
-fn title(transcript: &mut Transcript, title: Option<Cow<'_, str>>) {
-    transcript.skip("title");
+fn title(session: &mut Session, title: Option<Cow<'_, str>>) {
+    session.skip("title");
     if let Some(title) = title {
-        transcript.about_mut().title = Some(title.into_owned());
+        session.about_mut().title = Some(title.into_owned());
     }
 }
 
@@ -99,14 +100,14 @@ fn note_place(about: &mut About, fields: &Fields<'_>) {
     // A sub-agent's lines bear the name of the session that called it.
     if let Some(session) = fields.filled("sessionId") {
         match &about.session {
-            Some(known) if *known != session => alias(about, &session),
+            Some(known) if *known != session => about.add_alias(&session),
             Some(_) => {}
             None => about.session = Some(session.into_owned()),
         }
     }
     let forked = fields.object("forkedFrom").filled("sessionId");
     for id in [fields.filled("requestSessionId"), forked].into_iter().flatten() {
-        alias(about, &id);
+        about.add_alias(&id);
     }
     if let Some(cwd) = fields.filled("cwd")
         && about.worktree.as_deref() != Some(cwd.as_ref())
@@ -122,14 +123,7 @@ fn note_place(about: &mut About, fields: &Fields<'_>) {
     }
 }
 
-/// Notes another session that this one goes on from.
-pub(super) fn alias(about: &mut About, id: &str) {
-    if about.session.as_deref() != Some(id) && about.aliases.iter().all(|known| known != id) {
-        about.aliases.push(id.to_owned());
-    }
-}
-
-fn message(transcript: &mut Transcript, fields: &Fields<'_>) {
+fn message(session: &mut Session, fields: &Fields<'_>) {
     let message = fields.object("message");
     let is_summary = fields.is_true("isCompactSummary");
     let why_not = if fields.is_true("isMeta") {
@@ -142,14 +136,14 @@ fn message(transcript: &mut Transcript, fields: &Fields<'_>) {
         None
     };
     if let Some(why_not) = why_not {
-        return transcript.skip(why_not);
+        return session.skip(why_not);
     }
     let role = match message.text("role").or_else(|| fields.text("type")).as_deref() {
         Some("assistant") => Role::Assistant,
         _ => Role::User,
     };
     let (mut parts, mut texts) = (Vec::new(), Vec::new());
-    let Some(content) = message.raw("content") else { return transcript.skip("empty") };
+    let Some(content) = message.raw("content") else { return session.skip("empty") };
     if let Some(text) = string(content) {
         texts.push(text);
     }
@@ -161,10 +155,10 @@ fn message(transcript: &mut Transcript, fields: &Fields<'_>) {
             Some("tool_result" | "mcp_tool_result" | "web_search_tool_result") => {
                 parts.extend(result(&block, fields));
             }
-            Some("thinking" | "redacted_thinking") => transcript.skip("thinking"),
+            Some("thinking" | "redacted_thinking") => session.skip("thinking"),
             kind => match gist::attached(&block) {
                 Some(file) => texts.push(Cow::Owned(file)),
-                None => transcript.unknown(kind.map(|kind| format!("block {kind}")).as_deref()),
+                None => session.unknown(kind.map(|kind| format!("block {kind}")).as_deref()),
             },
         }
     }
@@ -179,7 +173,7 @@ fn message(transcript: &mut Transcript, fields: &Fields<'_>) {
         parts.insert(0, Part::Text { role, text, is_summary });
     }
     let speaker = fields.filled("attributionAgent").filter(|_| role == Role::Assistant);
-    transcript.hear(Line {
+    session.hear(Line {
         key: fields.filled("uuid"),
         time: time(fields.text("timestamp")),
         is_subagent: fields.is_true("isSidechain"),
@@ -215,18 +209,18 @@ fn result<'a>(block: &Fields<'a>, line: &Fields<'a>) -> Option<Part<'a>> {
 }
 
 /// Takes a prompt that was typed while the assistant worked; it is nowhere else.
-fn attachment(transcript: &mut Transcript, fields: &Fields<'_>) {
+fn attachment(session: &mut Session, fields: &Fields<'_>) {
     let attachment = fields.object("attachment");
     let origin = attachment.object("origin").text("kind");
     let is_prompt = attachment.text("type").as_deref() == Some("queued_command")
         && attachment.text("commandMode").is_none_or(|mode| mode == "prompt")
         && origin.is_none_or(|kind| kind == "human");
     let Some(prompt) = attachment.raw("prompt").filter(|_| is_prompt && !fields.is_true("isMeta")) else {
-        return transcript.skip("attachment");
+        return session.skip("attachment");
     };
-    note_place(transcript.about_mut(), fields);
+    note_place(session.about_mut(), fields);
     let text = written(gist::content(prompt));
-    transcript.hear(Line {
+    session.hear(Line {
         key: fields.filled("uuid"),
         time: time(fields.text("timestamp")),
         is_subagent: fields.is_true("isSidechain"),

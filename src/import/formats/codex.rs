@@ -8,11 +8,11 @@
 
 use std::borrow::Cow;
 
-use super::claude_code::alias;
-use super::clean::{within, without};
-use super::fields::{Fields, items};
-use super::gist::{self, Arguments};
-use super::transcript::{Line, Outcome, Part, Transcript, time};
+use crate::import::clean::{within, without};
+use crate::import::entry::{Line, Outcome, Part, time};
+use crate::import::fields::{Fields, items};
+use crate::import::gist::{self, Arguments};
+use crate::import::session::Session;
 use crate::memory::Role;
 
 /// Response items that are known and hold nothing to remember.
@@ -59,41 +59,41 @@ const PUT_IN: [&str; 14] = [
 const SUMMARY_FOLLOWS: &str = "use the information in this summary to assist with your own analysis:\n";
 
 /// Reads a line.
-pub(super) fn line(transcript: &mut Transcript, fields: &Fields<'_>) {
+pub(super) fn line(session: &mut Session, fields: &Fields<'_>) {
     let payload = fields.object("payload");
     match fields.text("type").as_deref() {
-        Some("session_meta") => session(transcript, &payload),
+        Some("session_meta") => note_session(session, &payload),
         Some("turn_context") => {
-            transcript.skip("turn_context");
+            session.skip("turn_context");
             if let Some(cwd) = payload.filled("cwd") {
-                transcript.about_mut().worktree = Some(cwd.into_owned());
+                session.about_mut().worktree = Some(cwd.into_owned());
             }
         }
-        Some("event_msg") => event(transcript, fields, &payload),
+        Some("event_msg") => event(session, fields, &payload),
         Some("compacted") => {
             let text = payload.text("message").unwrap_or_default();
             let text = text.split_once(SUMMARY_FOLLOWS).map_or(text.as_ref(), |(_, summary)| summary);
             let part = Part::Text { role: Role::User, text: text.into(), is_summary: true };
-            hear(transcript, fields, &payload, vec![part]);
+            hear(session, fields, &payload, vec![part]);
         }
         // The summary stands in the line of the compaction too.
         Some("response_item") if fields.object("metadata").is_true("compaction_output") => {
-            transcript.skip("compaction output");
+            session.skip("compaction output");
         }
-        Some("response_item") => item(transcript, fields, &payload),
-        Some(kind) if NOTES.contains(&kind) => transcript.skip(kind),
-        other => transcript.unknown(other),
+        Some("response_item") => item(session, fields, &payload),
+        Some(kind) if NOTES.contains(&kind) => session.skip(kind),
+        other => session.unknown(other),
     }
 }
 
 /// Notes whose session it is; a fork begins with a copy of what it goes on from, its first line included.
-fn session(transcript: &mut Transcript, meta: &Fields<'_>) {
-    transcript.skip("session_meta");
-    let about = transcript.about_mut();
+fn note_session(session: &mut Session, meta: &Fields<'_>) {
+    session.skip("session_meta");
+    let about = session.about_mut();
     let id = meta.filled("id").or_else(|| meta.filled("session_id"));
     match (&about.session, id) {
         (None, Some(id)) => about.session = Some(id.into_owned()),
-        (Some(known), Some(id)) if *known != id => return alias(about, &id),
+        (Some(known), Some(id)) if *known != id => return about.add_alias(&id),
         _ => {}
     }
     let source = meta.object("source");
@@ -102,7 +102,7 @@ fn session(transcript: &mut Transcript, meta: &Fields<'_>) {
     about.is_subagent |= source.raw("subagent").is_some() || kind.as_deref() == Some("subagent");
     let named = ["forked_from_id", "parent_thread_id", "session_id"].map(|name| meta.filled(name));
     for id in named.into_iter().chain([parent]).flatten() {
-        alias(about, &id);
+        about.add_alias(&id);
     }
     about.worktree = meta.filled("cwd").map(Cow::into_owned).or(about.worktree.take());
     let branch = meta.object("git").filled("branch").map(Cow::into_owned);
@@ -110,14 +110,14 @@ fn session(transcript: &mut Transcript, meta: &Fields<'_>) {
 }
 
 /// Takes a thread's name and what calls came to; the rest of the events repeats the items.
-fn event(transcript: &mut Transcript, line: &Fields<'_>, event: &Fields<'_>) {
+fn event(session: &mut Session, line: &Fields<'_>, event: &Fields<'_>) {
     let item = event.object("item");
     let kind = event.text("type");
     let (Some("item_completed"), Some(id)) = (kind.as_deref(), item.filled("id")) else {
-        transcript.skip("event_msg");
+        session.skip("event_msg");
         if kind.as_deref() == Some("thread_name_updated") {
             let name = event.filled("thread_name").or_else(|| event.filled("name"));
-            transcript.about_mut().title = name.map(Cow::into_owned);
+            session.about_mut().title = name.map(Cow::into_owned);
         }
         return;
     };
@@ -136,7 +136,7 @@ fn event(transcript: &mut Transcript, line: &Fields<'_>, event: &Fields<'_>) {
             let arguments = Arguments::Text(Cow::Owned(patch(&item.object("changes"))));
             ("apply_patch".to_owned(), Some(arguments), item.raw("stderr"))
         }
-        _ => return transcript.skip("event_msg"),
+        _ => return session.skip("event_msg"),
     };
     let outcome = match (item.number("exit_code"), item.text("status").as_deref()) {
         (Some(code), _) => exit(code),
@@ -148,7 +148,7 @@ fn event(transcript: &mut Transcript, line: &Fields<'_>, event: &Fields<'_>) {
     let arguments = arguments.unwrap_or(Arguments::Text("".into()));
     let call = Part::Call { id: id.clone(), tool: tool.into(), arguments };
     let output = output.map(gist::content).unwrap_or_default();
-    hear(transcript, line, event, vec![call, Part::Result { id, outcome, output, changed: Vec::new() }]);
+    hear(session, line, event, vec![call, Part::Result { id, outcome, output, changed: Vec::new() }]);
 }
 
 /// Returns changes of files as the patch that makes them.
@@ -162,16 +162,16 @@ fn patch(changes: &Fields<'_>) -> String {
     patch
 }
 
-fn item(transcript: &mut Transcript, line: &Fields<'_>, item: &Fields<'_>) {
+fn item(session: &mut Session, line: &Fields<'_>, item: &Fields<'_>) {
     let kind = item.text("type");
     let id = item.filled("call_id").or_else(|| item.filled("id"));
     match (kind.as_deref(), id) {
-        (Some("message"), _) => message(transcript, line, item),
+        (Some("message"), _) => message(session, line, item),
         // A script of code mode: the calls it makes are told one by one.
         (Some("custom_tool_call"), _)
             if item.text("input").is_some_and(|script| script.contains("tools.")) =>
         {
-            transcript.skip("script");
+            session.skip("script");
         }
         (Some("function_call" | "custom_tool_call"), Some(id)) => {
             let text = item.text("arguments").or_else(|| item.text("input"));
@@ -185,15 +185,15 @@ fn item(transcript: &mut Transcript, line: &Fields<'_>, item: &Fields<'_>) {
                 Some(server) => Cow::Owned(format!("{}__{name}", server.trim_end_matches('_'))),
                 None => name,
             };
-            hear(transcript, line, item, vec![Part::Call { id, tool, arguments }]);
+            hear(session, line, item, vec![Part::Call { id, tool, arguments }]);
         }
         (Some("local_shell_call"), Some(id)) => {
             let arguments = item.raw("action").map_or(Arguments::Text("".into()), Arguments::Json);
-            hear(transcript, line, item, vec![Part::Call { id, tool: "shell".into(), arguments }]);
+            hear(session, line, item, vec![Part::Call { id, tool: "shell".into(), arguments }]);
         }
         (Some("function_call_output" | "custom_tool_call_output" | "local_shell_call_output"), Some(id)) => {
             let (outcome, output) = item.raw("output").map(ended).unwrap_or((Outcome::Unknown, "".into()));
-            hear(transcript, line, item, vec![Part::Result { id, outcome, output, changed: Vec::new() }]);
+            hear(session, line, item, vec![Part::Result { id, outcome, output, changed: Vec::new() }]);
         }
         // These come with how they ended.
         (Some("web_search_call" | "image_generation_call"), id) => {
@@ -208,18 +208,18 @@ fn item(transcript: &mut Transcript, line: &Fields<'_>, item: &Fields<'_>) {
             };
             let call = Part::Call { id: id.clone(), tool: tool.into(), arguments };
             let result = Part::Result { id, outcome, output: "".into(), changed: Vec::new() };
-            hear(transcript, line, item, vec![call, result]);
+            hear(session, line, item, vec![call, result]);
         }
-        (Some(kind), _) if UNSPOKEN.contains(&kind) => transcript.skip(kind),
-        (kind, _) => transcript.unknown(kind.map(|kind| format!("item {kind}")).as_deref()),
+        (Some(kind), _) if UNSPOKEN.contains(&kind) => session.skip(kind),
+        (kind, _) => session.unknown(kind.map(|kind| format!("item {kind}")).as_deref()),
     }
 }
 
-fn message(transcript: &mut Transcript, line: &Fields<'_>, item: &Fields<'_>) {
+fn message(session: &mut Session, line: &Fields<'_>, item: &Fields<'_>) {
     let role = match item.text("role").as_deref() {
         Some("user") => Role::User,
         Some("assistant") => Role::Assistant,
-        role => return transcript.skip(role.unwrap_or("message without a role")),
+        role => return session.skip(role.unwrap_or("message without a role")),
     };
     let passed = item.object("internal_chat_message_metadata_passthrough");
     let provenances = passed.items("content_item_metadata");
@@ -230,19 +230,19 @@ fn message(transcript: &mut Transcript, line: &Fields<'_>, item: &Fields<'_>) {
         let provenance = provenances.get(place).map(|raw| Fields::of(raw).object("provenance"));
         let is_put_in = provenance.is_some_and(|it| it.text("type").is_some_and(|by| by != "user"));
         if role == Role::User && is_put_in {
-            transcript.skip("put in by the client");
+            session.skip("put in by the client");
         } else {
             texts.push(gist::content(block));
         }
     }
     let text = Cow::Owned(texts.join("\n\n"));
     let text = if role == Role::User { written(text) } else { text };
-    hear(transcript, line, item, vec![Part::Text { role, text, is_summary: false }]);
+    hear(session, line, item, vec![Part::Text { role, text, is_summary: false }]);
 }
 
-fn hear(transcript: &mut Transcript, line: &Fields<'_>, item: &Fields<'_>, parts: Vec<Part<'_>>) {
+fn hear(session: &mut Session, line: &Fields<'_>, item: &Fields<'_>, parts: Vec<Part<'_>>) {
     let key = item.filled("id").or_else(|| ordinal(line).map(Cow::Owned));
-    transcript.hear(Line { key, time: time(line.text("timestamp")), parts, ..Line::default() });
+    session.hear(Line { key, time: time(line.text("timestamp")), parts, ..Line::default() });
 }
 
 /// Returns a line's number where the client wrote it.

@@ -8,33 +8,34 @@ use std::borrow::Cow;
 
 use serde_json::value::RawValue;
 
-use super::clean::without;
-use super::fields::{Fields, items, string};
-use super::gist::{self, Arguments};
-use super::transcript::{Line, Outcome, Part, Transcript, time};
+use crate::import::clean::without;
+use crate::import::entry::{Line, Outcome, Part, time};
+use crate::import::fields::{Fields, items, string};
+use crate::import::gist::{self, Arguments};
+use crate::import::session::Session;
 use crate::memory::Role;
 
 /// Where the client appends the files that a prompt names.
 const FILES_FOLLOW: &str = "\n--- Content from referenced files ---";
 
 /// Reads a line.
-pub(super) fn line(transcript: &mut Transcript, fields: &Fields<'_>) {
+pub(super) fn line(session: &mut Session, fields: &Fields<'_>) {
     if fields.raw("$rewindTo").is_some() {
         // What was taken back was said all the same.
-        transcript.skip("$rewindTo");
+        session.skip("$rewindTo");
     } else if let Some(set) = fields.raw("$set") {
-        session(transcript, &Fields::of(set), "$set");
+        note_session(session, &Fields::of(set), "$set");
     } else if fields.raw("sessionId").is_some() {
-        session(transcript, fields, "session");
+        note_session(session, fields, "session");
     } else if fields.raw("id").is_some() {
-        message(transcript, fields);
+        message(session, fields);
     } else {
-        transcript.unknown(fields.iter().next().map(|(name, _)| name));
+        session.unknown(fields.iter().next().map(|(name, _)| name));
     }
 }
 
-fn session(transcript: &mut Transcript, set: &Fields<'_>, kind: &str) {
-    let about = transcript.about_mut();
+fn note_session(session: &mut Session, set: &Fields<'_>, kind: &str) {
+    let about = session.about_mut();
     about.session = set.filled("sessionId").map(Cow::into_owned).or(about.session.take());
     about.title = set.filled("summary").map(Cow::into_owned).or(about.title.take());
     about.is_subagent |= set.text("kind").as_deref() == Some("subagent");
@@ -43,28 +44,28 @@ fn session(transcript: &mut Transcript, set: &Fields<'_>, kind: &str) {
     }
     let messages = set.items("messages");
     if messages.is_empty() {
-        transcript.skip(kind);
+        session.skip(kind);
     }
     for each in messages {
         let each = Fields::of(each);
         // Each message has a line of its own; after a compression they come again under other names.
         if kind == "session" || is_summary(&each) {
-            message(transcript, &each);
+            message(session, &each);
         } else {
-            transcript.skip("$set.messages");
+            session.skip("$set.messages");
         }
     }
 }
 
-fn message(transcript: &mut Transcript, fields: &Fields<'_>) {
+fn message(session: &mut Session, fields: &Fields<'_>) {
     let role = match fields.text("type").as_deref() {
         Some("user") => Role::User,
         Some("gemini") => Role::Assistant,
-        Some(kind @ ("info" | "error" | "warning")) => return transcript.skip(kind),
-        other => return transcript.unknown(other),
+        Some(kind @ ("info" | "error" | "warning")) => return session.skip(kind),
+        other => return session.unknown(other),
     };
     if !fields.items("thoughts").is_empty() {
-        transcript.skip("thoughts");
+        session.skip("thoughts");
     }
     let content = fields.raw("displayContent").or_else(|| fields.raw("content"));
     let text = content.map(spoken).unwrap_or_default();
@@ -81,10 +82,10 @@ fn message(transcript: &mut Transcript, fields: &Fields<'_>) {
         tool_call(&Fields::of(call), &mut parts);
     }
     if parts.is_empty() {
-        transcript.skip("empty");
+        session.skip("empty");
     }
     let (key, time) = (fields.filled("id"), time(fields.text("timestamp")));
-    transcript.hear(Line { key, time, parts, ..Line::default() });
+    session.hear(Line { key, time, parts, ..Line::default() });
 }
 
 /// Whether a message is what the client made of those before it.

@@ -1,0 +1,35 @@
+//! The formats of transcripts, one file for each client.
+
+mod claude_code;
+mod codex;
+mod gemini;
+
+use super::fields::Fields;
+use super::session::Session;
+
+/// Programs whose transcripts are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// `~/.claude/projects/<folder>/<session>.jsonl`, sub-agents beneath.
+    ClaudeCode,
+    /// `~/.codex/sessions/<year>/<month>/<day>/rollout-*.jsonl`.
+    Codex,
+    /// `~/.gemini/tmp/<project>/chats/session-*.jsonl`; an older `.json` is one line.
+    Gemini,
+}
+
+impl Format {
+    /// Whether the client writes a message again, under its first time, when the message has grown.
+    pub(in crate::import) fn rewrites(self) -> bool {
+        self == Format::Gemini
+    }
+
+    /// Reads the fields of a line and passes what it holds to `session`.
+    pub(in crate::import) fn line(self, session: &mut Session, fields: &Fields<'_>) {
+        match self {
+            Format::ClaudeCode => claude_code::line(session, fields),
+            Format::Codex => codex::line(session, fields),
+            Format::Gemini => gemini::line(session, fields),
+        }
+    }
+}

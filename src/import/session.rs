@@ -1,0 +1,344 @@
+//! Follows a session through the lines of its transcript and hands out entries.
+//!
+//! The formats say which line is what. Everything that they share is here: private passages and blobs are removed, repeats
+//! are dropped, a tool call waits for its result, and an entry without a time is held back until a later time is read.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashSet};
+
+use super::clean::{self, Private};
+use super::entry::{About, Counts, Line, Outcome, Part, Said};
+use super::evidence::{self, Written};
+use super::fingerprint::fingerprint;
+use super::gist::{self, Arguments, Gist, Shape};
+use crate::memory::{Millis, Role};
+
+/// Types of unknown lines that are counted by name; a file that is no transcript has as many as lines.
+const NAMED_TYPES: usize = 64;
+
+/// Prompts after which a call without a result is given up; one may be typed while a call runs, more hardly.
+const PROMPTS_WAITED: u8 = 3;
+
+/// Calls that are waited for at a time: more than a client makes in parallel.
+const MOST_OPEN: usize = 256;
+
+/// Entries, and bytes of their texts, that are held back for a later time.
+const MOST_HELD: usize = 64;
+const BYTES_HELD: usize = 1024 * 1024;
+
+/// Bytes of a key, of a tool's name or of a path; longer ones are nonsense and would be stored with each entry.
+const LONGEST_NAME: usize = 512;
+
+/// A call whose result is not read yet.
+struct Open {
+    id: String,
+    at: u64,
+    prompts: u8,
+    shape: Shape,
+    command: Option<String>,
+    private: Private,
+    said: Said,
+}
+
+/// The state of a session while its transcript is read.
+pub(super) struct Session {
+    /// Whether the client writes a message again, under its first time, when the message has grown.
+    rewrites: bool,
+    about: About,
+    counts: Counts,
+    /// Where the line that is read begins, in bytes.
+    at: u64,
+    open: Vec<Open>,
+    /// The keys of entries that were handed out, since some clients write a message again when it has grown.
+    seen: HashSet<String>,
+    /// The latest time read so far.
+    latest: Option<Millis>,
+    /// Entries that are held back, each with the byte at which its line begins.
+    held: Vec<(u64, Said)>,
+}
+
+impl Session {
+    /// Returns the state at the place that `about` describes. `rewrites` says whether the client writes a message again when
+    /// it has grown.
+    pub fn new(about: About, rewrites: bool) -> Session {
+        Session {
+            rewrites,
+            latest: about.last,
+            about,
+            counts: Counts::default(),
+            at: 0,
+            open: Vec::new(),
+            seen: HashSet::new(),
+            held: Vec::new(),
+        }
+    }
+
+    /// Begins a line that stands `at` bytes into the file.
+    pub fn begin_line(&mut self, at: u64) {
+        self.at = at;
+        self.counts.lines += 1;
+    }
+
+    /// Counts a line that is no JSON object.
+    pub fn unreadable(&mut self) {
+        self.counts.unreadable += 1;
+    }
+
+    /// Counts a line that is too long to be read, and closes the calls whose ids `start`, its beginning, contains.
+    pub fn cut(&mut self, start: &str, bytes: u64) {
+        self.counts.cut += 1;
+        while let Some(place) = self.open.iter().position(|open| start.contains(&open.id)) {
+            let open = self.open.remove(place);
+            self.settle(open, &format!("[a line of {bytes} bytes, not read]"), "");
+        }
+    }
+
+    /// Gives up all calls that have no result.
+    pub fn give_up_calls(&mut self) {
+        for open in std::mem::take(&mut self.open) {
+            self.give_up(open);
+        }
+    }
+
+    /// Returns where the first line stands whose call has no result yet, or that is held back: where reading must begin
+    /// the next time.
+    pub fn open_from(&self) -> Option<u64> {
+        self.unsettled().map(|(at, _)| at).min()
+    }
+
+    /// Returns the last time that is known before the place where reading begins the next time.
+    pub fn known_before(&self) -> Option<Millis> {
+        // `None` is before all times.
+        self.unsettled().map(|(_, said)| said.since).min().unwrap_or(self.about.last)
+    }
+
+    fn unsettled(&self) -> impl Iterator<Item = (u64, &Said)> {
+        let open = self.open.iter().map(|open| (open.at, &open.said));
+        open.chain(self.held.iter().map(|(at, said)| (*at, said)))
+    }
+
+    /// Returns what is held back for a later time, where the file has no more lines.
+    pub fn rest(&mut self) -> Vec<Said> {
+        self.held.drain(..).map(|(_, said)| said).collect()
+    }
+
+    /// Returns what need not be held back any longer.
+    pub fn settled(&mut self) -> Vec<Said> {
+        let held = self.held.iter().position(|(_, said)| said.until.is_none()).unwrap_or(self.held.len());
+        let bytes: usize = self.held[held..].iter().map(|(_, said)| said.text.len()).sum();
+        let is_full = self.held.len() - held > MOST_HELD || bytes > BYTES_HELD;
+        let settled = if is_full { self.held.len() } else { held };
+        self.held.drain(..settled).map(|(_, said)| said).collect()
+    }
+
+    /// Returns what is known of the session so far.
+    pub fn about(&self) -> &About {
+        &self.about
+    }
+
+    /// Returns what became of the lines so far.
+    pub fn counts(&self) -> &Counts {
+        &self.counts
+    }
+
+    /// Returns what is known of the session, to be made true.
+    pub fn about_mut(&mut self) -> &mut About {
+        &mut self.about
+    }
+
+    /// Counts something that is known and not worth remembering.
+    pub fn skip(&mut self, kind: &str) {
+        count(&mut self.counts.skipped, kind);
+    }
+
+    /// Counts something that is not known.
+    pub fn unknown(&mut self, kind: Option<&str>) {
+        count(&mut self.counts.unknown, kind.unwrap_or("without a type"));
+    }
+
+    /// Takes in the parts of a line.
+    pub fn hear(&mut self, line: Line<'_>) {
+        let is_again = self.rewrites && line.time < self.latest;
+        if let Some(time) = line.time {
+            if Some(time) > self.latest {
+                let held = self.held.iter_mut().filter(|(_, said)| said.until.is_none());
+                held.for_each(|(_, said)| said.until = Some(time));
+                self.latest = Some(time);
+            }
+            self.about.last = Some(time);
+        }
+        let mut private = Private::default();
+        for part in &line.parts {
+            if let Part::Text { text, .. } | Part::Result { output: text, .. } = part {
+                private.hear(text);
+            }
+        }
+        let context = self.context(line.time, line.is_subagent);
+        for part in line.parts {
+            match part {
+                Part::Text { role, text, is_summary } => {
+                    let text = clean::readable(private.strip(text)).trim().to_owned();
+                    let key = line.key.as_deref().map_or_else(|| format!("at:{}", self.at), str::to_owned);
+                    let speaker = line.speaker.as_deref().map(str::to_owned);
+                    self.add_text(Said { key, role, speaker, text, is_summary, ..context.clone() });
+                }
+                Part::Call { id, tool, arguments } => {
+                    self.open_call(id.into_owned(), &tool, &arguments, private.handed_on(), context.clone());
+                }
+                Part::Result { id, outcome, output, changed } => {
+                    let time = line.time.filter(|_| !is_again);
+                    self.close_call(&id, outcome, output, changed, &mut private, time);
+                }
+            }
+        }
+        self.counts.private += private.replaced;
+    }
+
+    fn add_text(&mut self, said: Said) {
+        if said.text.is_empty() {
+            return self.skip("empty");
+        }
+        if said.role == Role::User {
+            self.count_prompt();
+        }
+        self.emit(self.at, said);
+    }
+
+    /// Begins a tool call; it is handed out with its result.
+    fn open_call(
+        &mut self,
+        id: String,
+        tool: &str,
+        arguments: &Arguments<'_>,
+        mut private: Private,
+        context: Said,
+    ) {
+        let tool = &tool[..tool.floor_char_boundary(LONGEST_NAME)];
+        if self.seen.contains(&id) || self.open.iter().any(|open| open.id == id) {
+            return;
+        }
+        if gist::is_own(tool) {
+            // A stored question to Tiro would be the best hit when the same question is asked again.
+            self.seen.insert(id);
+            return self.skip("asking Tiro");
+        }
+        let Gist { text, files, shape } = gist::gist(tool, arguments, &mut private);
+        let written = evidence::written(arguments, &files, shape);
+        let command = evidence::command(arguments);
+        let said = Said { key: id.clone(), speaker: Some(tool.to_owned()), text, files, written, ..context };
+        if self.open.len() == MOST_OPEN {
+            let first = self.open.remove(0);
+            self.give_up(first);
+        }
+        self.open.push(Open { id, at: self.at, prompts: 0, shape, command, private, said });
+    }
+
+    /// Returns an entry of a tool without text, with the time, folder and branch where the session stands now.
+    fn context(&self, time: Option<Millis>, is_subagent: bool) -> Said {
+        Said {
+            key: String::new(),
+            role: Role::Tool,
+            speaker: None,
+            text: String::new(),
+            time,
+            since: time.or(self.about.last),
+            until: time,
+            branch: self.about.branch.clone(),
+            worktree: self.about.worktree.clone(),
+            files: Vec::new(),
+            written: Vec::new(),
+            commits: None,
+            is_summary: false,
+            is_subagent: is_subagent || self.about.is_subagent,
+            fingerprint: None,
+        }
+    }
+
+    fn close_call(
+        &mut self,
+        id: &str,
+        outcome: Outcome,
+        output: Cow<'_, str>,
+        changed: Vec<String>,
+        private: &mut Private,
+        time: Option<Millis>,
+    ) {
+        let Some(place) = self.open.iter().position(|open| open.id == id) else {
+            if !self.seen.contains(id) {
+                self.skip("result without a call");
+            }
+            return;
+        };
+        let mut open = self.open.remove(place);
+        // In another line of the same time it is the same message, written again when the answer was there.
+        let is_again = self.rewrites && open.at != self.at && time == open.said.time;
+        open.said.until = time.filter(|_| !is_again);
+        open.said.written.retain(|_| outcome != Outcome::Failed);
+        open.said
+            .written
+            .extend(changed.iter().map(|path| Written { path: path.clone(), ..Written::default() }));
+        open.said.files.extend(changed);
+        let command = open.command.as_deref().filter(|_| outcome != Outcome::Failed);
+        open.said.commits = command.and_then(|command| evidence::commits(command, &output));
+        let ended = match outcome {
+            Outcome::Ok => "ok",
+            Outcome::Failed => "failed",
+            Outcome::Unknown => "answered",
+        };
+        // An edit that worked repeats the file, and memory must not remember its own answers.
+        let shown = match open.shape {
+            Shape::Own => None,
+            Shape::Edit if outcome != Outcome::Failed => None,
+            Shape::Read if outcome != Outcome::Failed => Some(gist::EXCERPT_OF_FILE),
+            _ => Some(gist::EXCERPT),
+        };
+        let excerpt = shown.map(|most| {
+            let output = open.private.strip(private.strip(output));
+            gist::excerpt(&output, most)
+        });
+        self.settle(open, ended, &excerpt.unwrap_or_default());
+    }
+
+    fn settle(&mut self, open: Open, ended: &str, excerpt: &str) {
+        self.counts.private += open.private.replaced;
+        let mut said = open.said;
+        said.fingerprint = Some(fingerprint(&said.text, &format!("{ended} {excerpt}")));
+        let colon = if excerpt.is_empty() { "" } else { ":\n" };
+        said.text = format!("{}\n{ended}{colon}{excerpt}", said.text);
+        self.emit(open.at, said);
+    }
+
+    fn give_up(&mut self, open: Open) {
+        self.settle(open, "no outcome recorded", "");
+    }
+
+    /// Gives up calls that too many prompts have followed, so that a reader's place moves on.
+    fn count_prompt(&mut self) {
+        for open in &mut self.open {
+            open.prompts += 1;
+        }
+        while let Some(place) = self.open.iter().position(|open| open.prompts >= PROMPTS_WAITED) {
+            let open = self.open.remove(place);
+            self.give_up(open);
+        }
+    }
+
+    fn emit(&mut self, at: u64, mut said: Said) {
+        if said.key.len() > LONGEST_NAME {
+            said.key = format!("hash:{}", blake3::hash(said.key.as_bytes()).to_hex());
+        }
+        said.files.retain(|path| path.len() <= LONGEST_NAME);
+        said.written.retain(|written| written.path.len() <= LONGEST_NAME);
+        if self.seen.insert(said.key.clone()) {
+            self.held.push((at, said));
+        } else {
+            self.skip("repeated");
+        }
+    }
+}
+
+fn count(counts: &mut BTreeMap<String, usize>, kind: &str) {
+    let kind: String = kind.chars().filter(|c| !c.is_control()).take(40).collect();
+    let is_room = counts.len() < NAMED_TYPES || counts.contains_key(&kind);
+    *counts.entry(if is_room { kind } else { "other".to_owned() }).or_default() += 1;
+}
