@@ -1,4 +1,4 @@
-"""Makes `o200k.tokens` and `cl100k.tokens` from tiktoken's rank files, which are MIT-licensed.
+"""Makes `o200k.tokens` from tiktoken's rank file, which is MIT-licensed.
 
     python3 make.py o200k_base.tiktoken.gz > o200k.tokens
 

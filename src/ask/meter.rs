@@ -14,7 +14,7 @@ use crate::error::{Error, Kind, Result};
 use crate::llm::{Failed, Fate, Provider, Reply, Request, Usage};
 use crate::memory::Millis;
 use crate::store::{Money, Planned, Registry, Reservation, Spent};
-use crate::tokens::{self, Tokenizer};
+use crate::tokens;
 
 /// Bytes of a token at most, on average, in any script: what is sent has a token for so many at least. From above.
 const LONGEST_TOKEN: usize = 12;
@@ -239,7 +239,7 @@ pub(crate) fn counted(
     let text =
         &reply.text[..reply.text.floor_char_boundary(request.max_output.saturating_mul(LONGEST_TOKEN))];
     // Others cut a text in other ways than we do, but none into half as many.
-    let least = (Tokenizer::O200k.count(text).low as u64 / 2).min(most);
+    let least = (tokens::count(text) as u64 / 2).min(most);
     let input = match ((sent / LONGEST_TOKEN) as u64..=tokens).contains(&said.input) {
         true => said.input,
         false => tokens,

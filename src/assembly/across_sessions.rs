@@ -23,7 +23,7 @@ use crate::scope::{Scope, SessionId, Sessions};
 use crate::store::Store;
 use crate::summaries::messages;
 use crate::summarize;
-use crate::tokens::Tokenizer;
+use crate::tokens;
 
 /// The kinds a context is made of: files and logs are for the stash.
 const KINDS: &[Kind] = &[
@@ -219,7 +219,7 @@ pub(crate) fn passage(hit: &Hit, sessions: &BTreeMap<SessionId, Weighed>, most: 
             Some(passage)
         }
         (Kind::Commit, _) => {
-            let text = Tokenizer::O200k.truncate(memory.text.get(piece.0..piece.1)?.trim(), most);
+            let text = tokens::truncate(memory.text.get(piece.0..piece.1)?.trim(), most);
             let sha =
                 memory.source_id.as_deref().map_or(memory.id.as_str(), |sha| sha.get(..10).unwrap_or(sha));
             let line = render::fact(memory.kind.as_str(), sha, text);
@@ -230,7 +230,7 @@ pub(crate) fn passage(hit: &Hit, sessions: &BTreeMap<SessionId, Weighed>, most: 
         // The conversation's own summary is shown with it, where it is.
         (Kind::Conversation | Kind::Summary, Some(_)) => None,
         _ => {
-            let text = Tokenizer::O200k.truncate(&memory.text, most);
+            let text = tokens::truncate(&memory.text, most);
             let line = render::fact(memory.kind.as_str(), memory.id.as_str(), text);
             let place = (Millis::MIN, String::new(), memory.time);
             let head = format!("[known {}]\n", day(memory.time));

@@ -8,7 +8,7 @@ use crate::context::render;
 use crate::memory::{Memory, Millis, Role};
 use crate::scope::SessionId;
 use crate::times;
-use crate::tokens::Tokenizer;
+use crate::tokens;
 
 /// A part of a context, as its costs are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -76,7 +76,7 @@ pub const SMALL_FRAME: usize = 120;
 
 /// Returns what a line costs.
 pub fn cost(line: &str) -> usize {
-    render::cost(line, Tokenizer::O200k)
+    render::cost(line)
 }
 
 /// Returns the day of a time.
@@ -135,7 +135,7 @@ pub(crate) fn remembered(
 pub(crate) fn line(ordinal: i64, name: &str, text: &str, whole: usize, most: usize) -> String {
     match whole > most {
         true => {
-            render::message(ordinal, name, Tokenizer::O200k.truncate(text.trim_start(), most), Some(whole))
+            render::message(ordinal, name, tokens::truncate(text.trim_start(), most), Some(whole))
         }
         false => render::message(ordinal, name, text, None),
     }

@@ -6,9 +6,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::assembly::passages::{
-    Chosen, FRAME, Part, Passage, SMALL_FRAME, cost, day, fill, line, longest, remembered,
-};
+use crate::assembly::passages::{Chosen, FRAME, Part, Passage, SMALL_FRAME, cost, day, fill, line, longest, remembered};
 use crate::assembly::{Asked, IncludeLevel};
 use crate::budget::Budget;
 use crate::context::assemble::{self, Offered, Shares};
@@ -26,7 +24,7 @@ use crate::scope::SessionId;
 use crate::store::{MessageRow, SegmentRow, Summary};
 use crate::summaries::messages;
 use crate::summaries::segments::{self, Closed, Leaves};
-use crate::tokens::Tokenizer;
+use crate::tokens;
 
 /// Summaries that a call makes where they are missing, the last first: about a tenth of a second.
 const SUMMARIES_AT_ONCE: usize = 24;
@@ -477,7 +475,7 @@ fn said(session: &SessionId, row: &MessageRow, text: &str, most: usize) -> Passa
 
 /// Returns the passage of something that was stored or derived.
 fn fact(session: &SessionId, memory: &Memory, most: usize) -> Passage {
-    let text = Tokenizer::O200k.truncate(&memory.text, most);
+    let text = tokens::truncate(&memory.text, most);
     known_as(session, render::fact(memory.kind.as_str(), memory.id.as_str(), text))
 }
 

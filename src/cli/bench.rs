@@ -16,7 +16,7 @@ use crate::redact::Redactor;
 use crate::remember::embed_whole;
 use crate::store::vectors::{Entry, Filter, VectorIndex, encode_f16, rescore};
 use crate::summarize::{self, Source};
-use crate::tokens::Tokenizer;
+use crate::tokens;
 
 /// Dimensions of the vectors that `vectors` reads.
 const DIMENSIONS: usize = 384;
@@ -165,13 +165,13 @@ fn tokens(list: &Path, rounds: usize) -> Result<Value> {
     let mut counts = Vec::new();
     for _ in 0..rounds {
         let began = Instant::now();
-        counts = files.iter().map(|text| Tokenizer::O200k.count(text).count).collect();
+        counts = files.iter().map(|text| tokens::count(text)).collect();
         seconds.push(began.elapsed().as_secs_f64());
     }
     let one_char = [" ", "a", "A", "\n", "0", "!", "-", "é", "日", "🙂", "\u{301}", "\t"].map(|each| {
         let text = each.repeat((1 << 20) / each.len());
         let began = Instant::now();
-        let count = Tokenizer::O200k.count(&text).count;
+        let count = tokens::count(&text);
         json!({"char": each, "seconds": began.elapsed().as_secs_f64(), "tokens": count})
     });
     Ok(json!({"rounds": seconds, "bytes": bytes, "counts": counts, "one_char": one_char}))

@@ -6,7 +6,7 @@ use crate::chunk::{Chunk, chunks};
 use crate::memory::{Draft, Identity, MemoryId};
 use crate::redact::Redactor;
 use crate::store::{PendingChunk, PreparedChunk, PreparedMemory};
-use crate::tokens::{Tokenizer, joins_exactly};
+use crate::tokens::{self, joins_exactly};
 
 /// Tokens of a chunk at most (o200k): an excerpt is one chunk, and with its header it fits the embedder's 256 tokens
 /// of most scripts. What doesn't is embedded in pieces, never cut.
@@ -67,17 +67,17 @@ pub fn prepare(
         Identity::Known(id) => id.clone(),
     };
     let chunks = pieces(&draft, &id);
-    let tokens = Tokenizer::O200k.count(&draft.text).high as i64;
+    let tokens = tokens::count(&draft.text) as i64;
     (PreparedMemory { id, tokens, chunks, draft }, found)
 }
 
 /// Returns the pieces by which the memory that `draft` becomes under `id` is found; none has an embedding yet.
 pub fn pieces(draft: &Draft, id: &MemoryId) -> Vec<PreparedChunk> {
     let line = Shown::of_draft(draft, id).line();
-    let line_tokens = Tokenizer::O200k.count(&line).high;
+    let line_tokens = tokens::count(&line);
     // Where redaction joined the beginning with what follows, all of it is embedded.
     let lead = draft.lead.as_deref().filter(|lead| draft.text.starts_with(lead)).unwrap_or(&draft.text);
-    let pieces = chunks(lead, &|text| Tokenizer::O200k.count(text).high, CHUNK_TOKENS, OVERLAP_TOKENS);
+    let pieces = chunks(lead, &|text| tokens::count(text), CHUNK_TOKENS, OVERLAP_TOKENS);
     let piece = |Chunk { start, end }| {
         let piece = &draft.text[start..end];
         let tokens = excerpt_tokens(&line, line_tokens, piece) as i64;
@@ -91,8 +91,8 @@ pub fn pieces(draft: &Draft, id: &MemoryId) -> Vec<PreparedChunk> {
 fn excerpt_tokens(line: &str, line_tokens: usize, piece: &str) -> usize {
     let body = Shown::body(piece);
     match joins_exactly(line, &body) {
-        true => line_tokens + Tokenizer::O200k.count(&body).high,
-        false => Tokenizer::O200k.count(&format!("{line}{body}")).high,
+        true => line_tokens + tokens::count(&body),
+        false => tokens::count(&format!("{line}{body}")),
     }
 }
 

@@ -8,7 +8,7 @@ use crate::memory::{MemoryKey, Millis, Role};
 use crate::scope::SessionId;
 use crate::store::MessageRow;
 use crate::summarize::Source;
-use crate::tokens::Tokenizer;
+use crate::tokens;
 
 /// Returns the messages of the session between two places and two times, in order.
 ///
@@ -60,7 +60,7 @@ pub(crate) fn sources(texts: &[(MessageRow, String)]) -> Vec<Source<'_>> {
 
 /// Returns the o200k tokens of `text`.
 pub(crate) fn count(text: &str) -> usize {
-    Tokenizer::O200k.count(text).high
+    tokens::count(text)
 }
 
 /// Does what takes long where nobody waits for it to answer others.

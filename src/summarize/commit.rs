@@ -88,7 +88,7 @@ mod tests {
     use super::*;
     use crate::llm::Turn;
     use crate::memory::Level;
-    use crate::tokens::Tokenizer;
+    use crate::tokens;
 
     const COMMIT: Commit<'_> = Commit {
         message: "cache: keep answers for 30 minutes\n\nPostgres was asked again for each of them.\n\n\
@@ -100,7 +100,7 @@ mod tests {
         for each of them.";
 
     fn count(text: &str) -> usize {
-        Tokenizer::O200k.count(text).high
+        tokens::count(text)
     }
 
     fn wish(window: usize) -> Wish<'static> {

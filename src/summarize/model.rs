@@ -261,7 +261,7 @@ mod tests {
     use std::cell::RefCell;
 
     use super::*;
-    use crate::tokens::Tokenizer;
+    use crate::tokens;
 
     const SOURCE: &str =
         "We decided on SQLite 3.50 because Postgres needs a server. Mira tests Windows by Friday.";
@@ -269,7 +269,7 @@ mod tests {
         "They decided on SQLite 3.50, since Postgres needs a server; Mira tests Windows by Friday.";
 
     fn count(text: &str) -> usize {
-        Tokenizer::O200k.count(text).high
+        tokens::count(text)
     }
 
     /// Asks a model that gives these answers; returns what came of it and what was asked.

@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::tokens::Tokenizer;
+use crate::tokens;
 
 fn count(text: &str) -> usize {
-    Tokenizer::O200k.count(text).high
+    tokens::count(text)
 }
 
 fn sources<'a>(said: &[(&'a str, &'a str)]) -> Vec<Source<'a>> {

@@ -1,7 +1,7 @@
-//! An interval for the tokens of a text from its characters alone: no dictionary, one pass.
+//! Bounds for the number of tokens of a text, from its bytes alone: no dictionary, one pass.
 //!
-//! It holds for o200k and cl100k both. What it needs to know of their dictionaries are the few facts below, which a
-//! test checks one by one against the dictionaries themselves; the rest is how they cut and merge.
+//! They hold for `o200k_base` and `cl100k_base`. They rest on the facts about both dictionaries that are listed below,
+//! which a test checks against the dictionaries, and on how both tokenizers cut and merge.
 //!
 //! **From above.** A tokenizer cuts a text into pieces and then merges bytes within a piece, until no two neighbours
 //! together are a token. Every byte is a token, so a text has at most one token per byte. *Runs* have fewer:
@@ -11,19 +11,20 @@
 //! - spaces, but for the last: up to [`SPACES`] are a token, so two neighbours cover more than that;
 //! - digits: a run is cut into threes, and every one to three digits are a token.
 //!
-//! The bytes between runs are *loose*, and each counts as a token. A token that reaches out of its run, or lies
-//! outside runs, is paid for by the first loose byte in it: no byte is in two tokens, and such a token always has one,
-//! since no piece holds two runs that touch. Letters that may start a piece, or make no token with the one before, are
-//! loose too: an upper-case letter after a lower-case one, the two after an apostrophe (`'re`).
+//! The bytes between runs are *loose*, and each counts as a token. A token that extends beyond its run, or lies outside of
+//! runs, is counted by the first loose byte in it: no byte is in two tokens, and such a token always has a loose byte,
+//! since no piece holds two runs that touch. Letters that may start a piece, or that make no token with the letter before,
+//! are loose too: an upper-case letter after a lower-case one, the two letters after an apostrophe (`'re`).
 //!
-//! **From below.** No token is longer than [`LONGEST_TOKEN`], and what [`Scan`] claims as pieces of their own are.
+//! **From below.** No token is longer than [`LONGEST_TOKEN`], and a piece is at least one token; [`Scan`] counts only
+//! pieces that both tokenizers cut.
 
-use super::{LONGEST_TOKEN, Method, TokenCount};
+use super::LONGEST_TOKEN;
 
 /// Every run of up to this many spaces is one token.
 pub(super) const SPACES: usize = 79;
 
-/// For each first letter the set of second letters, bit 0 being `a` or `A`, that make a token with it.
+/// For each first letter the set of second letters that make a token with it; bit 0 is `a` or `A`.
 type Pairs = [u32; 26];
 
 #[rustfmt::skip]
@@ -45,17 +46,26 @@ const UPPER_UPPER: Pairs = [
     0x3ffffff, 0x3fefdff, 0x1bebd7f, 0x02efd7f, 0x0cefdff, 0x18e993f, 0x34cf855, 0x3c260b1,
 ];
 
-/// Returns an interval that holds the o200k count and the cl100k count of `text`, without loading a dictionary.
-///
-/// `count` is its upper end. English prose gets 2 to 3 times its true count; other scripts than Latin more, at most
-/// their bytes.
-pub fn bounded(text: &str) -> TokenCount {
-    let scan = Scan::of(text.as_bytes());
-    let low = scan.low.max(text.len().div_ceil(LONGEST_TOKEN));
-    TokenCount { count: scan.high, method: Method::Bounded, exact: low == scan.high, low, high: scan.high }
+/// The least and the most tokens that a text can have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// It has at least this many.
+    pub low: usize,
+    /// It has at most this many.
+    pub high: usize,
 }
 
-/// Tells whether two neighbours of a run are one token in both dictionaries and never cut apart.
+/// Returns bounds that hold for `text` in `o200k_base` and in `cl100k_base`, without loading a dictionary.
+///
+/// For English prose `high` is 2 to 3 times the true count; for scripts other than Latin it is more, at most the number
+/// of bytes.
+pub fn bounded(text: &str) -> Bounds {
+    let scan = Scan::of(text.as_bytes());
+    let low = scan.low.max(text.len().div_ceil(LONGEST_TOKEN));
+    Bounds { low, high: scan.high }
+}
+
+/// Tells whether two neighbouring bytes of a run are one token in both dictionaries and never in two pieces.
 pub(super) fn is_pair(left: u8, right: u8) -> bool {
     let (pairs, first, second) = match (left, right) {
         (b'a'..=b'z', b'a'..=b'z') => (&LOWER_LOWER, b'a', b'a'),
@@ -81,14 +91,14 @@ enum Class {
     Space,
     /// Line feed, carriage return, tab, vertical tab, form feed.
     Break,
-    /// What else is ASCII: punctuation and the control characters that are no white space.
+    /// Any other ASCII: punctuation and control characters that are no white space.
     Mark,
     /// A byte of a character outside ASCII.
     Foreign,
 }
 
 impl Class {
-    /// Returns the class of `byte`, from a table: this is most of the work.
+    /// Returns the class of `byte`, from a table: a scan spends most of its time here.
     fn of(byte: u8) -> Class {
         const CLASSES: [Class; 256] = {
             let mut classes = [Class::Foreign; 256];
@@ -130,11 +140,11 @@ impl Scan {
             match class {
                 Class::Letter => {
                     scan.letters(run, before);
-                    // A piece has one run of letters, unless more follow over an apostrophe or foreign characters.
+                    // A piece has one run of letters, unless an apostrophe or foreign characters join it to another.
                     scan.low += usize::from(!beside_foreign && before != Some(b'\''));
                 }
                 Class::Digit if beside_foreign || after.is_some_and(|byte| !byte.is_ascii()) => {
-                    // Foreign digits may shift the threes and merge with these.
+                    // Foreign digits may shift the groups of three and merge with these.
                     scan.high += len;
                     scan.low += if beside_foreign { 0 } else { len.div_ceil(3) };
                 }
@@ -152,13 +162,13 @@ impl Scan {
                 }
                 Class::Break => {
                     scan.high += len;
-                    // A line break after a word starts a piece of white space, that ends with the last line break.
+                    // A line break after a word starts a piece of white space that ends with the last line break.
                     scan.low +=
                         usize::from(after_word && run.iter().any(|byte| matches!(byte, b'\n' | b'\r')));
                 }
                 Class::Mark => {
                     scan.high += len;
-                    // One mark may belong to the word that it precedes, and slashes to marks a line further up.
+                    // One mark may belong to the word after it, and slashes to marks on a line before.
                     let stays = len > 1
                         || after.is_none_or(|byte| byte.is_ascii() && Class::of(byte) != Class::Letter);
                     scan.low += usize::from(stays && !beside_foreign && run[0] != b'/');

@@ -1,39 +1,39 @@
-//! The tokens of one tokenizer, and how the bytes of a piece are merged into them.
+//! The tokens of `o200k_base`, and how the bytes of a piece are merged into them.
 //!
 //! Merging is byte-pair encoding as tiktoken does it: of all neighbours that together are a token, those of the lowest
-//! rank become one, the leftmost first, until none do. That is quadratic in a piece's length, or n log n with a heap,
-//! so a long piece is encoded in windows: a sequence of tokens is the encoding of its text if and only if each two
-//! neighbours are (the theorem that the crate `bpe` is built on). Where a window begins with the token with which the
-//! one before goes on there, the pair across is one of the window before, and both join.
+//! rank are merged, the leftmost first, until none are left. That takes time quadratic in a piece's length, or n log n with
+//! a heap. So a long piece is encoded in overlapping windows: a sequence of tokens is the encoding of its text if and only
+//! if each two neighbours are (the theorem that the crate `bpe` is built on). Where a window begins with the same token
+//! that the window before has at that place, the pair of tokens across the border is one of the window before, so the two
+//! encodings can be joined there.
 //!
-//! The table is made of the tokens alone: 6 MB and a few milliseconds, where `bpe-openai`'s automata take 70 MB and
-//! forty. It remains what the tests compare with.
+//! The table holds the tokens alone: 6 MB, made in a few milliseconds. The automata of `bpe-openai` take 70 MB and forty
+//! milliseconds; the tests compare with that crate.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::Tokenizer;
 use super::split::Splitter;
 
-/// Bits of a slot that hold a token's rank plus one; the rest is of its hash, so that most misses end there.
+/// Bits of a slot that hold a token's rank plus one. The other bits hold a part of its hash, which ends most misses.
 const RANK_BITS: u32 = 18;
 const RANK_MASK: u32 = (1 << RANK_BITS) - 1;
 
-/// What is the rank of no token.
+/// The rank of what is no token.
 const NONE: u32 = u32::MAX;
 
-/// The longest piece that is merged without a heap, in bytes. Arbitrary: the heap wins from about here on.
+/// The longest piece that is merged without a heap, in bytes. Arbitrary: longer pieces are faster with a heap.
 const SHORT: usize = 96;
 
-/// Bytes of a long piece that are merged at a time, and of those the last, which the next window does again.
+/// Bytes of a window of a long piece, and how many of them the next window repeats.
 const WINDOW: usize = 4096;
 const OVERLAP: usize = 512;
 
-/// A tokenizer's tokens.
+/// The tokens, found by their bytes.
 pub(super) struct Dictionary {
-    /// How it cuts a text before merging.
+    /// Cuts a text into pieces before merging.
     pub(super) splitter: Splitter,
-    /// Each token: its length in a byte, its bytes.
+    /// Each token: a byte with its length, then its bytes.
     tokens: &'static [u8],
     /// Where in `tokens` the bytes of each rank begin.
     starts: Vec<u32>,
@@ -44,12 +44,9 @@ pub(super) struct Dictionary {
 }
 
 impl Dictionary {
-    /// Makes the table of `tokenizer`.
-    pub(super) fn new(tokenizer: Tokenizer) -> Dictionary {
-        let tokens: &'static [u8] = match tokenizer {
-            Tokenizer::O200k => include_bytes!("../../assets/tokens/o200k.tokens"),
-            Tokenizer::Cl100k => include_bytes!("../../assets/tokens/cl100k.tokens"),
-        };
+    /// Makes the table.
+    pub(super) fn new() -> Dictionary {
+        let tokens: &'static [u8] = include_bytes!("../../assets/tokens/o200k.tokens");
         let mut starts = Vec::with_capacity(200_000);
         let mut place = 0;
         while place < tokens.len() {
@@ -57,13 +54,8 @@ impl Dictionary {
             place += 1 + usize::from(tokens[place]);
         }
         let slots = vec![0; (2 * starts.len()).next_power_of_two()];
-        let mut dictionary = Dictionary {
-            splitter: Splitter::new(tokenizer),
-            tokens,
-            starts,
-            slots,
-            pairs: vec![NONE; 1 << 16],
-        };
+        let mut dictionary =
+            Dictionary { splitter: Splitter::new(), tokens, starts, slots, pairs: vec![NONE; 1 << 16] };
         for rank in 0..dictionary.starts.len() as u32 {
             dictionary.insert(rank);
         }
@@ -138,7 +130,7 @@ impl Dictionary {
         ((hash >> 40) as usize & (self.slots.len() - 1), (hash as u32) & !RANK_MASK)
     }
 
-    /// Returns the ends of the tokens of a piece that is none itself.
+    /// Returns the ends of the tokens of a piece that is no token itself.
     fn merge(&self, piece: &[u8]) -> Vec<usize> {
         match piece.len() {
             len if len <= SHORT => self.merge_short(piece),
@@ -147,7 +139,7 @@ impl Dictionary {
         }
     }
 
-    /// Looks through all neighbours for each merge.
+    /// Merges by looking through all neighbours each time.
     fn merge_short(&self, piece: &[u8]) -> Vec<usize> {
         // Where each token begins, and the rank of what it and the next would make; the last begins at the end.
         let mut parts: Vec<(usize, u32)> = (0..=piece.len()).map(|start| (start, NONE)).collect();
@@ -173,10 +165,10 @@ impl Dictionary {
         parts[1..].iter().map(|(start, _)| *start).collect()
     }
 
-    /// Keeps the neighbours in a heap.
+    /// Merges with the neighbours in a heap.
     fn merge_long(&self, piece: &[u8]) -> Vec<usize> {
         let len = piece.len();
-        // For the token that begins at a place where it ends, and for the one that ends at a place where it begins.
+        // By where a token begins, its end; by where a token ends, its beginning.
         let mut end_of: Vec<usize> = (1..=len).collect();
         let mut start_of: Vec<usize> = (0..=len).map(|end| end.saturating_sub(1)).collect();
         let mut is_start = vec![true; len];
@@ -191,7 +183,7 @@ impl Dictionary {
             push(&mut heap, start, start + 2);
         }
         while let Some(Reverse((_, start, end))) = heap.pop() {
-            // What has been merged into something else since is passed over.
+            // Skip a pair of which a token has been merged with another since.
             if !is_start[start] || end_of[start] == end {
                 continue;
             }
@@ -222,7 +214,7 @@ impl Dictionary {
         let mut ends = Vec::new();
         let mut size = WINDOW;
         let mut start = 0;
-        // Of a run of one character every window is like the one before.
+        // In a run of one character every window equals the one before.
         let mut last: (&[u8], Vec<usize>) = (&[], Vec::new());
         let mut window = |start: usize, size: usize| -> Vec<usize> {
             let text = &piece[start..piece.len().min(start + size)];
@@ -233,7 +225,7 @@ impl Dictionary {
         };
         let mut tokens = window(start, size);
         while tokens.last().is_some_and(|end| *end < piece.len()) {
-            // The last boundary before the overlap, and how the window goes on after it.
+            // The last boundary before the overlap, and the window that begins there.
             let cut = tokens.partition_point(|end| *end <= start + size - OVERLAP).max(1);
             let next = window(tokens[cut - 1], size);
             if tokens.len() > cut && next.first() == tokens.get(cut) {

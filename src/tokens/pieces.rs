@@ -1,24 +1,23 @@
 //! Counts the tokens of one piece, remembering short pieces: most pieces of a text are words seen a moment ago.
 //!
-//! Merging the bytes of a piece is three quarters of counting; with the table below a count takes less than half the
-//! time. A table is 256 KB for each thread and tokenizer that counts, of fixed size and overwritten at will.
+//! Merging the bytes of pieces takes three quarters of the time of a count; with the table below a count takes less than
+//! half the time. Each thread that counts has a table of 256 KB; a new piece overwrites the one in its slot.
 
 use std::cell::RefCell;
 
-use super::Tokenizer;
 use super::dictionary::Dictionary;
 
-/// The longest piece that is remembered, in bytes: it shares 16 bytes with its length and its count.
+/// The longest piece that is remembered, in bytes: a slot of 16 bytes also holds its length and its count.
 const LONGEST: usize = 15;
 
-/// log2 of the number of pieces that are remembered (2^16 gain a fifth on 10 MB of code and prose, 2^12 lose a sixth).
+/// log2 of the number of slots. On 10 MB of code and prose, 2^16 slots are a fifth faster, 2^12 a sixth slower.
 const SLOT_BITS: u32 = 14;
 
 thread_local! {
-    static COUNTERS: [RefCell<Option<PieceCounter>>; Tokenizer::ALL.len()] = const { [RefCell::new(None), RefCell::new(None)] };
+    static COUNTER: RefCell<Option<PieceCounter>> = const { RefCell::new(None) };
 }
 
-/// Counts pieces with one tokenizer.
+/// Counts pieces.
 pub(super) struct PieceCounter {
     dictionary: &'static Dictionary,
     /// Pieces by hash. From the lowest byte on: the piece, zeros, then 4 bits of count and 4 bits of length; 0 is empty.
@@ -30,18 +29,18 @@ impl PieceCounter {
     ///
     /// # Panics
     ///
-    /// If `work` does the same for the same tokenizer.
-    pub(super) fn with<T>(tokenizer: Tokenizer, work: impl FnOnce(&mut PieceCounter) -> T) -> T {
-        COUNTERS.with(|counters| {
-            let mut counter = counters[tokenizer as usize].borrow_mut();
+    /// If `work` calls this function.
+    pub(super) fn with<T>(work: impl FnOnce(&mut PieceCounter) -> T) -> T {
+        COUNTER.with(|counter| {
+            let mut counter = counter.borrow_mut();
             work(counter.get_or_insert_with(|| PieceCounter {
-                dictionary: tokenizer.dictionary(),
+                dictionary: super::dictionary(),
                 slots: vec![0; 1 << SLOT_BITS].into(),
             }))
         })
     }
 
-    /// Returns the number of tokens of `piece`, which the tokenizer must not cut.
+    /// Returns the number of tokens of `piece`, which must be one piece to the tokenizer.
     pub(super) fn count(&mut self, piece: &str) -> usize {
         if piece.len() > LONGEST {
             return self.dictionary.count(piece.as_bytes());

@@ -1,64 +1,49 @@
-//! Cuts a text as the tokenizers do before they merge bytes; no token spans two pieces.
+//! Cuts a text into pieces, as `o200k_base` does before it merges bytes; no token spans two pieces.
 //!
-//! The patterns are tiktoken's with its one look-ahead, `\s+(?!\S)`, written as a pattern of its own whose last
-//! character is given back: a regular expression without look-ahead is three times as fast (after `bpe-openai`).
+//! The patterns are tiktoken's. Its one look-ahead, `\s+(?!\S)`, is a pattern of its own here whose last character is left
+//! to the next piece: a regular expression without look-ahead is three times as fast (as in `bpe-openai`).
 
 use std::cell::RefCell;
 
 use regex_automata::meta::{Cache, Regex};
 use regex_automata::{Anchored, Input};
 
-use super::Tokenizer;
-
 /// White space before more white space; the last character is not part of the piece.
 const BEFORE_MORE: &str = r"\s+\s";
 
-/// The number of that pattern among a tokenizer's three.
+/// The number of that pattern among the three.
 const LOOKS_AHEAD: usize = 1;
 
 thread_local! {
-    /// What searching needs room for. Without it each search would fetch that from a pool that all threads share,
-    /// behind a lock, for every piece of a text.
-    static CACHES: [RefCell<Option<Cache>>; Tokenizer::ALL.len()] = const { [RefCell::new(None), RefCell::new(None)] };
+    /// The memory that a search works in. Without it, each piece of a text would take one from a pool that all threads
+    /// share, behind a lock.
+    static CACHE: RefCell<Option<Cache>> = const { RefCell::new(None) };
 }
 
-/// How one tokenizer cuts.
+/// Cuts texts into pieces.
 pub(super) struct Splitter {
-    tokenizer: Tokenizer,
     patterns: Regex,
 }
 
 impl Splitter {
-    /// Returns the splitter of `tokenizer`.
-    pub(super) fn new(tokenizer: Tokenizer) -> Splitter {
-        let words = match tokenizer {
-            Tokenizer::O200k => [
-                r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
-                r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
-                r"\p{N}{1,3}",
-                r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
-                r"\s*[\r\n]+",
-                r"\s+$",
-            ]
-            .join("|"),
-            // tiktoken has since put `\s++$` before line breaks; no token could tell, so counts are the same.
-            Tokenizer::Cl100k => [
-                r"(?i:'s|'t|'re|'ve|'m|'ll|'d)",
-                r"[^\r\n\p{L}\p{N}]?\p{L}+",
-                r"\p{N}{1,3}",
-                r" ?[^\s\p{L}\p{N}]+[\r\n]*",
-                r"\s*[\r\n]+",
-                r"\s+$",
-            ]
-            .join("|"),
-        };
+    /// Compiles the patterns.
+    pub(super) fn new() -> Splitter {
+        let words = [
+            r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+            r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?",
+            r"\p{N}{1,3}",
+            r" ?[^\s\p{L}\p{N}]+[\r\n/]*",
+            r"\s*[\r\n]+",
+            r"\s+$",
+        ]
+        .join("|");
         let patterns = Regex::new_many(&[words.as_str(), BEFORE_MORE, r"\s+"]);
-        Splitter { tokenizer, patterns: patterns.expect("the patterns are sound") }
+        Splitter { patterns: patterns.expect("the patterns are sound") }
     }
 
     /// Returns the pieces of `text`, in order; together they are the text.
     pub(super) fn split<'a>(&'a self, text: &'a str) -> Pieces<'a> {
-        let kept = CACHES.with(|caches| caches[self.tokenizer as usize].take());
+        let kept = CACHE.take();
         let cache = kept.unwrap_or_else(|| self.patterns.create_cache());
         Pieces { splitter: self, rest: text, cache: Some(cache) }
     }
@@ -68,7 +53,7 @@ impl Splitter {
 pub(super) struct Pieces<'a> {
     splitter: &'a Splitter,
     rest: &'a str,
-    /// There until it is dropped.
+    /// `Some` until the iterator is dropped.
     cache: Option<Cache>,
 }
 
@@ -91,7 +76,7 @@ impl<'a> Iterator for Pieces<'a> {
 impl Drop for Pieces<'_> {
     fn drop(&mut self) {
         let cache = self.cache.take();
-        // Where the thread is ending there is nowhere to keep it.
-        let _ = CACHES.try_with(|caches| caches[self.splitter.tokenizer as usize].replace(cache));
+        // This fails while the thread ends; the cache is dropped then.
+        let _ = CACHE.try_with(|kept| kept.replace(cache));
     }
 }

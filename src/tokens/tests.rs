@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Counts that tiktoken 0.14 gives, `encode_ordinary`, in o200k and cl100k.
+/// Counts of tiktoken 0.14 (`encode_ordinary`) in o200k and cl100k.
 const KNOWN: &[(&str, usize, usize)] = &[
     ("", 0, 0),
     ("hello world", 2, 2),
@@ -27,8 +27,9 @@ const KNOWN: &[(&str, usize, usize)] = &[
 #[test]
 fn counts_what_tiktoken_counts() {
     for &(text, o200k, cl100k) in KNOWN {
-        assert_eq!(Tokenizer::O200k.count(text).count, o200k, "{text:?}");
-        assert_eq!(Tokenizer::Cl100k.count(text).count, cl100k, "{text:?}");
+        assert_eq!(count(text), o200k, "{text:?}");
+        let bounds = bounded(text);
+        assert!((bounds.low..=bounds.high).contains(&cl100k), "{text:?} {bounds:?}");
     }
 }
 
@@ -38,17 +39,21 @@ fn a_megabyte_of_one_character_is_counted() {
         [(' ', 8192), ('a', 131_072), ('\n', 65_536), ('0', 349_526), ('-', 16_384), ('😀', 262_144)]
     {
         let text = character.to_string().repeat((1 << 20) / character.len_utf8());
-        assert_eq!(Tokenizer::O200k.count(&text).count, o200k, "{character:?}");
+        assert_eq!(count(&text), o200k, "{character:?}");
     }
 }
 
-/// Everything [`bounded`](super::bounded::bounded) takes for granted of the dictionaries.
+/// The two dictionaries that [`bounded`](super::bounded::bounded) holds for.
+fn peers() -> [&'static bpe_openai::Tokenizer; 2] {
+    [bpe_openai::o200k_base(), bpe_openai::cl100k_base()]
+}
+
+/// The facts about both dictionaries that [`bounded`](super::bounded::bounded) rests on.
 #[test]
 fn the_facts_behind_the_bounds_hold() {
-    for tokenizer in Tokenizer::ALL {
-        let dictionary = tokenizer.dictionary();
-        let is_token = |bytes: &[u8]| dictionary.count(bytes) == 1;
-        let longest = (0..dictionary.len()).map(|rank| dictionary.token(rank as u32).len()).max();
+    for peer in peers() {
+        let is_token = |bytes: &[u8]| peer.bpe.count(bytes) == 1;
+        let longest = (0..peer.bpe.num_tokens()).map(|rank| peer.bpe.token_len(rank as u32)).max();
         assert_eq!(longest, Some(LONGEST_TOKEN));
         assert!((0..=u8::MAX).all(|byte| is_token(&[byte])));
         assert!((1..=bounded::SPACES).all(|n| is_token(" ".repeat(n).as_bytes())));
@@ -62,22 +67,17 @@ fn the_facts_behind_the_bounds_hold() {
     }
 }
 
-fn peer(tokenizer: Tokenizer) -> &'static bpe_openai::Tokenizer {
-    match tokenizer {
-        Tokenizer::O200k => bpe_openai::o200k_base(),
-        Tokenizer::Cl100k => bpe_openai::cl100k_base(),
-    }
+fn peer_count(text: &str) -> usize {
+    bpe_openai::o200k_base().count(text)
 }
 
-/// Of a token that merging does not reach tiktoken's own answer would depend on what stands around it.
+/// tiktoken's own answer for a token that merging does not reach would depend on the text around it.
 #[test]
 fn merging_the_bytes_of_a_token_gives_the_token() {
-    for tokenizer in Tokenizer::ALL {
-        let dictionary = tokenizer.dictionary();
-        let all = 0..dictionary.len() as u32;
-        let unreached = all.filter(|&rank| peer(tokenizer).bpe.count(dictionary.token(rank)) != 1).count();
-        assert_eq!((dictionary.len(), unreached), (peer(tokenizer).bpe.num_tokens(), 0), "{tokenizer:?}");
-    }
+    let (dictionary, peer) = (dictionary(), &bpe_openai::o200k_base().bpe);
+    let all = 0..dictionary.len() as u32;
+    let unreached = all.filter(|&rank| peer.count(dictionary.token(rank)) != 1).count();
+    assert_eq!((dictionary.len(), unreached), (peer.num_tokens(), 0));
 }
 
 /// Long pieces are encoded in windows.
@@ -94,10 +94,7 @@ fn long_pieces_are_counted_as_whole_ones() {
     for alphabet in [&b"abcdefghijklmnopqrstuvwxyz"[..], b"etaoin", b"ab", b"a", b"-=*", b"-"] {
         for len in [90, 97, 4090, 4097, 12_345, 60_000] {
             let text = letters(alphabet, len);
-            for tokenizer in Tokenizer::ALL {
-                let ours = tokenizer.count(&text).count;
-                assert_eq!(ours, peer(tokenizer).count(text.as_str()), "{alphabet:?} {len}");
-            }
+            assert_eq!(count(&text), peer_count(&text), "{alphabet:?} {len}");
         }
     }
 }
@@ -105,8 +102,8 @@ fn long_pieces_are_counted_as_whole_ones() {
 #[test]
 fn bounds_are_of_use() {
     let text = "The store keeps every message of a conversation, and finds 1,024 of them again within a millisecond.";
-    let (exact, bounded) = (Tokenizer::O200k.count(text), bounded(text));
-    assert_eq!((exact.count, bounded.low, bounded.high), (23, 21, 67));
+    let bounds = bounded(text);
+    assert_eq!((count(text), bounds.low, bounds.high), (23, 21, 67));
 }
 
 /// Text made of what pieces are made of, so that cuts, contractions and runs meet in every order.
@@ -128,26 +125,21 @@ fn hostile_text() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn the_interval_holds_the_count(text in hostile_text()) {
-        let bounded = bounded(&text);
-        for tokenizer in Tokenizer::ALL {
-            let count = tokenizer.count(&text).count;
-            prop_assert!(bounded.low <= count && count <= bounded.high, "{tokenizer:?} {count} {bounded:?}");
+        let bounds = bounded(&text);
+        for peer in peers() {
+            let count = peer.count(text.as_str());
+            prop_assert!(bounds.low <= count && count <= bounds.high, "{count} {bounds:?}");
         }
-        prop_assert_eq!(bounded.count, bounded.high);
     }
 
     #[test]
     fn counts_are_those_of_the_peer(text in hostile_text()) {
-        for tokenizer in Tokenizer::ALL {
-            prop_assert_eq!(tokenizer.count(&text).count, peer(tokenizer).count(text.as_str()), "{:?}", tokenizer);
-        }
+        prop_assert_eq!(count(&text), peer_count(&text));
     }
 
     #[test]
     fn pieces_cover_the_text(text in hostile_text()) {
-        for tokenizer in Tokenizer::ALL {
-            prop_assert_eq!(tokenizer.pieces(&text).collect::<String>(), text.as_str());
-        }
+        prop_assert_eq!(pieces(&text).collect::<String>(), text.as_str());
     }
 
     #[test]
@@ -155,28 +147,20 @@ proptest! {
         for left in [format!("{left}\n"), left] {
             if joins_exactly(&left, &right) {
                 let joined = format!("{left}{right}");
-                for tokenizer in Tokenizer::ALL {
-                    let parts = tokenizer.count(&left).count + tokenizer.count(&right).count;
-                    prop_assert_eq!(parts, tokenizer.count(&joined).count, "{:?}", tokenizer);
-                }
+                prop_assert_eq!(count(&left) + count(&right), count(&joined));
             }
         }
     }
 
     #[test]
     fn a_limit_is_met_or_not(text in hostile_text(), limit in 0..60usize) {
-        for tokenizer in Tokenizer::ALL {
-            let count = tokenizer.count(&text);
-            prop_assert_eq!(tokenizer.count_up_to(&text, limit), (count.count <= limit).then_some(count));
-        }
+        prop_assert_eq!(has_at_most(&text, limit), count(&text) <= limit);
     }
 
     #[test]
     fn the_longest_prefix_is_kept(text in hostile_text(), limit in 0..30usize) {
         let prefixes = || (0..=text.len()).rev().filter(|&end| text.is_char_boundary(end)).map(|end| &text[..end]);
-        for tokenizer in Tokenizer::ALL {
-            let longest = prefixes().find(|prefix| tokenizer.count(prefix).count <= limit);
-            prop_assert_eq!(Some(tokenizer.truncate(&text, limit)), longest, "{:?}", tokenizer);
-        }
+        let longest = prefixes().find(|prefix| count(prefix) <= limit);
+        prop_assert_eq!(Some(truncate(&text, limit)), longest);
     }
 }

@@ -3,12 +3,12 @@
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
-use tiro::tokens::Tokenizer;
+use tiro::tokens;
 
 use crate::harness::{Home, Server};
 
 fn exact(text: &str) -> usize {
-    Tokenizer::O200k.count(text).count
+    tokens::count(text)
 }
 
 /// Saves messages `from..to` of a conversation about many things; each tells its number.

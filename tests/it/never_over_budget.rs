@@ -5,12 +5,12 @@ use std::cell::RefCell;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
-use tiro::tokens::Tokenizer;
+use tiro::tokens;
 
 use crate::harness::{Home, Server, strings};
 
 fn exact(text: &str) -> usize {
-    Tokenizer::O200k.count(text).count
+    tokens::count(text)
 }
 
 /// Texts that count badly: runs of white space and of one sign, scripts without spaces, code, escapes, long words.

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use crate::tokens::Tokenizer;
+use crate::tokens;
 
 /// Returns the beginning of `text` that has at most `tokens`, to the end of a word where one ends in its second half.
 pub(crate) fn beginning(text: &str, tokens: usize) -> &str {
-    let cut = Tokenizer::O200k.truncate(text, tokens);
+    let cut = tokens::truncate(text, tokens);
     if cut.len() == text.len() || text[cut.len()..].starts_with(char::is_whitespace) {
         return cut.trim_end();
     }

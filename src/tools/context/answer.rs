@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::assembly::passages::{Chosen, Part, Passage, cost};
 use crate::envelope;
 use crate::humanize::counted;
-use crate::tokens::Tokenizer;
+use crate::tokens;
 use crate::tools::common::tool::Answer;
 
 /// The least budget: the frame and a few lines.
@@ -134,7 +134,7 @@ impl Context {
         self.parts.insert(FRAMING.to_owned(), self.budget);
         let answer = Answer::new(self.text(), self);
         let json = serde_json::to_string(&answer.fields).expect("an answer is JSON");
-        let count = |text: &str| Tokenizer::O200k.count(text).high;
+        let count = |text: &str| tokens::count(text);
         self.tokens_used = count(&answer.text).max(count(&json));
         self.parts.insert(FRAMING.to_owned(), self.tokens_used.saturating_sub(parts));
         self.tokens_used
@@ -234,8 +234,8 @@ mod tests {
             let text = context.text();
             let json = serde_json::to_string(&Answer::new(String::new(), &context).fields).unwrap();
             prop_assert!(context.tokens_used <= budget, "{} > {budget}", context.tokens_used);
-            prop_assert!(Tokenizer::O200k.count(&text).count <= context.tokens_used, "{text}");
-            prop_assert!(Tokenizer::O200k.count(&json).count <= context.tokens_used);
+            prop_assert!(tokens::count(&text).count <= context.tokens_used, "{text}");
+            prop_assert!(tokens::count(&json).count <= context.tokens_used);
         }
     }
 }

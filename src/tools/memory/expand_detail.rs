@@ -5,14 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
 use crate::envelope;
+use crate::times;
 use crate::error::{Error, Result, quoted};
 use crate::memory::{Memory, MemoryId, MemoryKey};
 use crate::retrieve::query;
 use crate::scope::Scope;
 use crate::store::Store;
 use crate::summaries::levels::{self, Depth, Walk};
-use crate::times;
-use crate::tokens::Tokenizer;
+use crate::tokens;
 use crate::tools::common;
 use crate::tools::common::schema::one_of;
 use crate::tools::common::tool::Answer;
@@ -253,11 +253,11 @@ const LEAST_TEXT: usize = 20;
 fn fit(page: Page) -> Output {
     let Page { memory, start, budget, .. } = &page;
     let (start, budget) = (*start, *budget);
-    let count = |text: &str| Tokenizer::O200k.count(text).high;
+    let count = |text: &str| tokens::count(text);
     let own = memory.ordinal.unwrap_or(0);
     let escaped = envelope::escape(&memory.text[start..]).into_owned();
     // More than the budget doesn't fit, and what doesn't fit needn't be counted again and again.
-    let mut shown = Tokenizer::O200k.truncate(&escaped, budget);
+    let mut shown = tokens::truncate(&escaped, budget);
     let mut shape = Shape {
         around: page.around.clone(),
         references: page.references.clone(),
@@ -303,7 +303,7 @@ fn fit(page: Page) -> Output {
                 let (tokens, bare) = (count(shown), answer(&page, &shape, "", start).tokens_used);
                 let cost = output.tokens_used.saturating_sub(bare).max(1);
                 let kept = tokens * budget.saturating_sub(bare) / cost;
-                shown = Tokenizer::O200k.truncate(shown, kept.min(tokens.saturating_sub(1)));
+                shown = tokens::truncate(shown, kept.min(tokens.saturating_sub(1)));
             }
         }
     }
@@ -383,7 +383,7 @@ fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
         rendered,
     };
     let json = serde_json::to_string(&Answer::new(String::new(), &output).fields).expect("an answer is JSON");
-    let count = |text: &str| Tokenizer::O200k.count(text).high;
+    let count = |text: &str| tokens::count(text);
     output.tokens_used = count(&output.rendered).max(count(&json));
     output
 }

@@ -5,19 +5,19 @@ use std::collections::HashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::tools::memory::search_project_memory as search;
 use crate::engine::Engine;
 use crate::envelope;
+use crate::retrieve;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::humanize::{self, counted};
 use crate::memory::{MemoryId, Millis};
-use crate::retrieve;
 use crate::scope::{Scope, SessionId};
 use crate::store::{Forgotten, Reach, Selection, Store};
 use crate::summaries::levels;
-use crate::tokens::Tokenizer;
+use crate::tokens;
 use crate::tools::common;
-use crate::tools::memory::search_project_memory as search;
 
 /// The name agents call it by.
 pub const NAME: &str = "forget_context";
@@ -325,7 +325,7 @@ async fn by_query<'a>(
 /// Returns what is shown of a memory: how it begins, on one line.
 fn shown(id: &str, text: &str) -> Match {
     let line = text.split_whitespace().take(EXCERPT).collect::<Vec<_>>().join(" ");
-    let start = Tokenizer::O200k.truncate(&line, EXCERPT);
+    let start = tokens::truncate(&line, EXCERPT);
     let is_whole = start.len() == line.len() && text.split_whitespace().nth(EXCERPT).is_none();
     let more = if is_whole { "" } else { "…" };
     Match { id: id.to_owned(), text: format!("{start}{more}") }

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 
+use crate::import::git as import;
 use crate::ask;
 use crate::clients::transcripts::{self, Line, Lines};
 use crate::config::Use;
@@ -14,7 +15,6 @@ use crate::engine::{Engine, OpenProject};
 use crate::error::{Error, Result};
 use crate::git::{Sha, Stop};
 use crate::humanize::{self, counted};
-use crate::import::git as import;
 use crate::import::transcript::Transcript;
 use crate::ingest::cursor::Cursor;
 use crate::ingest::history::{self, Stored};
@@ -24,7 +24,7 @@ use crate::redact::Redactor;
 use crate::summaries::estimate::AtMost;
 use crate::summaries::messages::blocking;
 use crate::summaries::of_commits;
-use crate::tokens::Tokenizer;
+use crate::tokens;
 use crate::tools::common;
 
 /// What would be imported of a repository.
@@ -199,7 +199,7 @@ pub async fn sessions(engine: &Engine, args: sessions::Args) -> Result<Sessions>
 }
 
 fn tokens(texts: &[String]) -> usize {
-    texts.iter().map(|text| Tokenizer::O200k.count(text).high).sum()
+    texts.iter().map(|text| tokens::count(text)).sum()
 }
 
 impl Commits {
