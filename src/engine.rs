@@ -19,7 +19,7 @@ use self::around::Around;
 use self::found::Found;
 use self::latest::Latest;
 use crate::config::Config;
-use crate::embed::{Embedder, MiniLm, install};
+use crate::embed::{Embedder, install};
 use crate::error::{Error, Kind, Result, quoted};
 use crate::git::{Repository, identity};
 use crate::memory::Millis;
@@ -39,7 +39,7 @@ pub struct Engine {
     /// What stands for them where nothing is kept yet.
     blank_installation: OnceCell<Installation>,
     blank_project: Latest<Found>,
-    embedder: OnceCell<Arc<dyn Embedder>>,
+    embedder: OnceCell<Arc<Embedder>>,
     written: Notify,
     refs: Mutex<Option<String>>,
     news: Mutex<Vec<String>>,
@@ -107,7 +107,7 @@ pub struct SeenProject {
 /// The embedder, or why there is none.
 pub enum Embedding {
     /// It is loaded.
-    Ready(Arc<dyn Embedder>),
+    Ready(Arc<Embedder>),
     /// It isn't; the notice says what that means and what to do.
     Missing(String),
 }
@@ -395,7 +395,7 @@ impl Engine {
     }
 
     /// Returns the embedder; where there is none, `notices` gets why.
-    pub async fn embedder_or_say(&self, notices: &mut Vec<String>) -> Option<Arc<dyn Embedder>> {
+    pub async fn embedder_or_say(&self, notices: &mut Vec<String>) -> Option<Arc<Embedder>> {
         match self.embedding().await {
             Embedding::Ready(embedder) => Some(embedder),
             Embedding::Missing(notice) => {
@@ -413,11 +413,11 @@ impl Engine {
         let loaded = self
             .embedder
             .get_or_try_init(async || {
-                let load = tokio::task::spawn_blocking(move || MiniLm::load(&folder));
+                let load = tokio::task::spawn_blocking(move || Embedder::load(&folder));
                 let model = load
                     .await
                     .map_err(|error| Error::new(Kind::Model, "loading stopped").source(error))??;
-                Ok::<Arc<dyn Embedder>, Error>(Arc::new(model))
+                Ok::<Arc<Embedder>, Error>(Arc::new(model))
             })
             .await;
         match loaded {
@@ -430,7 +430,7 @@ impl Engine {
     }
 
     /// Returns the embedder where it is loaded already: a write is never held up by loading one.
-    pub fn loaded_embedder(&self) -> Option<Arc<dyn Embedder>> {
+    pub fn loaded_embedder(&self) -> Option<Arc<Embedder>> {
         self.embedder.get().cloned()
     }
 

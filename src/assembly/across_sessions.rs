@@ -81,7 +81,7 @@ pub async fn choose(
     engine: &Engine,
     project: &OpenProject,
     asked: &Asked,
-    embedder: Option<Arc<dyn Embedder>>,
+    embedder: Option<Arc<Embedder>>,
 ) -> Result<Chosen> {
     let owners = &engine.installation().await?.registry;
     let mut places: Vec<(&Store, &Scope)> = vec![(&project.store, &asked.scope)];

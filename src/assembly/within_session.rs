@@ -90,7 +90,7 @@ pub async fn choose(
     asked: &Asked,
     session: &SessionId,
     mut prepared: Prepared,
-    embedder: Option<Arc<dyn Embedder>>,
+    embedder: Option<Arc<Embedder>>,
 ) -> Result<Chosen> {
     let waiting = prepared.leaves.waiting + prepared.waiting;
     let pending = project.store.pending(&asked.scope).await? + waiting;
@@ -315,7 +315,7 @@ impl Choice<'_> {
     }
 
     /// Chooses what answers the question and isn't shown yet, then what was said around it, while there is room.
-    async fn relevant(&mut self, embedder: Option<Arc<dyn Embedder>>) -> Result<()> {
+    async fn relevant(&mut self, embedder: Option<Arc<Embedder>>) -> Result<()> {
         let Asked { scope, query, .. } = self.asked;
         let store = &self.project.store;
         let (begun, mut shown): (BTreeSet<i64>, BTreeSet<i64>) =

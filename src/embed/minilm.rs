@@ -1,57 +1,64 @@
-//! all-MiniLM-L6-v2 as an [`Embedder`]: batches, threads, and the model's limits.
+//! The embedder: all-MiniLM-L6-v2 with its limits, in batches and on several threads.
 
 use std::ops::{ControlFlow, Range};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::SpaceId;
 use super::forward::{Kernel, Workspace, forward};
 use super::split::Splitter;
 use super::weights::{self, TOKENS, WIDTH, Weights};
 use super::wordpiece::WordPiece;
-use super::{Embedder, SpaceId};
 use crate::error::{Error, Result};
 
-/// Tokens that go through the network together: enough to make up for widening the weights, few enough that the
+/// Tokens that go through the network together: enough to repay the cost of widening the weights, few enough that the
 /// intermediate results stay in a core's cache.
 const BATCH: usize = 256;
 /// The start and the end token.
 const ENDS: usize = 2;
 
-/// The model, read from disk; cheap to share, and used by several threads at once.
-pub struct MiniLm {
+/// Turns texts into vectors with all-MiniLM-L6-v2.
+///
+/// The same text gives the same vector to the last bit, alone or among others, on any number of threads; another
+/// processor or version of Tiro may differ within a cosine of .9999. Threads can share one embedder.
+pub struct Embedder {
     space: SpaceId,
     weights: Weights,
     wordpiece: WordPiece,
     pub(super) kernel: Kernel,
 }
 
-impl MiniLm {
+impl Embedder {
     /// Loads the model that [`super::install::install`] put into `model_dir`, and verifies all of it.
     ///
-    /// A missing, truncated, foreign or damaged file is a [`crate::error::Kind::Model`] error whose hint says how
-    /// to install it again.
-    pub fn load(model_dir: &Path) -> Result<MiniLm> {
+    /// Errors with [`crate::error::Kind::Model`] where a file is missing, truncated, damaged or not of this model; the hint
+    /// says how to install the model again.
+    pub fn load(model_dir: &Path) -> Result<Embedder> {
         let weights = Weights::open(&model_dir.join(weights::FILE))?;
         let wordpiece = WordPiece::new(weights.vocabulary())?;
         let space = SpaceId::new("all-MiniLM-L6-v2/mean/l2");
-        Ok(MiniLm { space, weights, wordpiece, kernel: Kernel::best() })
+        Ok(Embedder { space, weights, wordpiece, kernel: Kernel::best() })
     }
-}
 
-impl Embedder for MiniLm {
-    fn space(&self) -> &SpaceId {
+    /// Returns the space that all vectors are in.
+    pub fn space(&self) -> &SpaceId {
         &self.space
     }
 
-    fn dimensions(&self) -> usize {
+    /// Returns the length of a vector: 384.
+    pub fn dimensions(&self) -> usize {
         WIDTH
     }
 
-    fn max_tokens(&self) -> usize {
+    /// Returns how many tokens of a text are read, start and end tokens included: 256. The rest of the text is ignored.
+    pub fn max_tokens(&self) -> usize {
         TOKENS
     }
 
-    fn embed(&self, texts: &[&str], threads: usize) -> Result<Vec<Vec<f32>>> {
+    /// Returns a vector of length 1 for each text, in their order, using up to `threads` threads.
+    ///
+    /// An empty text has a vector too. Blocks for about 30 ms for each text of full length.
+    pub fn embed(&self, texts: &[&str], threads: usize) -> Result<Vec<Vec<f32>>> {
         let ids: Vec<Vec<u32>> = texts.iter().map(|text| self.wordpiece.encode(text, TOKENS)).collect();
         let ids: Vec<&[u32]> = ids.iter().map(Vec::as_slice).collect();
         let batches = batches(&ids, threads.max(1));
@@ -76,11 +83,19 @@ impl Embedder for MiniLm {
         Ok(done.into_iter().flat_map(|(_, vectors)| vectors).collect())
     }
 
-    fn count(&self, text: &str) -> usize {
+    /// Returns how many tokens `text` has, start and end tokens included, of whatever length it is.
+    pub fn count(&self, text: &str) -> usize {
         self.wordpiece.count(text)
     }
 
-    fn split(&self, text: &str, max_tokens: usize, overlap: usize) -> Vec<Range<usize>> {
+    /// Returns where to cut `text` so that each piece has at most `max_tokens` tokens, start and end included. Of these, up
+    /// to `overlap` (at most a quarter) repeat the end of the piece before.
+    ///
+    /// The ranges are of bytes, in order, without the blanks around them; they fall between words, at the end of a
+    /// paragraph, line or sentence where one is near. A blank text has no pieces. A word with more than `max_tokens` tokens
+    /// (100 at most, in practice encoded data) is a piece by itself that exceeds the limit. Takes time linear in the text,
+    /// and memory for the pieces only.
+    pub fn split(&self, text: &str, max_tokens: usize, overlap: usize) -> Vec<Range<usize>> {
         let mut splitter = Splitter::new(text, max_tokens.saturating_sub(ENDS), overlap);
         self.wordpiece.words(text, |word| {
             splitter.push(word.range, word.ids.len());
@@ -90,7 +105,7 @@ impl Embedder for MiniLm {
     }
 }
 
-/// Returns consecutive texts that go through the network together, so that every thread gets some.
+/// Returns ranges of consecutive texts that go through the network together, enough of them for every thread.
 fn batches(ids: &[&[u32]], threads: usize) -> Vec<Range<usize>> {
     let total: usize = ids.iter().map(|ids| ids.len()).sum();
     let limit = total.div_ceil(threads).clamp(TOKENS / 4, BATCH);

@@ -52,7 +52,7 @@ fn golden() -> Vec<Golden> {
 #[test]
 fn vectors_agree_with_the_reference() {
     let Some(folder) = folder() else { return };
-    let mut model = MiniLm::load(&folder).unwrap();
+    let mut model = Embedder::load(&folder).unwrap();
     let golden = golden();
     let reference = fs::read(Path::new(GOLDEN).join("minilm.f16")).unwrap();
     let reference: Vec<f32> =
@@ -104,7 +104,7 @@ fn tokens_are_those_of_the_reference() {
 #[test]
 fn a_vector_does_not_depend_on_its_batch() {
     let Some(folder) = folder() else { return };
-    let mut model = MiniLm::load(&folder).unwrap();
+    let mut model = Embedder::load(&folder).unwrap();
     let golden = golden();
     // Every fourth, from the longest, to be quick also without optimisation.
     let texts: Vec<&str> = golden.iter().rev().step_by(4).map(|golden| golden.text.as_str()).collect();
@@ -121,7 +121,7 @@ fn a_vector_does_not_depend_on_its_batch() {
 #[test]
 fn pieces_are_within_the_limit_and_cut_nothing_apart() {
     let Some(folder) = folder() else { return };
-    let model = MiniLm::load(&folder).unwrap();
+    let model = Embedder::load(&folder).unwrap();
     let text: String = golden().iter().map(|golden| golden.text.as_str()).collect::<Vec<_>>().join(" ");
     for (limit, overlap) in [(256, 0), (256, 32), (128, 16)] {
         let pieces = model.split(&text, limit, overlap);
@@ -138,7 +138,7 @@ fn pieces_are_within_the_limit_and_cut_nothing_apart() {
 #[test]
 fn ten_megabytes_of_anything_are_split() {
     let Some(folder) = folder() else { return };
-    let model = MiniLm::load(&folder).unwrap();
+    let model = Embedder::load(&folder).unwrap();
     for unit in ["a", "word ", "\n", "z\u{301}", "日", "x9.", "\u{200d}"] {
         let text = unit.repeat(10_000_000 / unit.len());
         let pieces = model.split(&text, 256, 32);
@@ -154,7 +154,7 @@ fn a_damaged_model_is_an_error_that_says_what_to_do() {
     let other = tempfile::tempdir().unwrap();
     let load = |bytes: &[u8]| {
         fs::write(other.path().join(FILE), bytes).unwrap();
-        MiniLm::load(other.path()).err().map(|error| {
+        Embedder::load(other.path()).err().map(|error| {
             assert_eq!(error.kind(), Kind::Model);
             assert_eq!(error.way_out(), Some("run `tiro model install`"));
             error.to_string()
@@ -177,7 +177,7 @@ fn a_model_that_is_cut_short_or_written_to_while_it_is_open_ends_nothing() {
     let path = other.path().join(FILE);
     for length in [None, Some(0), Some(5000), Some(20_000_000)] {
         fs::copy(folder.join(FILE), &path).unwrap();
-        let model = MiniLm::load(other.path()).unwrap();
+        let model = Embedder::load(other.path()).unwrap();
         let before = model.embed(&["the harbour is closed"], 1).unwrap();
         let file = fs::File::options().write(true).open(&path).unwrap();
         match length {
@@ -195,12 +195,12 @@ fn a_model_that_is_cut_short_or_written_to_while_it_is_open_ends_nothing() {
 #[test]
 fn a_missing_or_foreign_model_is_an_error_that_says_what_to_do() {
     let empty = tempfile::tempdir().unwrap();
-    let error = MiniLm::load(empty.path()).err().unwrap();
+    let error = Embedder::load(empty.path()).err().unwrap();
     assert!(error.to_string().contains("is not installed"), "{error}");
     for (content, says) in [(vec![], "too short"), (b"tiro".to_vec(), "too short"), (vec![7; 9999], "format")]
     {
         fs::write(empty.path().join(FILE), content).unwrap();
-        let error = MiniLm::load(empty.path()).err().unwrap();
+        let error = Embedder::load(empty.path()).err().unwrap();
         assert_eq!((error.kind(), error.way_out()), (Kind::Model, Some("run `tiro model install`")));
         assert!(error.to_string().contains(says), "{error}");
     }

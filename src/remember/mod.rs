@@ -39,7 +39,7 @@ pub async fn remember(
     store: &Store,
     scope: &Scope,
     redactor: &Redactor,
-    embedder: Option<&dyn Embedder>,
+    embedder: Option<&Embedder>,
     drafts: Vec<Draft>,
     now: Millis,
     mut fresh: impl FnMut() -> [u8; 16],
@@ -62,7 +62,7 @@ pub async fn remember(
 }
 
 /// Embeds the chunks where they are few; leaves them pending otherwise, or where embedding fails.
-fn embed_few(embedder: &dyn Embedder, memories: &mut [PreparedMemory]) {
+fn embed_few(embedder: &Embedder, memories: &mut [PreparedMemory]) {
     let chunks = memories.iter().map(|memory| memory.chunks.len()).sum::<usize>();
     if chunks > EMBEDDED_AT_ONCE {
         return;
@@ -82,7 +82,7 @@ fn embed_few(embedder: &dyn Embedder, memories: &mut [PreparedMemory]) {
 /// pieces, and their mean, normalised, stands for it.
 ///
 /// Errors as [`Embedder::embed`] does.
-pub fn embed_whole(embedder: &dyn Embedder, texts: &[&str], threads: usize) -> Result<Vec<Vec<f32>>> {
+pub fn embed_whole(embedder: &Embedder, texts: &[&str], threads: usize) -> Result<Vec<Vec<f32>>> {
     let mut pieces: Vec<&str> = Vec::with_capacity(texts.len());
     let mut ends: Vec<usize> = Vec::with_capacity(texts.len());
     for text in texts {

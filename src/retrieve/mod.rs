@@ -71,7 +71,7 @@ pub struct Timings {
 /// swamps another.
 pub async fn search(
     stores: &[(&Store, &Scope)],
-    embedder: Option<Arc<dyn Embedder>>,
+    embedder: Option<Arc<Embedder>>,
     query: &str,
     filter: &Filter,
     weights: &Weights,
@@ -202,7 +202,7 @@ struct Embedding {
 }
 
 /// Embeds the question on a blocking thread; `None` without an embedder.
-async fn embed(embedder: Option<Arc<dyn Embedder>>, query: String) -> Result<Option<Embedding>> {
+async fn embed(embedder: Option<Arc<Embedder>>, query: String) -> Result<Option<Embedding>> {
     let Some(embedder) = embedder else { return Ok(None) };
     let space = embedder.space().to_string();
     let embed = tokio::task::spawn_blocking(move || embedder.embed(&[query.trim()], 1));

@@ -24,7 +24,7 @@ const SEARCHED: usize = 3;
 /// A question, to be asked again of some conversations.
 pub(crate) struct Question<'a> {
     pub query: &'a str,
-    pub embedder: Option<Arc<dyn Embedder>>,
+    pub embedder: Option<Arc<Embedder>>,
 }
 
 /// Returns for each of `shown` the likeliest conversation behind it, with the message that answers best where that isn't
