@@ -12,7 +12,7 @@
 //! - files for one user alone: [`private`]
 //! - text: [`chunk`], [`tokens`]
 //! - words and values: [`memory`], [`scope`], [`filter`], [`budget`], [`redact`], [`envelope`], [`error`], [`mod@file`],
-//!   [`humanize`], [`times`]
+//!   [`humanize`], [`times`], [`tuning`]
 
 pub mod ask;
 pub mod assembly;
@@ -49,3 +49,4 @@ pub mod summarize;
 pub mod times;
 pub mod tokens;
 pub mod tools;
+pub mod tuning;

@@ -134,9 +134,7 @@ pub(crate) fn remembered(
 /// Returns the line of a message with `whole` tokens, of which at most `most` are shown: their beginning.
 pub(crate) fn line(ordinal: i64, name: &str, text: &str, whole: usize, most: usize) -> String {
     match whole > most {
-        true => {
-            render::message(ordinal, name, tokens::truncate(text.trim_start(), most), Some(whole))
-        }
+        true => render::message(ordinal, name, tokens::truncate(text.trim_start(), most), Some(whole)),
         false => render::message(ordinal, name, text, None),
     }
 }

@@ -6,11 +6,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::assembly::passages::{Chosen, FRAME, Part, Passage, SMALL_FRAME, cost, day, fill, line, longest, remembered};
+use crate::assembly::passages::{
+    Chosen, FRAME, Part, Passage, SMALL_FRAME, cost, day, fill, line, longest, remembered,
+};
 use crate::assembly::{Asked, IncludeLevel};
 use crate::budget::Budget;
 use crate::context::assemble::{self, Offered, Shares};
-use crate::context::importance::{Signals, Spoken, importance, recency};
+use crate::context::importance::{Mentions, Signals, importance, recency};
 use crate::context::render;
 use crate::context::tier::Tier;
 use crate::embed::Embedder;
@@ -332,7 +334,7 @@ impl Choice<'_> {
             .collect();
         let wanted = hits.iter().map(|hit| (hit.place.seq, hit.chunk)).collect();
         let read = store.shown(scope, wanted).await?;
-        let spoken = Spoken::of(read.iter().map(|each| each.memory.text.as_str()));
+        let mentions = Mentions::of(read.iter().map(|each| each.memory.text.as_str()));
         let newest = read.iter().filter_map(|each| each.memory.ordinal).max().unwrap_or(0);
         let weights = segments::weights(self.engine);
         let most = self.most;
@@ -346,7 +348,7 @@ impl Choice<'_> {
                 let signals = Signals {
                     recency: recency(each.memory.ordinal.unwrap_or(0), newest, HALF_LIFE),
                     semantic: hit.score / BEST_SCORE,
-                    entity: spoken.importance(&each.memory.text),
+                    entity: mentions.importance(&each.memory.text),
                     user: if each.memory.marked { 1.0 } else { each.memory.importance.unwrap_or(0.0) },
                 };
                 let passage = match usize::try_from(each.memory.tokens).unwrap_or(0) > most {

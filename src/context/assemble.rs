@@ -1,34 +1,32 @@
-//! How the parts of a context share its budget. Pure: costs go in, choices come out.
+//! Divides the budget of a context among its parts. Pure: costs go in, choices come out.
 //!
-//! First comes what doesn't depend on the question: key facts, summaries, what was said last before the last compaction.
-//! Each has its share, what one leaves is given to the others, and all together have theirs, which is small where the
-//! budget is: then what answers the question counts most. What they leave, and everything else, is spent on what does
-//! depend on the question. Tiers alone keep 10% of the evidence in 9% of the tokens; this way round 4,000 tokens keep
-//! more than 90%.
+//! The stable part comes first; it doesn't depend on the question: key facts, summaries, and the messages of the last
+//! closed segment. Each of the three has a share, and what one leaves goes to the others. The stable part as a whole has a
+//! share of the budget, which is smaller for small budgets, where messages that answer the question matter most. They get
+//! the rest. Tiers alone keep 10% of the evidence in 9% of the tokens; a context of 4,000 tokens keeps more than 90%
+//! (`evals tiers`).
 
 use crate::budget::Budget;
+use crate::tuning::contexts::{AMPLE, FACTS_SHARE, STABLE_SHARE};
 
-/// The budget above which the shares are what they say, in tokens; below they shrink with its square root.
-const AMPLE: f64 = 8000.0;
-
-/// What parts may take at most, as shares.
+/// The largest shares of the parts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shares {
-    /// All that doesn't depend on the question, of the budget.
+    /// The stable part, as a share of the budget.
     pub stable: f64,
-    /// Key facts, of what is stable.
+    /// Key facts, as a share of the stable part.
     pub facts: f64,
-    /// Summaries, of the budget.
+    /// Summaries, as a share of the budget.
     pub summaries: f64,
 }
 
 impl Shares {
-    /// Returns the shares of a context, where summaries may take `summary_ratio` of an ample budget.
+    /// Returns the shares of a context in which summaries may take `summary_ratio` of a large budget.
     pub fn of(summary_ratio: f64) -> Shares {
-        Shares { stable: 0.5, facts: 0.15, summaries: summary_ratio.clamp(0.0, 1.0) }
+        Shares { stable: STABLE_SHARE, facts: FACTS_SHARE, summaries: summary_ratio.clamp(0.0, 1.0) }
     }
 
-    /// Returns the tokens for what is stable, out of `budget`.
+    /// Returns the tokens of the stable part, out of `budget`.
     pub fn stable(&self, budget: usize) -> usize {
         (budget as f64 * self.stable * shrink(budget)) as usize
     }
@@ -43,32 +41,32 @@ fn shrink(budget: usize) -> f64 {
     (budget as f64 / AMPLE).min(1.0).sqrt()
 }
 
-/// Costs of what doesn't depend on the question, each part in order of preference.
+/// The costs of what the stable part may hold, in tokens, each kind in order of preference.
 #[derive(Clone, Debug, Default)]
 pub struct Offered<'a> {
-    /// Of key facts.
+    /// Key facts.
     pub facts: &'a [usize],
-    /// Of summaries.
+    /// Summaries.
     pub summaries: &'a [usize],
-    /// Of recent messages.
+    /// Recent messages.
     pub recent: &'a [usize],
 }
 
-/// Which of them are taken, and what they cost.
+/// What the stable part holds: for each of [`Offered`], whether it was chosen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stable {
-    /// Of key facts.
+    /// Key facts.
     pub facts: Vec<bool>,
-    /// Of summaries.
+    /// Summaries.
     pub summaries: Vec<bool>,
-    /// Of recent messages.
+    /// Recent messages.
     pub recent: Vec<bool>,
     /// Tokens spent.
     pub used: usize,
 }
 
-/// Chooses what fits into `limit`, facts and summaries first within theirs, then what is recent, then what of the first
-/// two still fits.
+/// Chooses what fits into `limit` tokens: facts and summaries within their limits, then recent messages, then as many more
+/// summaries and facts as fit.
 pub fn stable(limit: usize, facts_limit: usize, summaries_limit: usize, offered: &Offered<'_>) -> Stable {
     let mut budget = Budget::new(limit);
     let mut facts = vec![false; offered.facts.len()];
@@ -82,7 +80,7 @@ pub fn stable(limit: usize, facts_limit: usize, summaries_limit: usize, offered:
     Stable { facts, summaries, recent, used: budget.used() }
 }
 
-/// Takes what isn't taken yet, in order, as long as it fits the budget and `limit`; what doesn't is passed over.
+/// Takes what is not yet `taken`, in order, and skips what doesn't fit into the budget or `limit`.
 pub fn take(budget: &mut Budget, limit: usize, costs: &[usize], taken: &mut [bool]) {
     let mut own = Budget::new(limit.min(budget.left()));
     for (cost, taken) in costs.iter().zip(taken).filter(|(_, taken)| !**taken) {
@@ -93,36 +91,36 @@ pub fn take(budget: &mut Budget, limit: usize, costs: &[usize], taken: &mut [boo
     }
 }
 
-/// A line that may be shown beneath a head that is paid for once.
+/// A line that may be shown under a head. The cost of a head counts once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// What it costs.
+    /// Its cost in tokens.
     pub cost: usize,
-    /// Which of the heads it stands under.
+    /// The number of its head.
     pub head: usize,
 }
 
-/// Heads with their costs, and which of them are paid for.
+/// Heads with their costs, and which of them have been counted.
 #[derive(Clone, Debug, Default)]
 pub struct Heads {
     costs: Vec<usize>,
-    paid: Vec<bool>,
+    is_counted: Vec<bool>,
 }
 
 impl Heads {
-    /// Returns heads of these costs, none of them paid for.
+    /// Returns heads with these costs in tokens, none of them counted.
     pub fn new(costs: Vec<usize>) -> Heads {
-        Heads { paid: vec![false; costs.len()], costs }
+        Heads { is_counted: vec![false; costs.len()], costs }
     }
 
-    /// Takes those of `lines` that fit into the budget and `limit`, in order of preference, each with its head where that
-    /// isn't paid for, and says which.
+    /// Takes those of `lines` that fit into the budget and `limit`, in order of preference, and returns which. The first line
+    /// of a head costs the head too.
     pub fn take(&mut self, budget: &mut Budget, limit: usize, lines: &[Line]) -> Vec<bool> {
         let mut own = Budget::new(limit.min(budget.left()));
         let mut take = |line: &Line| {
-            let head = if self.paid[line.head] { 0 } else { self.costs[line.head] };
+            let head = if self.is_counted[line.head] { 0 } else { self.costs[line.head] };
             let fits = own.spend(line.cost + head);
-            self.paid[line.head] |= fits;
+            self.is_counted[line.head] |= fits;
             fits
         };
         let taken = lines.iter().map(&mut take).collect();

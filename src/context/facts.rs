@@ -1,30 +1,30 @@
-//! What was decided and what was said to be so, found without a model: sentences that say it in so many words.
+//! Finds decisions and facts in messages without a model, by phrases such as "we decided" and "root cause".
 //!
-//! A list of phrases finds less than a model would and makes nothing up: every fact is a sentence somebody wrote, with
-//! the place it comes from. The phrases are English; in other languages nothing is found, and summaries carry what was
-//! said. Questions, code and what tools print are passed over.
+//! A list of phrases finds less than a model and invents nothing: every fact is a sentence of a message, with its place.
+//! The phrases are English; in other languages nothing is found, and summaries have to do. Questions, code and the output
+//! of tools are skipped.
 
 use super::Message;
 use crate::memory::{Kind, Role};
 
-/// A sentence worth keeping, and where it was said.
+/// A sentence that states a fact or a decision, and its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
     /// `fact` or `decision`.
     pub kind: Kind,
-    /// The sentence, as it was said.
+    /// The sentence.
     pub text: String,
-    /// The place of the message it was said in.
+    /// The ordinal of its message.
     pub ordinal: i64,
 }
 
-/// The shortest and the longest sentence that is taken, in bytes. Arbitrary: a word and a paragraph are no fact.
+/// Bytes of a sentence, at least and at most. Arbitrary: neither a word nor a paragraph is a fact.
 const LENGTH: std::ops::RangeInclusive<usize> = 16..=320;
 
-/// Bytes of a message that are read: a pasted file holds no decisions. Arbitrary.
+/// Bytes of a message that are read. Arbitrary: what is longer is a pasted file.
 const MOST_READ: usize = 16 * 1024;
 
-/// What says that something was decided, between spaces, in lower case.
+/// Phrases that state a decision, in lower case.
 const DECISIONS: &[&str] = &[
     "we decided",
     "i decided",
@@ -66,11 +66,11 @@ const DECISIONS: &[&str] = &[
     "changed to",
 ];
 
-/// What may say that something was decided: it does where something is named or counted.
+/// Phrases that state a decision where the sentence also has a name or a number.
 const MAYBE_DECISIONS: &[&str] =
     &["i chose", "make it", "let's use", "let's keep", "we use", "we keep", "approved"];
 
-/// What says that something is so.
+/// Phrases that state a fact, in lower case.
 const FACTS: &[&str] = &[
     "the reason is",
     "the reason was",
@@ -112,7 +112,7 @@ const FACTS: &[&str] = &[
     "it failed because",
 ];
 
-/// What may say that something is so: it does where something is named or counted.
+/// Phrases that state a fact where the sentence also has a name or a number.
 const MAYBE_FACTS: &[&str] =
     &["requires", "depends on", "runs on", "lives in", "located in", "is written in"];
 
@@ -130,7 +130,7 @@ pub fn facts(messages: &[Message<'_>]) -> Vec<Fact> {
     found
 }
 
-/// Returns the `count` that matter most of `facts`, in their order: decisions before facts, then those that name most.
+/// Returns the best `count` of `facts`, in their order. Decisions are better than facts, then those with more names.
 pub fn best(facts: Vec<Fact>, count: usize) -> Vec<Fact> {
     let weight = |fact: &Fact| {
         let has_number = fact.text.contains(|c: char| c.is_ascii_digit());
@@ -145,8 +145,8 @@ pub fn best(facts: Vec<Fact>, count: usize) -> Vec<Fact> {
     order.into_iter().filter_map(|place| facts[place].take()).collect()
 }
 
-/// Returns what `text` names: code in backquotes, paths and identifiers, and words with a capital that begin no
-/// sentence; each once, in order.
+/// Returns the entities of `text`: code in backquotes, paths, identifiers, and capitalised words that begin no sentence;
+/// each once, in order.
 pub fn entities(text: &str) -> Vec<String> {
     let text = &text[..text.floor_char_boundary(MOST_READ)];
     let mut found: Vec<String> = Vec::new();
@@ -178,7 +178,7 @@ pub fn entities(text: &str) -> Vec<String> {
     found
 }
 
-/// Whether a word is spelled as no plain word is: `snake_case`, `camelCase`, `src/main.rs`, `v1.2`.
+/// Tells whether a word is spelled like an identifier: `snake_case`, `camelCase`, `src/main.rs`, `v1.2`.
 fn is_identifier(word: &str) -> bool {
     let mut letters = word.chars();
     let has_inner_capital =
@@ -197,7 +197,7 @@ fn is_name(word: &str) -> bool {
         && !matches!(word, "I'm" | "I'll" | "I've" | "I'd" | "OK")
 }
 
-/// Returns what the sentence is; `None` where it is neither.
+/// Returns whether the sentence is a decision or a fact; `None` where it is neither.
 fn kind(sentence: &str) -> Option<Kind> {
     if !LENGTH.contains(&sentence.len()) || sentence.ends_with(['?', '？']) || looks_like_code(sentence) {
         return None;
@@ -214,7 +214,7 @@ fn kind(sentence: &str) -> Option<Kind> {
     }
 }
 
-/// Whether `phrase` stands in `text` and not within longer words.
+/// Tells whether `text` has `phrase`, not within longer words.
 fn contains_words(text: &str, phrase: &str) -> bool {
     text.match_indices(phrase).any(|(start, _)| {
         let before = text[..start].chars().next_back();
@@ -228,8 +228,8 @@ fn looks_like_code(sentence: &str) -> bool {
     marks * 12 > sentence.len() || sentence.starts_with(['+', '-', '@', '|']) && sentence.contains(';')
 }
 
-/// Returns the sentences of `text` outside of fenced code: cut at line ends, and after a full stop, an exclamation or a
-/// question mark with a space behind it, or what closes a quote or an emphasis and a space.
+/// Returns the sentences of `text` outside of fenced code. A sentence ends at a line end, or at a full stop, exclamation mark
+/// or question mark that a space follows, with closing quotes or emphasis in between.
 fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let text = &text[..text.floor_char_boundary(MOST_READ)];
     let mut is_fenced = false;

@@ -1,30 +1,36 @@
-//! How much a message matters, whatever a question asks: document 004's weighted sum.
+//! The importance of a message: a weighted mean of recency, relevance to the question, entities and the user's mark.
 //!
-//! Each part lies between 0 and 1 and the sum is divided by the weights, so importance does too, and the threshold
-//! above which a message is shown whatever its age means the same under all weights. Of the parts only the semantic one
-//! knows the question. Recency weighs little: what is recent has a part of the budget of its own.
+//! Each part is between 0 and 1 and the sum is divided by the weights, so importance is between 0 and 1 too. So the
+//! threshold above which a message is shown whatever its age means the same under all weights. Only one part, the
+//! semantic one, depends on the question. Recency weighs little, since recent messages have a share of the budget.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::facts::entities;
 use crate::memory::Millis;
+use crate::tuning::contexts;
 
-/// What the parts of importance count.
+/// What the parts of importance weigh.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weights {
-    /// Of being recent.
+    /// Recency.
     pub recency: f64,
-    /// Of answering the question.
+    /// Relevance to the question.
     pub semantic: f64,
-    /// Of speaking of what the conversation speaks of.
+    /// Entities that the conversation often mentions.
     pub entity: f64,
-    /// Of being marked, or of what its author thinks of it.
+    /// The user's mark, or the author's importance.
     pub user: f64,
 }
 
 impl Default for Weights {
     fn default() -> Weights {
-        Weights { recency: 0.05, semantic: 1.0, entity: 0.05, user: 0.2 }
+        Weights {
+            recency: contexts::WEIGHT_RECENCY,
+            semantic: contexts::WEIGHT_SEMANTIC,
+            entity: contexts::WEIGHT_ENTITY,
+            user: contexts::WEIGHT_USER,
+        }
     }
 }
 
@@ -33,11 +39,11 @@ impl Default for Weights {
 pub struct Signals {
     /// See [`recency`].
     pub recency: f64,
-    /// How well it answers.
+    /// Its score for the question, as a share of the best possible.
     pub semantic: f64,
-    /// See [`Spoken::importance`].
+    /// See [`Mentions::importance`].
     pub entity: f64,
-    /// 1 where it was marked, else what its author thinks of it.
+    /// 1 where the user marked it, else the importance that its author gave.
     pub user: f64,
 }
 
@@ -57,34 +63,34 @@ pub fn importance(signals: &Signals, weights: &Weights) -> f64 {
     parts.iter().map(|(weight, part)| weight.max(0.0) * part.clamp(0.0, 1.0)).sum::<f64>() / all
 }
 
-/// Returns how recent `time` is beside `newest`: 1 at the end, half of it for every `half_life` before.
+/// Returns the recency of `time`: 1 at `newest`, halved for every `half_life` before.
 pub fn recency(time: Millis, newest: Millis, half_life: Millis) -> f64 {
     let age = newest.saturating_sub(time).max(0) as f64;
     (-age / half_life.max(1) as f64).exp2()
 }
 
-/// How often the entities of some messages are spoken of.
+/// How many messages mention each entity.
 #[derive(Clone, Debug, Default)]
-pub struct Spoken {
+pub struct Mentions {
     messages_by_entity: BTreeMap<String, usize>,
     most: usize,
 }
 
-impl Spoken {
+impl Mentions {
     /// Counts in how many of `texts` each entity is.
-    pub fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Spoken {
-        let mut spoken = Spoken::default();
+    pub fn of<'a>(texts: impl IntoIterator<Item = &'a str>) -> Mentions {
+        let mut mentions = Mentions::default();
         for text in texts {
             for entity in entities(text).into_iter().collect::<BTreeSet<_>>() {
-                *spoken.messages_by_entity.entry(entity).or_default() += 1;
+                *mentions.messages_by_entity.entry(entity).or_default() += 1;
             }
         }
-        spoken.most = spoken.messages_by_entity.values().copied().max().unwrap_or(0);
-        spoken
+        mentions.most = mentions.messages_by_entity.values().copied().max().unwrap_or(0);
+        mentions
     }
 
-    /// Returns how much of what is spoken of most often `text` speaks of: its most frequent entity's count, as a share
-    /// of the most frequent of all, both as logarithms.
+    /// Returns how central the entities of `text` are, from 0 to 1: the count of its most frequent entity as a share of the
+    /// highest count of all, both as logarithms.
     pub fn importance(&self, text: &str) -> f64 {
         let count = |entity: &String| self.messages_by_entity.get(entity).copied().unwrap_or(0);
         let own = entities(text).iter().map(count).max().unwrap_or(0);
@@ -92,14 +98,6 @@ impl Spoken {
             0 => 0.0,
             most => (1.0 + own as f64).ln() / (1.0 + most as f64).ln(),
         }
-    }
-
-    /// Returns the entities that are spoken of most often, at most `count`, ties in order of the alphabet.
-    pub fn topics(&self, count: usize) -> Vec<&str> {
-        let mut all: Vec<(&String, usize)> =
-            self.messages_by_entity.iter().map(|(entity, count)| (entity, *count)).collect();
-        all.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(b.0)));
-        all.into_iter().take(count).map(|(entity, _)| entity.as_str()).collect()
     }
 }
 
@@ -127,11 +125,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_spoken_of_often_is_a_topic() {
+    fn a_text_with_the_most_frequent_entity_is_central() {
         let texts = ["Ask Ines about `parse_header`.", "Then Ines changed it.", "It rains."];
-        let spoken = Spoken::of(texts);
-        assert_eq!(spoken.topics(2), ["Ines", "parse_header"]);
-        assert!(spoken.importance(texts[1]) == 1.0 && spoken.importance(texts[2]) == 0.0);
+        let mentions = Mentions::of(texts);
+        assert!(mentions.importance(texts[1]) == 1.0 && mentions.importance(texts[2]) == 0.0);
     }
 
     proptest! {

@@ -1,12 +1,12 @@
-//! What of a long conversation is shown: segments, tiers, importance, key facts, and how they share a budget.
+//! Chooses what is shown of a long conversation: segments, tiers, importance, key facts, and shares of a budget.
 //!
-//! A session is cut into immutable [`segment`]s, and a whole segment changes [`tier`] when another one closes: so what
-//! stands before a question changes seldom, and a provider's cache of it holds. [`importance`] says which messages stay
-//! whatever their age, [`facts`] finds what was decided and said to be so without a model, and [`assemble`] lets it all
-//! share a budget.
+//! A session is cut into immutable [`segment`]s, and a segment changes its [`tier`] as a whole when another one closes. So
+//! the beginning of a context seldom changes, and a provider's prompt cache stays valid. [`importance`] decides which
+//! messages are shown whatever their age, [`facts`] finds decisions and facts without a model, and [`assemble`] divides the
+//! budget.
 //!
 //! Everything here is pure: it takes values and `now`, returns values and breaks ties by id. It is not: summaries, which
-//! are `summarize`, nor finding what a question asks for, which is `retrieve`.
+//! are in `summarize`, nor search, which is in `retrieve`.
 
 pub mod assemble;
 pub mod facts;
@@ -18,10 +18,10 @@ mod words;
 
 use crate::memory::{Millis, Role};
 
-/// A message of a session, as far as its place, its cost and its words decide what is shown of it.
+/// A message of a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message<'a> {
-    /// Its place in the session, from 0; places may be missing.
+    /// Its ordinal in the session, from 0; some may be missing.
     pub ordinal: i64,
     /// Who speaks.
     pub role: Option<Role>,
@@ -29,6 +29,6 @@ pub struct Message<'a> {
     pub time: Millis,
     /// Its tokens (o200k).
     pub tokens: usize,
-    /// What was said; empty where only place and cost matter.
+    /// Its text; empty where only ordinal and tokens matter.
     pub text: &'a str,
 }

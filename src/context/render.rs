@@ -1,8 +1,8 @@
-//! How what was said is shown in a context: a line of its own for each message, short, and its cost.
+//! Renders the lines of a context, and counts what they cost.
 //!
-//! A session is named once, with the day, and a message by its place in it: `#12 Ada: …` costs four tokens beside the
-//! text where an id would cost ten. Every line begins with a mark and ends with a line feed, so that lines put together
-//! cost what they cost alone, also as a string in JSON, which is what some clients show a model instead of the text.
+//! A session and a day are named once, and a message by its ordinal in the session: `#12 Ada: …` costs four tokens beside
+//! the text, an id would cost ten. Every line begins with `[` or `#` and ends with a line feed, so that the costs of lines
+//! add up exactly, also within a string of JSON, which some clients give a model instead of the text.
 
 use crate::envelope::{name, quoted};
 use crate::tokens;
@@ -17,40 +17,40 @@ pub fn day(day: &str) -> String {
     format!("[{day}]\n")
 }
 
-/// Returns the line of a message; `whole` is the tokens of all of it where `text` is a part.
+/// Returns the line of a message; where `text` is a part of it, `whole` is the tokens of all of it.
 pub fn message(ordinal: i64, speaker: &str, text: &str, whole: Option<usize>) -> String {
     let part = whole.map_or(String::new(), |tokens| format!(" (part of {tokens} tokens)"));
-    format!("#{ordinal} {}{part}: {}\n", name(speaker), begun(text))
+    format!("#{ordinal} {}{part}: {}\n", name(speaker), after_frame(text))
 }
 
-/// Returns the line of a summary of the messages from `first` to `last`.
+/// Returns the line of a summary of the messages with the ordinals `first` to `last`.
 pub fn summary(first: i64, last: i64, text: &str) -> String {
-    format!("#{first}-{last} in short: {}\n", begun(text))
+    format!("#{first}-{last} in short: {}\n", after_frame(text))
 }
 
 /// Returns the line of a summary of a whole session.
 pub fn session_summary(text: &str) -> String {
-    format!("[in short] {}\n", begun(text))
+    format!("[in short] {}\n", after_frame(text))
 }
 
-/// Returns the line of something that is known: what it is, where it comes from, what it says.
+/// Returns the line of a fact or another memory: its kind, its source, its text.
 pub fn fact(kind: &str, source: &str, text: &str) -> String {
-    format!("[{kind} {}] {}\n", name(source), begun(text))
+    format!("[{kind} {}] {}\n", name(source), after_frame(text))
 }
 
-/// Returns what a line costs, in the text of an answer or in its JSON, whichever is more.
+/// Returns the tokens of a line in the text of an answer or in its JSON, whichever are more.
 pub fn cost(line: &str) -> usize {
     tokens::count(line).max(tokens::count(&in_json(line)))
 }
 
-/// Returns `text` as it stands within a string of JSON.
+/// Returns `text` as it is written within a string of JSON.
 pub fn in_json(text: &str) -> String {
     let quoted = serde_json::to_string(text).expect("a string is JSON");
     quoted[1..quoted.len() - 1].to_owned()
 }
 
-/// Returns `text` as it stands behind the beginning of a line of the frame.
-fn begun(text: &str) -> String {
+/// Returns `text` quoted, to follow the beginning of a line of the frame.
+fn after_frame(text: &str) -> String {
     quoted(text.trim()).trim_start().to_owned()
 }
 

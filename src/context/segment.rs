@@ -1,45 +1,31 @@
-//! Where a conversation is cut into segments: immutable runs of messages that are summarised and change tier as one.
+//! Cuts a conversation into segments: immutable runs of messages that are summarised and change tier as a whole.
 //!
-//! A cut depends on what stands before it and on the message after it, so a segment never changes once it is closed,
-//! and a session can be cut while it goes on. The messages after the last closed segment are its open end.
+//! A cut depends on the messages before it and the one after it, so a closed segment never changes, and a session can be
+//! cut while it goes on. The messages after the last closed segment are its open end.
 
 use std::collections::HashSet;
 
 use super::{Message, words};
-use crate::memory::{Millis, Role};
-
-/// Messages after which a segment ends with the turn.
-const WANTED: usize = 20;
-
-/// Messages of a segment at least, so that a summary has something to leave out.
-const LEAST: usize = 8;
-
-/// Messages of a segment at most, where no turn ends.
-const MOST: usize = 30;
-
-/// A silence after which something else begins.
-const GAP: Millis = 30 * 60 * 1000;
-
-/// Telling words of a message, none of which was said in the segment before, that make it a new topic. Arbitrary.
-const NEW_WORDS: usize = 6;
+use crate::memory::Role;
+use crate::tuning::contexts::{LONGEST_SEGMENT, NEW_WORDS, SEGMENT, SHORTEST_SEGMENT, SILENCE};
 
 /// An immutable run of messages of one session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// The place of its first message.
+    /// The ordinal of its first message.
     pub first: i64,
-    /// The place of its last.
+    /// The ordinal of its last message.
     pub last: i64,
-    /// How many there are.
+    /// How many messages it has.
     pub messages: usize,
-    /// Their tokens (o200k).
+    /// The tokens of its messages (o200k).
     pub tokens: usize,
 }
 
-/// Returns the segments that are closed among `open`, the messages after the last closed segment, in order.
+/// Returns the segments that end within `open`, the messages after the last closed segment, in order.
 ///
-/// What is appended to `open` later changes none of them, and cutting what they leave open gives the segments that
-/// cutting everything at once would.
+/// Messages appended later change none of them: cutting the remaining messages together with later ones gives the same
+/// segments as cutting everything at once.
 pub fn close(open: &[Message<'_>]) -> Vec<Segment> {
     let mut closed = Vec::new();
     let mut start = 0;
@@ -56,22 +42,22 @@ pub fn close(open: &[Message<'_>]) -> Vec<Segment> {
             start = place;
             said.clear();
         }
-        said.extend(words::telling(next.text));
+        said.extend(words::characteristic(next.text));
     }
     closed
 }
 
-/// Whether a segment of the messages `run`, which have `said` these words, ends before `next`.
+/// Tells whether the segment of the messages `run` ends before `next`; `said` are the words of `run`.
 fn ends(run: &[Message<'_>], next: &Message<'_>, said: &HashSet<String>) -> bool {
-    let Some(last) = run.last().filter(|_| run.len() >= LEAST) else { return false };
-    if run.len() >= MOST || next.time.saturating_sub(last.time) > GAP {
+    let Some(last) = run.last().filter(|_| run.len() >= SHORTEST_SEGMENT) else { return false };
+    if run.len() >= LONGEST_SEGMENT || next.time.saturating_sub(last.time) > SILENCE {
         return true;
     }
     let begins_turn = next.role == Some(Role::User) && last.role != Some(Role::User);
-    begins_turn && (run.len() >= WANTED || is_new_topic(next, said))
+    begins_turn && (run.len() >= SEGMENT || is_new_topic(next, said))
 }
 
-/// Whether the message says enough to have a topic, and nothing of it was spoken of before.
+/// Tells whether `next` has enough words for a topic, and none of them are among `said`.
 fn is_new_topic(next: &Message<'_>, said: &HashSet<String>) -> bool {
     let new = words::set(next.text);
     new.len() >= NEW_WORDS && new.is_disjoint(said)
@@ -82,6 +68,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::memory::Millis;
 
     const MINUTE: Millis = 60_000;
 
@@ -160,7 +147,7 @@ mod tests {
                 Message { ordinal: 2 * place as i64, role: Some(role), time, tokens: place, text: topics[*topic] }
             }).collect();
             let whole = close(&messages);
-            prop_assert!(whole.iter().all(|segment| (LEAST..=MOST).contains(&segment.messages)));
+            prop_assert!(whole.iter().all(|segment| (SHORTEST_SEGMENT..=LONGEST_SEGMENT).contains(&segment.messages)));
             let before = close(&messages[..cut.min(messages.len())]);
             prop_assert_eq!(&before[..], &whole[..before.len()]);
             let left = before.last().map_or(0, |last| messages.iter().position(|m| m.ordinal > last.last).unwrap());

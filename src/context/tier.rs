@@ -1,10 +1,11 @@
-//! How much is shown of a segment, by how far back it lies (documents 002 §4.3.2 and 004 §2).
+//! Tiers: how much of a segment is shown, by its distance from the end.
 //!
-//! The distance is counted from the end of the last closed segment, not of the session: so tiers change when a segment
-//! closes and at no other time, and what is shown of closed segments stays the same bytes in between.
+//! The distance is counted from the end of the last closed segment, not of the session. So tiers change only when a segment
+//! closes, and what is shown of closed segments stays the same bytes in between.
 
 use super::segment::Segment;
 use crate::memory::Level;
+use crate::tuning::contexts;
 
 /// How much of a segment is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -15,37 +16,44 @@ pub enum Tier {
     Medium,
     /// A standard summary.
     Long,
-    /// What matters most of it.
+    /// A brief summary.
     Ancient,
 }
 
-/// Where tiers end, in messages, and how much of the tokens each keeps.
+/// Where tiers end, in messages from the end, and the share of the tokens that each keeps.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tiers {
-    /// The messages nearest to the end that are shown in full.
+    /// How many messages are in the recent tier, which is shown in full.
     pub recent: usize,
-    /// The last of the medium tier.
+    /// The last message of the medium tier.
     pub medium: usize,
-    /// The last of the long tier.
+    /// The last message of the long tier.
     pub long: usize,
-    /// The share of tokens that summaries of the medium tier keep.
+    /// The share of the tokens that summaries of the medium tier keep.
     pub medium_share: f64,
-    /// That of the long tier.
+    /// The share that summaries of the long tier keep.
     pub long_share: f64,
-    /// That of the ancient tier.
+    /// The share that summaries of the ancient tier keep.
     pub ancient_share: f64,
 }
 
 impl Default for Tiers {
     fn default() -> Tiers {
-        Tiers { recent: 10, medium: 50, long: 100, medium_share: 0.30, long_share: 0.15, ancient_share: 0.05 }
+        Tiers {
+            recent: contexts::RECENT_MESSAGES,
+            medium: contexts::MEDIUM_MESSAGES,
+            long: contexts::LONG_MESSAGES,
+            medium_share: contexts::MEDIUM_SHARE,
+            long_share: contexts::LONG_SHARE,
+            ancient_share: contexts::ANCIENT_SHARE,
+        }
     }
 }
 
 impl Tiers {
-    /// Returns the tier of each of a session's closed segments, given in order.
+    /// Returns the tier of each of a session's closed segments, in their order.
     ///
-    /// A segment is in the tier of its message nearest to the end, so the last is always recent.
+    /// The last message of a segment decides its tier, so the last segment is always recent.
     pub fn of(&self, segments: &[Segment]) -> Vec<Tier> {
         let mut distance = 0;
         let mut tiers: Vec<Tier> = Vec::with_capacity(segments.len());
@@ -63,7 +71,7 @@ impl Tiers {
         tiers
     }
 
-    /// Returns the tokens that are shown of a segment with `tokens` in `tier`.
+    /// Returns how many tokens are shown of a segment with `tokens` in `tier`.
     pub fn tokens(&self, tier: Tier, tokens: usize) -> usize {
         let share = match tier {
             Tier::Recent => return tokens,
@@ -76,7 +84,7 @@ impl Tiers {
 }
 
 impl Tier {
-    /// Returns the level of the summary that stands for a segment; `None` where its messages themselves are shown.
+    /// Returns the level of the summary that is shown for a segment; `None` where its messages are shown.
     pub fn level(self) -> Option<Level> {
         match self {
             Tier::Recent => None,
@@ -86,7 +94,7 @@ impl Tier {
         }
     }
 
-    /// Returns the word it is shown as.
+    /// Returns the word that answers show.
     pub fn as_str(self) -> &'static str {
         match self {
             Tier::Recent => "recent",

@@ -1,11 +1,11 @@
-//! Words that say what a text is about.
+//! The words that characterise the topic of a text.
 
 use std::collections::HashSet;
 
-/// The shortest word that says something, in characters. Arbitrary: it leaves out most of what only joins others.
+/// Characters of a characteristic word, at least. Arbitrary: it excludes most function words.
 const SHORTEST: usize = 4;
 
-/// Longer words than three letters that say nothing. English only, as everywhere: elsewhere all words count.
+/// Common words of four letters and more. English only: in other languages every word counts.
 const COMMON: &[&str] = &[
     "about",
     "after",
@@ -93,18 +93,18 @@ const COMMON: &[&str] = &[
     "yours",
 ];
 
-/// Returns the words of `text` that say what it is about, in lower case, in order, repeated as they are.
-pub(super) fn telling(text: &str) -> impl Iterator<Item = String> + '_ {
+/// Returns the characteristic words of `text` in lower case, in order, each as often as it occurs.
+pub(super) fn characteristic(text: &str) -> impl Iterator<Item = String> + '_ {
     let words = text.split(|c: char| !(c.is_alphanumeric() || c == '_')).filter(|word| !word.is_empty());
     words.filter(|word| word.chars().nth(SHORTEST - 1).is_some()).map(stem).filter(|word| !is_common(word))
 }
 
-/// Returns the set of them.
+/// Returns the set of the characteristic words of `text`.
 pub(super) fn set(text: &str) -> HashSet<String> {
-    telling(text).collect()
+    characteristic(text).collect()
 }
 
-/// Returns the word in lower case without the ending of a plural: enough to see that two speak of the same.
+/// Returns the word in lower case without a plural `s`.
 fn stem(word: &str) -> String {
     let word = word.to_lowercase();
     match word.strip_suffix('s') {
@@ -128,7 +128,8 @@ mod tests {
 
     #[test]
     fn what_joins_words_is_left_out_and_plurals_are_one() {
-        let words: Vec<String> = telling("What about the caches? The cache_key of THOSE Caches…").collect();
+        let words: Vec<String> =
+            characteristic("What about the caches? The cache_key of THOSE Caches…").collect();
         assert_eq!(words, ["cache", "cache_key", "cache"]);
     }
 }

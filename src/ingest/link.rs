@@ -8,9 +8,12 @@ use std::time::{Duration, Instant};
 use crate::engine::OpenProject;
 use crate::error::Result;
 use crate::git::{Action, Reach, Reflog, Repository, Sha};
-use crate::import::correlate::{AMENDED_WITHIN, Call, Change, ChangedLines, Commit, Evidence, HORIZON, Here, LEAST, Replaced, SECOND, Seen, replaced, same_change};
+use crate::import::correlate::{
+    AMENDED_WITHIN, Call, Change, ChangedLines, Commit, Evidence, HORIZON, Here, LEAST, Replaced, SECOND,
+    Seen, replaced, same_change,
+};
 use crate::ingest::in_time::in_time;
-use crate::memory::{Millis, MemoryKey};
+use crate::memory::{MemoryKey, Millis};
 use crate::redact::Redactor;
 use crate::store::{CallRow, CommitLinks, MadeRow, SessionKey, WriteRow};
 

@@ -1,43 +1,41 @@
-//! Whether what a hit speaks of still stands.
+//! Tells whether the commit or file that a memory refers to has changed since.
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use crate::git::{Reach, Repository, Sha};
 use crate::memory::{Kind, Memory};
+use crate::tuning::ranking::FRESHNESS_PATIENCE;
 
-/// How long git is read for one answer where its history isn't known yet: some 40,000 commits. The next answer goes on.
-const PATIENCE: Duration = Duration::from_millis(400);
-
-/// What became of what a memory speaks of.
+/// Whether the commit or file that a memory refers to is as it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Freshness {
     /// Nothing is known to have changed.
     Current,
-    /// The file it speaks of differs from what it was.
+    /// The file has another content.
     FileChanged,
-    /// It was made on a branch that isn't part of what is checked out.
+    /// The commit is on another branch than the one that is checked out.
     OtherBranch,
-    /// No branch leads to the commit that it is, or was made at, any more.
+    /// The commit is on no branch.
     CommitGone,
-    /// The history was not read so far in the time that there was.
+    /// Git was not read to the end in the time that there was.
     Unknown,
 }
 
-/// Where a commit is to be found that no branch leads to.
+/// Where git keeps a commit that is on no branch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gone {
-    /// A reflog still names it, or what came of it: git keeps it until the reflog expires.
+    /// A reflog leads to it: git keeps it until the reflog expires.
     InReflog,
-    /// Nothing names it; git removes it the next time that it collects garbage.
+    /// Nothing leads to it: the next garbage collection removes it.
     Unnamed,
     /// It is not in the repository.
     Removed,
 }
 
 impl Gone {
-    /// Returns the word for it.
+    /// Returns the word that answers show.
     pub fn as_str(self) -> &'static str {
         match self {
             Gone::InReflog => "in_reflog",
@@ -48,7 +46,7 @@ impl Gone {
 }
 
 impl Freshness {
-    /// Returns the word for it.
+    /// Returns the word that answers show.
     pub fn as_str(self) -> &'static str {
         match self {
             Freshness::Current => "current",
@@ -60,17 +58,18 @@ impl Freshness {
     }
 }
 
-/// What a memory speaks of, as far as git can tell what became of it.
+/// The commits and the file that a memory refers to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Subject {
-    /// The commits that it is, under any of its ids, or that was checked out when it was made.
+    /// For a commit, the commit itself under each of its ids; otherwise the commit that was checked out when the memory was
+    /// made.
     made_at: Vec<Sha>,
-    /// The file it speaks of.
+    /// The file.
     path: Option<String>,
 }
 
 impl Subject {
-    /// Returns what `memory` speaks of; `commit_ids` are the ids under which git may know it, for a commit.
+    /// Returns the subject of `memory`; `commit_ids` are the ids that git may know a commit by.
     pub fn of(memory: &Memory, commit_ids: &[String]) -> Subject {
         let is_commit = memory.kind == Kind::Commit;
         let shas = if is_commit { commit_ids } else { memory.head_sha.as_slice() };
@@ -81,36 +80,37 @@ impl Subject {
     }
 }
 
-/// What became of a subject, and by which id it is still reached from what is checked out.
+/// The freshness of a subject, and where its commit is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// What became of it.
+    /// Whether it is as it was.
     pub freshness: Freshness,
-    /// Of the commits it was made at, the one that is part of what is checked out.
+    /// Of its commits, the one that is an ancestor of the checked out commit.
     pub reached: Option<Sha>,
-    /// Where the commit is to be found that no branch leads to.
+    /// Where git keeps a commit that is on no branch.
     pub gone: Option<Gone>,
 }
 
 impl Standing {
-    /// What is said where there is nothing to tell.
+    /// The standing of a subject without commits.
     pub const CURRENT: Standing = Standing { freshness: Freshness::Current, reached: None, gone: None };
 
-    /// What is said where git was not asked to the end.
+    /// The standing of a subject that was not looked up in time.
     pub const UNKNOWN: Standing = Standing { freshness: Freshness::Unknown, reached: None, gone: None };
 }
 
-/// Returns what became of each of `subjects`; right for a history of any length, once that was read.
+/// Returns the standing of each of `subjects`, in their order.
 ///
-/// Reads git objects, which blocks: meant for the few hits of an answer.
+/// Reads git objects, which blocks; meant for the hits of one answer. Reading stops after
+/// [`FRESHNESS_PATIENCE`](crate::tuning::ranking::FRESHNESS_PATIENCE), and the next call continues.
 pub fn standing(repository: &Repository, subjects: &[Subject]) -> Vec<Standing> {
     let head = repository.head().ok().and_then(|head| head.commit);
     let Some(head) = head else { return vec![Standing::CURRENT; subjects.len()] };
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + FRESHNESS_PATIENCE;
     let mut left: Vec<Sha> = subjects.iter().flat_map(|subject| &subject.made_at).copied().collect();
     left.sort();
     left.dedup();
-    // Each is looked for where most are first.
+    // Most commits are ancestors of `HEAD`, so each is looked for there first.
     let mut places: HashMap<Sha, Place> = HashMap::new();
     for place in [Place::Head, Place::Branch, Place::Reflog] {
         if left.is_empty() {
@@ -140,7 +140,7 @@ pub fn standing(repository: &Repository, subjects: &[Subject]) -> Vec<Standing> 
         .collect()
 }
 
-/// Where a commit was found, the best first.
+/// Where a commit was found, the best place first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Place {
     Head,
@@ -237,7 +237,7 @@ mod tests {
         fixture.git(&["commit", "-q", "--amend", "-m", "amended"]);
         let alone: Sha = fixture.git(&["commit-tree", "-m", "alone", "HEAD^{tree}"]).parse().unwrap();
         let never: Sha = "1234567890123456789012345678901234567890".parse().unwrap();
-        let told = |repository: &Repository| {
+        let standings = |repository: &Repository| {
             let subjects = [at(of_main[0]), at(topic), at(amended), at(alone), at(never)];
             let standing = standing(repository, &subjects);
             standing.iter().map(|each| (each.freshness, each.gone)).collect::<Vec<_>>()
@@ -251,12 +251,12 @@ mod tests {
             (CommitGone, Some(Gone::Removed)),
         ];
         let repository = fixture.repository();
-        assert_eq!(told(&repository), expected, "the first time");
-        assert_eq!(told(&repository), expected, "the second time");
+        assert_eq!(standings(&repository), expected, "the first time");
+        assert_eq!(standings(&repository), expected, "the second time");
         fixture.git(&["branch", "-q", "-D", "topic/1"]);
         fixture.git(&["reflog", "expire", "--expire=now", "--all"]);
         let gone = |gone| (CommitGone, Some(gone));
-        assert_eq!(told(&repository)[1..3], [gone(Gone::Unnamed), gone(Gone::Unnamed)]);
+        assert_eq!(standings(&repository)[1..3], [gone(Gone::Unnamed), gone(Gone::Unnamed)]);
     }
 
     /// Prints how long a page takes in a history of 24,000 commits: `cargo test --release -- --ignored --nocapture a_page`.
@@ -276,8 +276,8 @@ mod tests {
         let repository = fixture.repository();
         let timed = |what: &str, repository: &Repository, subjects: &[Subject]| {
             let began = Instant::now();
-            let told = standing(repository, subjects);
-            eprintln!("{what}: {:.2} ms, {} hits", began.elapsed().as_secs_f64() * 1e3, told.len());
+            let standings = standing(repository, subjects);
+            eprintln!("{what}: {:.2} ms, {} hits", began.elapsed().as_secs_f64() * 1e3, standings.len());
         };
         let began = Instant::now();
         let head = repository.head().unwrap().commit.unwrap();

@@ -1,7 +1,7 @@
 //! The read path: filter → lexical and vector candidates → fuse → rank → dedup → fit the budget.
 //!
-//! Both searches run at once and each has a deadline; what misses it is said in the answer. Without an embedder the
-//! lexical search answers alone. Ranking ([`rank`]), reading the question ([`query`]), pairing and fitting are pure.
+//! Both searches run at once, each with a deadline; a notice names the one that missed it. Without an embedder the lexical
+//! search answers alone. Ranking ([`rank`]), reading the query ([`query`]) and pairing ([`pair`]) are pure.
 
 pub mod freshness;
 pub mod pair;
@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::try_join_all;
+use rank::{Candidate, Ranked, Weights};
 
 use crate::embed::Embedder;
 use crate::error::{Error, Kind, Result};
@@ -20,55 +21,49 @@ use crate::filter::Filter;
 use crate::memory::{Group, Kind as MemoryKind, MemoryKey};
 use crate::scope::Scope;
 use crate::store::{ChunkKey, DenseCandidate, LexicalCandidate, Store, Vocabulary};
-use rank::{Candidate, Ranked, Weights};
+use crate::tuning::ranking::{CANDIDATES, LARGE_STORE};
 
-/// Candidates of one group of kinds from one search, at most: 40, 100 and 200 give the same first ten.
-const CANDIDATES: usize = 100;
+/// Bytes of a query that are read. Arbitrary.
+const LONGEST_QUERY: usize = 8 * 1024;
 
-/// Bytes of a question that are read: words further on say nothing new. Arbitrary.
-const MOST_QUESTION: usize = 8 * 1024;
-
-/// Documents below which a store's words are weighed as in a larger store that is searched with it: in a larger one they
-/// are weighed well enough.
-const SMALL: i64 = 5_000;
-
-/// How long one search may take before the other answers alone. Arbitrary: far beyond what is measured.
+/// How long each of the two searches may take. Arbitrary: hundreds of times what is measured.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// What was found, and how.
+/// The result of a search.
 #[derive(Debug, Default)]
 pub struct Found {
     /// The memories, best first.
     pub ranked: Vec<Ranked>,
-    /// What the answer is missing, in words.
+    /// What the search could not do, in words.
     pub notices: Vec<String>,
     /// How long each stage took.
     pub timings: Timings,
     /// The words that were looked for.
     pub terms: Vec<String>,
-    /// What each of them says of what is asked for, by how rare it is.
+    /// The rarity of each of `terms`, as a share of their sum.
     pub rarity: Vec<f64>,
-    /// Whether commits were asked for by their ids, and found.
+    /// Whether the query names commits by their ids, and some were found.
     pub is_named: bool,
 }
 
 /// How long the stages of a search took, in microseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Timings {
-    /// Embedding the question.
+    /// Embedding the query.
     pub embed: u64,
-    /// The lexical candidates; runs beside embedding and the vector candidates.
+    /// Finding the lexical candidates, while the query is embedded and the vector candidates are found.
     pub lexical: u64,
-    /// The vector candidates, and the cosines of all.
+    /// Finding the vector candidates, and computing the cosines of all candidates.
     pub dense: u64,
-    /// Reading where candidates stand, and ranking.
+    /// Reading the places of the candidates, and ranking.
     pub rank: u64,
 }
 
-/// Searches `stores` for `query` and returns the memories that answer, best first.
+/// Searches `stores` for `query` and returns the memories found, best first.
 ///
-/// The groups of kinds that `filter` admits each give up to 100 candidates by words and 100 by meaning, so that none
-/// swamps another.
+/// Each group of kinds that `filter` admits gives up to 100 candidates by words and 100 by meaning, so that no kind crowds
+/// out another. A search that fails or passes its deadline becomes a notice; errors where a store can't be read after
+/// that.
 pub async fn search(
     stores: &[(&Store, &Scope)],
     embedder: Option<Arc<Embedder>>,
@@ -79,9 +74,9 @@ pub async fn search(
     let groups = filter.groups();
     let mut found = Found::default();
     let all = query.len();
-    let query = &query[..query.floor_char_boundary(MOST_QUESTION)];
+    let query = &query[..query.floor_char_boundary(LONGEST_QUERY)];
     if query.len() < all {
-        found.notices.push(format!("of the query only the first {} of {all} bytes were read", query.len()));
+        found.notices.push(format!("only the first {} of {all} bytes of the query were read", query.len()));
     }
     let terms = query::terms(query);
     let phrases = query::phrases(query);
@@ -134,7 +129,7 @@ pub async fn search(
     let rank_began = Instant::now();
     let candidates = places(stores, candidates, &cosines).await?;
     found.ranked = rank::rank(candidates, &terms, weights);
-    // Who gives a commit's id wants that commit, whatever else the words may mean.
+    // A commit that the query names by its id comes first, whatever its score.
     let is_named = |ranked: &Ranked| {
         named.iter().any(|(store, memory, _)| (*store, *memory) == (ranked.store, ranked.place.seq))
     };
@@ -149,8 +144,8 @@ pub async fn search(
     Ok(found)
 }
 
-/// Puts in the place of commits that were amended or squashed the one that stands for them, once, unless the question names
-/// them. Where the filter `narrows` commits, only one that it admits is put there.
+/// Replaces commits that were amended or squashed by the commit that they became, once, unless the query names them. Where
+/// the filter `narrows` commits, only a commit that it admits replaces others.
 async fn newest(
     stores: &[(&Store, &Scope)],
     ranked: Vec<Ranked>,
@@ -187,7 +182,7 @@ async fn newest(
     }
     let mut placed: HashSet<(usize, MemoryKey)> = HashSet::new();
     let in_place = ranked.into_iter().map(|each| match stands.remove(&(each.store, each.place.seq)) {
-        // The score is that of the better of the two, since the order is.
+        // The better score of the two is shown, since it decided the place.
         Some(by) if by.score < each.score => Ranked { score: each.score, parts: each.parts, ..by },
         Some(by) => by,
         None => each,
@@ -195,13 +190,13 @@ async fn newest(
     Ok(in_place.filter(|each| placed.insert((each.store, each.place.seq))).collect())
 }
 
-/// A question's embedding and the vector space it is in.
+/// The query's embedding, and the name of its vector space.
 struct Embedding {
     space: String,
     vector: Vec<f32>,
 }
 
-/// Embeds the question on a blocking thread; `None` without an embedder.
+/// Embeds the query on a blocking thread; `None` without an embedder.
 async fn embed(embedder: Option<Arc<Embedder>>, query: String) -> Result<Option<Embedding>> {
     let Some(embedder) = embedder else { return Ok(None) };
     let space = embedder.space().to_string();
@@ -212,9 +207,9 @@ async fn embed(embedder: Option<Arc<Embedder>>, query: String) -> Result<Option<
     Ok(embedded.await?.pop().map(|vector| Embedding { space, vector }))
 }
 
-/// Returns the candidates by words with their scores, and what each of `terms` says of what is asked for.
+/// Returns the candidates by words, and the rarity of each of `terms`.
 ///
-/// All scores are of one scale: a small store's words are weighed as in the largest.
+/// All scores are on one scale: the words of a small store are weighed as in the largest.
 async fn lexical(
     stores: &[(&Store, &Scope)],
     filter: &Filter,
@@ -233,9 +228,9 @@ async fn lexical(
             try_join_all(found).await?.into_iter().unzip();
         let size = |number: &usize| vocabularies[*number].documents;
         let largest = (0..stores.len()).rev().max_by_key(size).unwrap_or(0);
-        // To wait for the largest before a small one is searched at all would take longer than to search that twice.
+        // Searching a small store twice takes less time than waiting for the largest before searching it.
         for (number, (store, scope)) in stores.iter().enumerate() {
-            if number != largest && size(&number) < SMALL && !found[number].is_empty() {
+            if number != largest && size(&number) < LARGE_STORE && !found[number].is_empty() {
                 let weights = vocabularies[largest].clone();
                 found[number] =
                     store.lexical_as(scope, filter, groups, all.clone(), weights, CANDIDATES).await?;
@@ -252,7 +247,7 @@ async fn lexical(
     .await
 }
 
-/// Returns the commits that the question names by the beginning of their ids: store, memory and chunk.
+/// Returns the commits that the query names by the beginning of their ids: store, memory and chunk.
 async fn named(
     stores: &[(&Store, &Scope)],
     filter: &Filter,
@@ -290,7 +285,7 @@ async fn dense(
     Ok(candidates)
 }
 
-/// Returns the cosine of every candidate that has a vector, also of those that only hold the words.
+/// Returns the cosine of every candidate that has a vector, of those found by words too.
 async fn cosines(
     stores: &[(&Store, &Scope)],
     Embedding { space, vector }: &Embedding,
@@ -306,7 +301,7 @@ async fn cosines(
     Ok(cosines)
 }
 
-/// Reads where the candidates' memories stand; what is out of scope by now is left out.
+/// Reads the places of the candidates' memories; leaves out those that are out of scope by now.
 async fn places(
     stores: &[(&Store, &Scope)],
     found: HashMap<(usize, ChunkKey), (MemoryKey, f64)>,

@@ -1,12 +1,12 @@
-//! Brings a commit and the conversation behind it together (document 001 §6). Pure.
+//! Orders hits so that a conversation comes before the commit that it led to. Pure.
 //!
-//! Commits and conversations are separate memories; what connects them is that the commit holds what the session wrote, or was
-//! made by it. Where both are among the hits, the conversation comes first: it says why, the commit says what.
+//! A commit is linked to a session that wrote its lines or made it. Where both are among the hits, the conversation comes
+//! first: it says why, the commit says what.
 
-/// Returns the order of `count` hits in which each commit follows the conversations behind it.
+/// Returns the order of `count` hits in which each commit follows the conversations that led to it.
 ///
-/// `behind(i)` returns the hits, by their place, that belong to the conversations behind hit `i`. A hit moves
-/// forward only, to just before the first commit it explains; all others keep their order.
+/// `behind(i)` returns the places of the hits from conversations that led to hit `i`. Such a hit moves forward only, to
+/// just before the first commit that it led to; all others keep their order.
 pub fn order(count: usize, mut behind: impl FnMut(usize) -> Vec<usize>) -> Vec<usize> {
     let mut order = Vec::with_capacity(count);
     let mut placed = vec![false; count];

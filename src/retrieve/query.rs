@@ -1,6 +1,8 @@
-//! Turns a question into the words to look for.
+//! Reads a query: the words, phrases and commit ids to look for.
 
-/// Words that say nothing about what is asked for. English only: in other languages all words count.
+use crate::tuning::ranking::{LONGEST_PHRASE, MOST_COMMIT_IDS, MOST_PHRASES, MOST_TERMS};
+
+/// Words that are not looked for. English only: in other languages every word counts.
 const STOPWORDS: &str = "a about above after again against all also am an and any are aren as at be because been \
     before being below between both but by can could couldn d did didn do does doesn doing don down during each else \
     ever few for from further get gets got had hadn has hasn have haven having he her here hers herself him himself \
@@ -10,30 +12,17 @@ const STOPWORDS: &str = "a about above after again against all also am an and an
     too under until up us ve very was wasn we were weren what when where whether which while who whom whose why will \
     with won would wouldn y you your yours yourself yourselves";
 
-/// Words looked for at most: the longest question is about few things, a pasted log about none. Arbitrary.
-const MOST_TERMS: usize = 48;
-
-/// Commits that a question may name. Arbitrary.
-const MOST_COMMIT_IDS: usize = 8;
-
-/// Phrases looked for at most. Arbitrary.
-const MOST_PHRASES: usize = 8;
-
-/// Words of a phrase at most: what has more is a path or noise, and its parts say enough. Arbitrary.
-const LONGEST_PHRASE: usize = 8;
-
-/// The signs that join the words of an identifier, a path or an address.
+/// The characters that join the words of an identifier, a path or an address.
 const JOINS: &str = "_-.:/\\#@+=~";
 
-/// Returns the words of `query` that are worth looking for, in order, each once, in lower case; all its words where
-/// only stopwords are left.
+/// Returns the words of `query` to look for, in order, each once, in lower case: all but stopwords, or all words where
+/// there are only stopwords.
 ///
-/// Identifiers come whole and in parts, as the index holds them, whatever their parts mean elsewhere: the `NO` of
-/// `NO_COLOR` is no stopword.
+/// Identifiers are whole and in parts, as in the index. A part of an identifier is no stopword: `NO_COLOR` gives `no`.
 pub fn terms(query: &str) -> Vec<String> {
     let words = words(query);
     let mut terms: Vec<String> = Vec::new();
-    // Each is compared with those that are kept already, of which there are few however long the query is.
+    // Each word is compared with those that are kept, of which there are at most `MOST_TERMS`.
     for (word, is_part) in &words {
         if terms.len() == MOST_TERMS {
             break;
@@ -50,8 +39,8 @@ pub fn terms(query: &str) -> Vec<String> {
     terms
 }
 
-/// Returns the identifiers of `query` that are several words to the index, as the phrases they are there, each once:
-/// `no color` of `NO_COLOR`, `std env vars` of `std::env::vars`.
+/// Returns the identifiers of `query` that the index holds as several words, as phrases, each once: `no color` for
+/// `NO_COLOR`, `std env vars` for `std::env::vars`.
 pub fn phrases(query: &str) -> Vec<String> {
     let mut phrases: Vec<String> = Vec::new();
     for token in identifiers(query) {
@@ -68,8 +57,8 @@ pub fn phrases(query: &str) -> Vec<String> {
     phrases
 }
 
-/// Returns the words of `query` that can be the beginning of a commit's id: 7 to 40 hexadecimal digits, not all
-/// letters.
+/// Returns the words of `query` that may be the beginning of a commit's id: 7 to 40 hexadecimal digits, of which at least
+/// one is no letter.
 pub fn commit_ids(query: &str) -> Vec<&str> {
     let is_id = |word: &&str| {
         (7..=40).contains(&word.len())
@@ -83,20 +72,19 @@ fn is_stopword(word: &str) -> bool {
     STOPWORDS.split(' ').any(|stopword| stopword == word)
 }
 
-/// Returns what stands together in `text` and may be an identifier, a path or an address. An apostrophe or a bracket joins
-/// none.
+/// Returns the runs of `text` that may be an identifier, a path or an address. Apostrophes and brackets end a run.
 fn identifiers(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_alphanumeric() || JOINS.contains(c)))
         .map(|token| token.trim_matches(|c: char| !c.is_alphanumeric()))
         .filter(|token| !token.is_empty())
 }
 
-/// Returns the words of `text`, camel-case identifiers whole, then in parts; with each whether it is a part of an
-/// identifier.
+/// Returns the words of `text`, and for each whether it is a part of an identifier. Camel-case identifiers come whole,
+/// then in parts.
 fn words(text: &str) -> Vec<(String, bool)> {
     let mut words = Vec::new();
     for token in identifiers(text) {
-        // A slash is between words as well: `and/or`.
+        // A slash also separates plain words: `and/or`.
         let is_joined = token.contains(|c: char| JOINS.contains(c) && c != '/');
         for word in token.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()) {
             words.push((word.to_lowercase(), is_joined));

@@ -1,49 +1,48 @@
-//! Which candidates answer best. Pure: the weights are here and nowhere else, ties break by id.
+//! Ranks candidates. Pure; ties break by id. The weights are in [`tuning::ranking`](crate::tuning::ranking).
 //!
-//! A candidate's score is a sum of parts that each lie between 0 and 1, so that scores of different kinds of
-//! memories can be compared and a score doesn't depend on which other candidates there are: its BM25 as a share of
-//! the query's best, its cosine, and small bonuses. Fusing scores beats fusing ranks by 12 points of recall at 10 on
-//! real conversations; normalising by z-scores or lending scores to neighbours adds nothing once the index holds the
-//! context. The optimum is flat: no weight matters within a factor of two.
+//! The score of a candidate is a sum of parts, each between 0 and its weight: its BM25 as a share of the query's best, its
+//! cosine, and small bonuses. So scores of different kinds of memories can be compared. Adding scores beats adding ranks
+//! by 12 points of recall at 10 on real conversations. Normalising by z-scores gains nothing, nor does adding a part of a
+//! neighbour's score once the index holds the neighbours' words.
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 
 use crate::memory::{Kind, MemoryId, MemoryKey};
 use crate::store::{ChunkKey, Neighbour, SessionKey};
+use crate::tuning::ranking;
 
-/// What the parts of a score count. The defaults were measured on conversations and on commits alike.
+/// What the parts of a score weigh.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Weights {
-    /// Of the BM25, as a share of the query's best.
+    /// BM25, as a share of the query's best.
     pub lexical: f64,
-    /// Of the cosine.
+    /// The cosine.
     pub semantic: f64,
-    /// Of being said by somebody the query names.
+    /// A speaker whom the query names.
     pub speaker: f64,
-    /// Of being marked important, or of the author's importance from 0 to 1.
+    /// The user's mark, or the author's importance from 0 to 1.
     pub importance: f64,
-    /// What the words and the meaning of that which stands for a whole session count, of what others' do: it has
-    /// something of everything, and the messages themselves answer better.
+    /// Factor on BM25 and cosine of the memory that stands for a whole session.
     pub conversation: f64,
-    /// Taken away, for the order only, for every better hit of the same session.
+    /// Taken off, for the order only, for each better hit of the same session.
     pub repetition: f64,
 }
 
 impl Default for Weights {
     fn default() -> Weights {
         Weights {
-            lexical: 1.0,
-            semantic: 1.0,
-            speaker: 0.1,
-            importance: 0.1,
-            conversation: 0.6,
-            repetition: 0.02,
+            lexical: ranking::LEXICAL,
+            semantic: ranking::SEMANTIC,
+            speaker: ranking::SPEAKER,
+            importance: ranking::IMPORTANCE,
+            conversation: ranking::CONVERSATION,
+            repetition: ranking::REPETITION,
         }
     }
 }
 
-/// A chunk that may answer, from either search.
+/// A chunk that one of the searches found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Candidate {
     /// Which of the searched stores it is in.
@@ -54,11 +53,11 @@ pub struct Candidate {
     pub lexical: f64,
     /// Its cosine with the query, where both have an embedding.
     pub cosine: Option<f64>,
-    /// Where its memory stands.
+    /// Its memory's place among the others.
     pub place: Neighbour,
 }
 
-/// The parts of a score, as they were added up.
+/// The parts of a score, weighed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Parts {
     /// From BM25.
@@ -78,36 +77,33 @@ impl Parts {
     }
 }
 
-/// A memory that answers, by its best chunk.
+/// A memory that was found, with its best chunk.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ranked {
     /// Which of the searched stores it is in.
     pub store: usize,
     /// Its best chunk there.
     pub chunk: ChunkKey,
-    /// Where it stands.
+    /// Its place among the others.
     pub place: Neighbour,
     /// Its score.
     pub score: f64,
-    /// What the score is made of.
+    /// The parts of the score.
     pub parts: Parts,
     /// The cosine of its best chunk, where there is one.
     pub cosine: Option<f64>,
-    /// Other memories with the same text, which were left out.
+    /// How many other memories with the same text were left out.
     pub duplicates: usize,
 }
 
-/// What a hit has at least of the words asked for, by their rarity, or of likeness in meaning, so that it may answer.
-const ANSWERS: (f64, f64) = (0.4, 0.35);
-
-/// Whether a hit with this share of the words asked for and this cosine may answer.
+/// Tells whether a hit may answer that holds this share of the query's words, weighed by rarity, and has this cosine.
 pub fn may_answer(share: f64, cosine: Option<f64>) -> bool {
-    share >= ANSWERS.0 || cosine.is_some_and(|cosine| cosine >= ANSWERS.1)
+    share >= ranking::ANSWERING_SHARE || cosine.is_some_and(|cosine| cosine >= ranking::ANSWERING_COSINE)
 }
 
 impl Ranked {
-    /// Returns the parts of its score on their full scale, `share` being what it has of the words asked for: 1 is all of
-    /// them, not what the best hit has.
+    /// Returns the parts of its score with `share`, the share of the query's words that it holds, in the place of BM25. So 1
+    /// means all words, not as many as the best hit holds.
     pub fn full_scale(&self, share: f64, weights: &Weights) -> Parts {
         let counts = if self.place.kind == Kind::Conversation { weights.conversation } else { 1.0 };
         Parts { lexical: counts * weights.lexical * share, ..self.parts }
@@ -137,17 +133,15 @@ pub fn rank(candidates: Vec<Candidate>, terms: &[String], weights: &Weights) -> 
     diversified(without_duplicates(without_extracts(ranked)), weights.repetition)
 }
 
-/// Lets the sessions take turns a little: every hit of a session lowers those after it by `repetition`.
-///
-/// Brings 0.6 sessions more into the first ten at a cost of 0.1 points of recall. A search inside one session keeps
-/// its order.
+/// Mixes the sessions: each hit of a session lowers the next ones of that session by `repetition`. The order within a
+/// session stays.
 fn diversified(ranked: Vec<Ranked>, repetition: f64) -> Vec<Ranked> {
     let mut queues: Vec<VecDeque<Ranked>> = Vec::new();
     let mut queue_by_session: HashMap<(usize, SessionKey), usize> = HashMap::new();
     let count = ranked.len();
     for each in ranked {
         let queue = match each.place.session {
-            // What belongs to no session stands alone.
+            // A memory without a session has a queue of its own.
             None => queues.len(),
             Some(session) => *queue_by_session.entry((each.store, session)).or_insert(queues.len()),
         };
@@ -174,7 +168,7 @@ fn diversified(ranked: Vec<Ranked>, repetition: f64) -> Vec<Ranked> {
     order
 }
 
-/// The best hit left of a session, by what it counts after those before it.
+/// The best remaining hit of a session, with its score after those before it.
 struct Turn {
     score: f64,
     id: Reverse<MemoryId>,
@@ -224,7 +218,8 @@ fn parts(
     }
 }
 
-/// Leaves out what was taken from a message that was found too: the message stands in the place of the better of both.
+/// Leaves out memories that were extracted from a message that was found too; the message takes the better place of the
+/// two.
 fn without_extracts(ranked: Vec<Ranked>) -> Vec<Ranked> {
     if ranked.iter().all(|each| each.place.taken_from.is_none()) {
         return ranked;
@@ -237,7 +232,7 @@ fn without_extracts(ranked: Vec<Ranked>) -> Vec<Ranked> {
         let source = each.place.taken_from.and_then(|source| place_by_memory.get(&(each.store, source)));
         let Some(&source) = source else { continue };
         let Some(extract) = kept[place].take() else { continue };
-        // One that stands further down moves up, and what moved up already stays.
+        // A message further down moves up. One that has moved up stays there.
         if source > place
             && let Some(mut message) = kept[source].take()
         {
@@ -248,7 +243,7 @@ fn without_extracts(ranked: Vec<Ranked>) -> Vec<Ranked> {
     kept.into_iter().flatten().collect()
 }
 
-/// Leaves the best of each text and counts the others.
+/// Keeps the best memory of each text and counts the others.
 fn without_duplicates(ranked: Vec<Ranked>) -> Vec<Ranked> {
     let mut place_by_text: HashMap<[u8; 8], usize> = HashMap::with_capacity(ranked.len());
     let mut kept: Vec<Ranked> = Vec::with_capacity(ranked.len());

@@ -1,30 +1,31 @@
-//! Summaries of commits by a model: from the message, what changed in short, and changed lines as far as there is room.
+//! Summaries of commits by a model, from the message, a digest of the changes, and changed lines as far as they fit.
 //!
-//! What an answer must keep is what the message says; it may tell what changed beside that. It is measured against the
-//! sentences of the message that would stand in its place, since a long message is denser than any account of it.
+//! An answer has to keep what the message says; it may also say what changed. It is compared with the sentences of the
+//! message that [`extract`] would choose.
 
-use super::model::{INSTRUCTION, LEAST_CHOSEN, LEAST_QUALITY, output, request, until_good};
+use super::model::{INSTRUCTION, output, request, until_good};
 use super::quality::{missing, quality, quality_beside};
 use super::{Source, Wish, extract};
 use crate::envelope;
 use crate::error::{Error, Kind, Result};
 use crate::llm::{Reply, Request};
 use crate::memory::Role;
+use crate::tuning::summaries::{LEAST_CHOSEN, LEAST_QUALITY};
 
-/// A commit to summarise, without secrets.
+/// A commit to summarise, redacted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Commit<'a> {
-    /// What its author said.
+    /// Its message.
     pub message: &'a str,
-    /// What changed, in short.
+    /// The digest of its changes.
     pub changes: &'a str,
-    /// Changed lines.
+    /// Its changed lines.
     pub diff: &'a str,
 }
 
-/// Returns what the model is asked; changed lines are left out from the end where its window has no room for them.
+/// Returns the request to the model; where its window is too small, changed lines are omitted from the end.
 ///
-/// Errors with [`Kind::Limit`] where it has none for the message.
+/// Errors with [`Kind::Limit`] where the window is too small for the message.
 pub fn commit_request(
     commit: &Commit<'_>,
     wish: &Wish<'_>,
@@ -34,9 +35,9 @@ pub fn commit_request(
     let Commit { message, changes, diff } = *commit;
     let said = format!("{message}\n\n{changes}");
     let left = room.checked_sub(count(&said) + 64).ok_or_else(|| {
-        Error::new(Kind::Limit, "the model's window is too small for what this commit's message says")
+        Error::new(Kind::Limit, "the model's window is too small for this commit's message")
     })?;
-    // A token is at most 128 bytes.
+    // A token has at most 128 bytes.
     let mut end = diff.floor_char_boundary(left.saturating_mul(128).min(diff.len()));
     while end > 0 && count(&diff[..end]) > left {
         end = diff[..end / 4 * 3].rfind('\n').map_or(0, |at| at + 1);
@@ -46,9 +47,9 @@ pub fn commit_request(
     Ok(request(include_str!("prompts/commit.md"), &material, wish))
 }
 
-/// Asks a model for the summary of a commit; `ask` sends a request and waits.
+/// Asks a model for the summary of a commit; `ask` sends a request and waits for the answer.
 ///
-/// Errors with what `ask` failed with, and with [`Kind::Provider`] where the answer won't do.
+/// Errors as [`commit_request`] and `ask` do, and with [`Kind::Provider`] where the answer is rejected twice.
 pub async fn commit_by_model<A, W>(
     commit: &Commit<'_>,
     wish: &Wish<'_>,
@@ -60,8 +61,9 @@ where
     W: Future<Output = Result<Reply>>,
 {
     let first = commit_request(commit, wish, &|text| count(text))?;
-    let told = told(commit.message);
-    let sources = [Source { ordinal: 0, speaker: "", role: Role::Assistant, time: 0, text: told.as_str() }];
+    let message = without_trailers(commit.message);
+    let sources =
+        [Source { ordinal: 0, speaker: "", role: Role::Assistant, time: 0, text: message.as_str() }];
     let most = wish.max_tokens;
     let chosen = extract(&sources, wish.level, most, wish.focus, &|text| count(text));
     let least = LEAST_QUALITY * quality(&chosen.text, &sources, most).clamp(LEAST_CHOSEN, 1.0);
@@ -71,8 +73,8 @@ where
     until_good(first, wish, count, (&judge, least), &lacking, ask).await
 }
 
-/// Returns the message without the lines that name who signed, reviewed or wrote it with others.
-fn told(message: &str) -> String {
+/// Returns the message without trailers such as `Signed-off-by`.
+fn without_trailers(message: &str) -> String {
     let is_trailer = |line: &&str| {
         line.split_once(": ")
             .is_some_and(|(name, _)| name.to_ascii_lowercase().ends_with("-by") && !name.contains(' '))

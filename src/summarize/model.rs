@@ -1,10 +1,10 @@
-//! Summaries by a model: what it is asked, in parts where its window is too small, and whether its answer will do.
+//! Summaries by a model: makes the requests, in parts where the model's window is too small, and checks the answer.
 //!
-//! Everything quoted stands in an envelope, so that it can't pass for an instruction. An answer that is empty, too long,
-//! of something else, or without most of the names, decisions and numbers it could have, is asked for once more with
-//! what it lacks. Then the model has failed, and the caller chooses sentences instead.
+//! Everything quoted is in an envelope, so that it can't pass for an instruction. Where an answer is empty, too long, off
+//! topic, or lacks most of the names, decisions and numbers that it could keep, the model is asked once more, with what the
+//! answer lacks. If that fails too, the caller chooses sentences instead.
 //!
-//! The words of the prompts are files under `prompts/`.
+//! The prompts are files in `prompts/`.
 
 use super::quality::{missing, quality};
 use super::{Source, Summary, cite, extract};
@@ -12,53 +12,45 @@ use crate::envelope;
 use crate::error::{Error, Kind, Result};
 use crate::llm::{Reply, Request, Turn};
 use crate::memory::{Level, Role};
+use crate::tuning::summaries::{LEAST_CHOSEN, LEAST_QUALITY, WORDS_OF_TEN_TOKENS};
 
-/// The least quality that will do.
-pub const LEAST_QUALITY: f64 = 0.8;
-
-/// The least that sentences chosen for a brief are taken to have, however few fit. Arbitrary; it keeps out what says next to
-/// nothing.
-pub(super) const LEAST_CHOSEN: f64 = 0.5;
-
-/// Requests for parts at most: more would neither end in time nor cost little.
+/// Requests for parts, at most: more would take too long and cost too much. Arbitrary.
 const MOST_PARTS: usize = 16;
 
-/// Tokens of an instruction without its material. From above.
+/// Tokens of a prompt without its material, at most.
 pub(super) const INSTRUCTION: usize = 400;
 
-/// Words that a model writes for ten tokens. Arbitrary; it decides how often an answer is too long.
-const WORDS_OF_TEN_TOKENS: usize = 6;
-
-/// Bytes that an answer has for each token it may have: one that is longer is too long whatever its script, and isn't
-/// counted. A word of Hindi has some eight; spaces in a row have more and are no summary.
+/// Bytes of an answer for each token that it may have, at most. A longer answer is too long in any script, so its tokens
+/// aren't counted: a token of Hindi has about eight bytes.
 const LONGEST: usize = 12;
 
-/// Bytes of an answer that a model is shown again, for each token it may have: as much as was asked for.
+/// Bytes of a rejected answer that the second request quotes, for each token that it may have: about the length asked for.
 pub const SHOWN_AGAIN: usize = 6;
 
-/// Bytes of what an answer lacks. Arbitrary: room for twenty names.
+/// Bytes of the list of what an answer lacks. Arbitrary: twenty names.
 const LACKING: usize = 600;
 
-/// What a summary is to be.
+/// The summary that is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Wish<'a> {
-    /// How much it says.
+    /// Its level of detail.
     pub level: Level,
-    /// Its tokens at most.
+    /// Its tokens, at most.
     pub max_tokens: usize,
-    /// What it is to be about; empty for everything.
+    /// The topic to prefer; empty for none.
     pub focus: &'a str,
-    /// The summary so far, of which the sources are the continuation.
+    /// The summary of the messages before the sources.
     pub previous: Option<&'a str>,
-    /// Tokens of a request and its answer together that the model takes.
+    /// The model's window: tokens of a request and its answer together.
     pub window: usize,
-    /// Keys the marks of what is quoted.
+    /// The key of the envelopes' marks.
     pub secret: &'a [u8; 32],
 }
 
-/// Returns what the model is asked first: a request for each part. Several parts are merged by one request more.
+/// Returns the first requests to the model, one for each part. Where there are several, [`by_model`] merges their answers
+/// by one more request.
 ///
-/// Errors with [`Kind::Limit`] where that would be too many.
+/// Errors with [`Kind::Limit`] where the window is too small or the parts are too many.
 pub fn requests(
     sources: &[Source<'_>],
     wish: &Wish<'_>,
@@ -85,9 +77,9 @@ pub fn requests(
     Ok(asks.collect())
 }
 
-/// Asks a model for the summary of `sources`, in as many requests as that takes; `ask` sends one and waits.
+/// Asks a model for the summary of `sources`, in as many requests as needed; `ask` sends one and waits for the answer.
 ///
-/// Errors with what `ask` failed with, and with [`Kind::Provider`] where the answer won't do.
+/// Errors as [`requests`] and `ask` do, and with [`Kind::Provider`] where the answer is rejected twice.
 pub async fn by_model<A, W>(
     sources: &[Source<'_>],
     wish: &Wish<'_>,
@@ -100,29 +92,30 @@ where
 {
     let mut asks = requests(sources, wish, &|text| count(text))?;
     if asks.len() > 1 {
-        let mut told: Vec<String> = wish.previous.map(str::to_owned).into_iter().collect();
+        let mut texts: Vec<String> = wish.previous.map(str::to_owned).into_iter().collect();
         for part in asks {
             let answer = ask(part).await?.text;
-            told.push(cut(answer.trim(), SHOWN_AGAIN * wish.max_tokens).to_owned());
+            texts.push(cut(answer.trim(), SHOWN_AGAIN * wish.max_tokens).to_owned());
         }
-        let material = envelope::wrap(wish.secret, &told.join("\n\n"));
+        let material = envelope::wrap(wish.secret, &texts.join("\n\n"));
         asks = vec![request(include_str!("prompts/merge.md"), &material, wish)];
     }
     let last = asks.pop().expect("there is a request for each part");
-    // What was known before is a source too.
-    let known =
+    // The summary so far is a source too.
+    let previous =
         wish.previous.map(|text| Source { ordinal: -1, speaker: "", role: Role::Assistant, time: 0, text });
-    let all: Vec<Source<'_>> = known.into_iter().chain(sources.iter().copied()).collect();
-    let least = LEAST_QUALITY * within_reach(&all, wish, count);
+    let all: Vec<Source<'_>> = previous.into_iter().chain(sources.iter().copied()).collect();
+    let least = LEAST_QUALITY * attainable(&all, wish, count);
     let judge = |text: &str| quality(text, &all, wish.max_tokens);
     let lacking = |text: &str| missing(text, &all, wish.max_tokens);
     let text = until_good(last, wish, count, (&judge, least), &lacking, ask).await?;
     Ok(Summary { cited: cite(&text, sources), text, unread: 0 })
 }
 
-/// Asks for a text of at least some quality, and once more with what the answer lacks.
+/// Asks for a text that `judge` gives at least the quality `least`; where it doesn't, asks once more with what the answer
+/// lacks.
 ///
-/// Errors with what `ask` failed with, and with [`Kind::Provider`] where the answer won't do.
+/// Errors as `ask` does, and with [`Kind::Provider`] where the second answer is rejected too.
 pub(super) async fn until_good<A, W>(
     mut last: Request,
     wish: &Wish<'_>,
@@ -139,12 +132,12 @@ where
     for _ in 0..2 {
         let answer = ask(last.clone()).await?.text;
         let text = answer.trim();
-        // Weighing takes as long as the text is.
-        let is_endless = text.len() > LONGEST * wish.max_tokens;
-        let tokens = if is_endless { text.len() / 4 } else { count(text) };
+        // Counting and judging take time by the length of the text.
+        let is_too_long = text.len() > LONGEST * wish.max_tokens;
+        let tokens = if is_too_long { text.len() / 4 } else { count(text) };
         fault = match () {
             () if text.is_empty() => "answer is empty".into(),
-            () if is_endless => format!("answer has some {tokens} tokens, not {}", wish.max_tokens),
+            () if is_too_long => format!("answer has some {tokens} tokens, not {}", wish.max_tokens),
             () if tokens > wish.max_tokens => format!("answer has {tokens} tokens, not {}", wish.max_tokens),
             () => match judge(text) {
                 good if good < least => {
@@ -167,11 +160,11 @@ where
     Err(Error::new(Kind::Provider, format!("the model's {fault}")))
 }
 
-/// Returns the quality that the length of the wish allows.
+/// Returns the quality that a summary of the wanted length can have.
 ///
-/// The best attainable is counted in pieces of sentences, of which two or three whole ones in a brief's room never reach
-/// all: a brief is measured against the sentences that would stand in its place.
-fn within_reach(sources: &[Source<'_>], wish: &Wish<'_>, count: &dyn Fn(&str) -> usize) -> f64 {
+/// [`quality`] compares with the best sentences of any number, which the two or three sentences of a brief never reach. So
+/// a brief is compared with the sentences that [`extract`] would choose.
+fn attainable(sources: &[Source<'_>], wish: &Wish<'_>, count: &dyn Fn(&str) -> usize) -> f64 {
     if wish.level != Level::Brief {
         return 1.0;
     }
@@ -179,7 +172,7 @@ fn within_reach(sources: &[Source<'_>], wish: &Wish<'_>, count: &dyn Fn(&str) ->
     quality(&chosen.text, sources, wish.max_tokens).clamp(LEAST_CHOSEN, 1.0)
 }
 
-/// Tokens of an answer at most, with some to spare so that it isn't cut.
+/// Returns the output limit of a request in tokens: more than the summary may have, so that the provider doesn't cut it.
 pub(super) fn output(wish: &Wish<'_>) -> usize {
     wish.max_tokens + wish.max_tokens / 4 + 16
 }
@@ -199,7 +192,7 @@ pub(super) fn request(prompt: &str, material: &str, wish: &Wish<'_>) -> Request 
     }
 }
 
-/// Returns the prompt with what stands for each name in braces. It is read once: nothing in what is put in is a place to fill.
+/// Returns the prompt with each name in braces replaced by its value. Names within values are not replaced.
 fn fill(prompt: &str, wish: &Wish<'_>, more: &[(&str, &str)]) -> String {
     let shape = match wish.level {
         Level::Brief => "in one or two sentences that say what came of it",
@@ -215,10 +208,10 @@ fn fill(prompt: &str, wish: &Wish<'_>, more: &[(&str, &str)]) -> String {
     let mut filled = String::new();
     let mut rest = prompt;
     while let Some((before, after)) = rest.split_once('{') {
-        let place = values
+        let found = values
             .iter()
             .find_map(|(name, value)| Some((value, after.strip_prefix(name)?.strip_prefix('}')?)));
-        let (value, after) = place.unwrap_or((&"{", after));
+        let (value, after) = found.unwrap_or((&"{", after));
         filled.push_str(before);
         filled.push_str(value);
         rest = after;
@@ -226,7 +219,7 @@ fn fill(prompt: &str, wish: &Wish<'_>, more: &[(&str, &str)]) -> String {
     filled + rest
 }
 
-/// Returns the sources as texts that fit the room each, in order; a source that doesn't alone is cut.
+/// Returns the sources as texts of at most `room` tokens each, in order; a source that is longer is divided.
 fn parts(sources: &[Source<'_>], room: usize, count: &dyn Fn(&str) -> usize) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut used = 0;
@@ -234,7 +227,7 @@ fn parts(sources: &[Source<'_>], room: usize, count: &dyn Fn(&str) -> usize) -> 
         let line = format!("#{} {}: ", source.ordinal, source.speaker);
         let mut rest = source.text;
         while !rest.is_empty() {
-            // A token is a byte at least, and at most 128.
+            // Halved until it fits: counting `room` tokens' worth of text first keeps this linear.
             let mut end = rest.floor_char_boundary(room.saturating_mul(8).min(rest.len()));
             while count(&rest[..end]) + 32 > room {
                 end = rest.floor_char_boundary(end / 2);
@@ -329,7 +322,7 @@ mod tests {
             window: 8000,
             secret: &[7; 32],
         };
-        let reach = within_reach(&sources, &wish, &count);
+        let reach = attainable(&sources, &wish, &count);
         let written = "They chose SQLite 3.50 over Postgres and Redis 7 over Kafka; Mira tests Parquet on Windows \
             by Friday.";
         let good = quality(written, &sources, wish.max_tokens);
@@ -337,7 +330,7 @@ mod tests {
         let bad = quality("They talked about a meeting in Lisbon.", &sources, wish.max_tokens);
         assert!(bad < LEAST_QUALITY * reach, "{bad} of {reach}");
         let standard = Wish { level: Level::Standard, ..wish };
-        assert_eq!(within_reach(&sources, &standard, &count), 1.0);
+        assert_eq!(attainable(&sources, &standard, &count), 1.0);
     }
 
     #[test]

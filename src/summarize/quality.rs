@@ -1,5 +1,4 @@
-//! How good a summary is, as far as that can be told without reading: what it has of the names, decisions and numbers,
-//! beside the most that as many tokens can have.
+//! Measures a summary: the names, decisions and numbers that it keeps, beside the most that as many tokens can keep.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,26 +6,17 @@ use super::Source;
 use super::reading::{Reading, roughly, spelling};
 use super::sentences::sentences;
 use super::words::{self, words};
+use crate::tuning::summaries::{CITED_SHARE, DECISION_WORD, DENSE, FEW_NAMES, ON_TOPIC};
 
-/// The share of a summary's words that its sources have, below which it speaks of something else. A model that puts
-/// things in its own words keeps well above half of them; arbitrary beyond that.
-const ON_TOPIC: f64 = 0.5;
-
-/// How much more words count in a sentence that tells a decision.
-const DECISION: f64 = 0.3;
-
-/// The share of the tokens in which the most is counted: prose needs some to hold names together, and to say who spoke.
-const DENSE: f64 = 0.8;
-
-/// Returns how much `summary` has of the names, decisions and numbers in `sources`, 0 to 1, where 1 is what a choice of
-/// their sentences in `max_tokens` can have.
+/// Returns how many of the names, decisions and numbers of `sources` the summary keeps, from 0 to 1, where 1 is what the best
+/// sentences within `max_tokens` keep.
 ///
-/// 0 for an empty one; less for one that speaks of other things, or has names and numbers that the sources don't.
+/// An empty summary has 0. Words, names and numbers that the sources don't have lower the quality.
 pub fn quality(summary: &str, sources: &[Source<'_>], max_tokens: usize) -> f64 {
     quality_beside(summary, sources, "", max_tokens)
 }
 
-/// Returns [`quality`] where the words of `beside` may be told too, but needn't.
+/// Returns the [`quality`] of a summary that may also have words of `beside`, but need not keep them.
 pub(super) fn quality_beside(summary: &str, sources: &[Source<'_>], beside: &str, max_tokens: usize) -> f64 {
     let beside: BTreeSet<String> = words(beside).iter().map(|word| words::key(word.text)).collect();
     let reading = Reading::of(sources, "");
@@ -56,14 +46,14 @@ pub(super) fn quality_beside(summary: &str, sources: &[Source<'_>], beside: &str
     if all == 0.0 || best == 0.0 {
         return f64::from(u8::from(all > 0.0 && known / all >= ON_TOPIC));
     }
-    // An empty sum of floats is -0, which would be shown.
+    // The sum of no floats is -0, which answers would show.
     let has: f64 = said.iter().map(|number| weights[*number as usize]).fold(0.0, |sum, weight| sum + weight);
     let on_topic = (known / all / ON_TOPIC).min(1.0);
     let honest = if named > 0.0 { 1.0 - invented / named } else { 1.0 };
     (has / best).min(1.0) * on_topic * honest
 }
 
-/// Returns some of what counts most in `sources` and isn't in `summary`, as it is written there.
+/// Returns the weightiest words of `sources` that `summary` lacks, in their most frequent spelling.
 pub(super) fn missing(summary: &str, sources: &[Source<'_>], max_tokens: usize) -> Vec<String> {
     let reading = Reading::of(sources, "");
     let weights = weights(&reading);
@@ -74,12 +64,12 @@ pub(super) fn missing(summary: &str, sources: &[Source<'_>], max_tokens: usize) 
     let lacks = |number: &u32| weights[*number as usize] > 0.0 && !said.contains(number);
     let mut lacking: Vec<u32> = (0..weights.len() as u32).filter(lacks).collect();
     lacking.sort_by(|a, b| weights[*b as usize].total_cmp(&weights[*a as usize]).then(a.cmp(b)));
-    // As many as there is room to name.
+    // As many as fit into an answer of that length.
     lacking.truncate((max_tokens / 8).clamp(3, 20));
     lacking.into_iter().map(|number| spelling(&reading, number)).collect()
 }
 
-/// Returns the ordinals of the sources that the sentences of `text` have most words of, ascending.
+/// Returns the ordinals of the sources that the sentences of `text` have most words in common with, ascending.
 pub fn cite(text: &str, sources: &[Source<'_>]) -> Vec<i64> {
     let reading = Reading::of(sources, "");
     let mut cited = BTreeSet::new();
@@ -97,11 +87,11 @@ pub fn cite(text: &str, sources: &[Source<'_>]) -> Vec<i64> {
             }
         }
         let most = shared.values().copied().fold(0.0, f64::max);
-        // A sentence may have two sources that say as much; a word in common is no source.
+        // A sentence may have several sources that say as much. A source with fewer words in common isn't cited.
         cited.extend(
             shared
                 .iter()
-                .filter(|(_, weight)| **weight > 0.7 * most)
+                .filter(|(_, weight)| **weight > CITED_SHARE * most)
                 .map(|(place, _)| sources[*place].ordinal),
         );
     }
@@ -114,25 +104,25 @@ fn begins(text: &str, start: usize) -> bool {
     before.is_empty() || before.ends_with(['.', '!', '?', ':', '\n'])
 }
 
-/// Returns what each word counts: names and numbers by how often they come, words of decisions a little, others
-/// nothing; all of them where there are neither.
+/// Returns the weight of each word for quality: names and numbers by how many sentences have them, words of decisions a
+/// little, other words nothing. Where there are few names and numbers, every word counts.
 fn weights(reading: &Reading<'_>) -> Vec<f64> {
     let often = |sentences: u32| (1.0 + f64::from(sentences)).ln();
-    let of = |known: &super::reading::Known| if known.is_key() { often(known.sentences) } else { 0.0 };
+    let of = |word: &super::reading::Word| if word.is_key() { often(word.sentences) } else { 0.0 };
     let mut weights: Vec<f64> = reading.words.iter().map(of).collect();
     for sentence in reading.sentences.iter().filter(|sentence| sentence.decides) {
         for number in &sentence.words {
             let weight = &mut weights[*number as usize];
-            *weight = weight.max(DECISION);
+            *weight = weight.max(DECISION_WORD);
         }
     }
-    if weights.iter().sum::<f64>() < 3.0 {
-        weights = reading.words.iter().map(|known| often(known.sentences)).collect();
+    if weights.iter().sum::<f64>() < FEW_NAMES {
+        weights = reading.words.iter().map(|word| often(word.sentences)).collect();
     }
     weights
 }
 
-/// Returns what the best sentences for `max_tokens` have together.
+/// Returns the total weight of the words of the best sentences within `max_tokens`.
 fn attainable(reading: &Reading<'_>, weights: &[f64], max_tokens: usize) -> f64 {
     let mut covered = vec![false; weights.len()];
     let mut left = max_tokens;
@@ -142,7 +132,7 @@ fn attainable(reading: &Reading<'_>, weights: &[f64], max_tokens: usize) -> f64 
         let fresh = reading.sentences[place].words.iter().filter(|word| !covered[**word as usize]);
         fresh.map(|word| weights[*word as usize]).sum()
     };
-    // A rate above 0 orders like its bits.
+    // Positive floats have the order of their bits.
     let rate = |place: usize, gain: f64| Reading::rate(gain, reading.sentences[place].text).to_bits();
     for place in 0..reading.sentences.len() {
         rated.push((rate(place, gain(place, &covered)), std::cmp::Reverse(place)));

@@ -1,4 +1,4 @@
-//! Sources as choosing sees them: sentences, the words in each, and what each word is worth.
+//! Reads sources into sentences, their words, and the worth of each word.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -6,100 +6,92 @@ use super::sentences::{Form, sentences};
 use super::words::{self, words};
 use super::{Source, Topic};
 use crate::memory::Role;
+use crate::tuning::summaries;
 
-/// Bytes of all sources together that are read; beyond, each gives a part, or some give nothing. A summary has room for
-/// a few thousand words of it, and reading this much takes a third of a second.
+/// Bytes of all sources that are read: a third of a second. Where they have more, a part of each is read, or some are
+/// skipped.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Bytes of one source that are read at most: its beginning, and a quarter from its end. Arbitrary.
+/// Bytes of one source that are read, at most: three quarters from its beginning, one from its end. Arbitrary.
 const MOST_OF_ONE: usize = 32 << 10;
 
-/// Bytes of one source that are read at least, however many there are: beyond that some aren't read at all.
+/// Bytes of one source that are read, at least: of more sources than that allows, some are skipped. Arbitrary.
 const LEAST_OF_ONE: usize = 200;
 
-/// What is added to a sentence's tokens before its gain is divided by them: else short ones always win.
-const COST_OF_A_SENTENCE: f64 = 4.0;
-
-/// How much more a name, or a number, is worth than another word.
-const NAME: f64 = 2.0;
-
-/// How much more a word is worth that comes more than once: it belongs to what the talk is about.
-const AGAIN: f64 = 1.5;
-
-/// Words that open a greeting, thanks or praise; such a sentence tells something only when it is long.
+/// Words that begin a greeting, thanks or praise; such a sentence is worth less where it is short.
 const OPENINGS: &str = "hey hi hello wow thanks thank thx yeah yes yep yup bye goodbye good great awesome amazing cool \
     congrats congratulations sure absolutely definitely haha lol glad nice sounds ok okay right hola gracias bonjour \
     merci hallo danke ciao grazie olá obrigado obrigada привет спасибо hej tack cześć dzięki";
 
-/// Words that a sentence begins with which speaks of what was said before it: alone it tells less, or something else.
+/// First words of a sentence that refers to the one before it: alone it says less, or something else.
 const REFERENCES: [&str; 9] = ["it", "its", "this", "that", "these", "those", "they", "he", "she"];
 
-/// The same where there are no spaces.
+/// Greetings and thanks in scripts without spaces.
 const SPACELESS_OPENINGS: [&str; 8] =
     ["你好", "谢谢", "謝謝", "ありがとう", "こんにちは", "お疲れ", "สวัสดี", "ขอบคุณ"];
 
-/// Words by which a decision, a result or what is left to do is told.
+/// Words of a sentence that states a decision, a result or what is left to do.
 const DECISIONS: &str = "decide decided decision agree agreed chose chosen choose conclude concluded conclusion must \
     deadline todo fix fixed because instead cause caused settled approved rejected confirmed plan plans planning \
     entschieden beschlossen einigten décidé choisi decidido acordamos elegido deciso решили решено решение 결정 決定 \
     决定 決め 採用 选择 ตัดสินใจ";
 
-/// The sources, read.
+/// The sources as read.
 pub(super) struct Reading<'a> {
     /// The sentences in order.
     pub(super) sentences: Vec<Sentence<'a>>,
-    /// What is known of each word.
-    pub(super) words: Vec<Known>,
+    /// Each word, by its number.
+    pub(super) words: Vec<Word>,
     /// The number of each word by its key.
     pub(super) numbers: HashMap<String, u32>,
-    /// The sources that were not read in full.
+    /// How many sources were not read in full.
     pub(super) unread: usize,
 }
 
 /// A sentence.
 pub(super) struct Sentence<'a> {
-    /// The place of its source among the sources.
+    /// The index of its source.
     pub(super) source: usize,
-    /// What it says.
+    /// Its text.
     pub(super) text: &'a str,
-    /// The numbers of its words that tell something, each once, ascending.
+    /// The numbers of its words that are not common, each once, ascending.
     pub(super) words: Vec<u32>,
-    /// What its form makes of what its words are worth.
+    /// The factor on the worth of its words.
     pub(super) worth: f64,
-    /// Whether it tells a decision.
+    /// Whether it states a decision.
     pub(super) decides: bool,
 }
 
-/// What is known of a word.
+/// A word of the sources.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Known {
+pub(super) struct Word {
     /// How many sentences have it.
     pub(super) sentences: u32,
-    /// How often it comes.
+    /// How often it occurs.
     times: u32,
-    /// How often it is written as a name where no sentence begins.
+    /// How often it is written as a name, not counting the first word of sentences.
     as_name: u32,
     /// Whether it has a digit.
     pub(super) has_digit: bool,
-    /// Whether a speaker is called that: who speaks is told anyway.
+    /// Whether it is a speaker's name, which labels show anyway.
     is_speaker: bool,
-    /// What it is worth.
+    /// Its worth.
     pub(super) weight: f64,
 }
 
-impl Known {
-    /// Tells whether it names or counts something.
+impl Word {
+    /// Tells whether it is a name or a number.
     pub(super) fn is_key(&self) -> bool {
         !self.is_speaker && (self.has_digit || (self.as_name > 0 && self.as_name * 2 >= self.times))
     }
 }
 
 impl<'a> Reading<'a> {
-    /// Reads `sources`; sentences that have to do with `focus` are worth more, the others less.
+    /// Reads `sources`; sentences with words of `focus` are worth more, the others less.
     pub(super) fn of(sources: &[Source<'a>], focus: &str) -> Reading<'a> {
         let mut reading =
             Reading { sentences: Vec::new(), words: Vec::new(), numbers: HashMap::new(), unread: 0 };
-        // Where every word is a common one, all count.
+        // Common words count only where there are no others.
         for keep_common in [false, true] {
             reading.read(sources, keep_common);
             if reading.sentences.iter().any(|sentence| !sentence.words.is_empty()) {
@@ -116,11 +108,11 @@ impl<'a> Reading<'a> {
         let all = reading.sentences.len() as f64;
         for word in &mut reading.words {
             let rare = (1.0 + all / f64::from(word.sentences.max(1))).ln().sqrt();
-            let again = if word.sentences > 1 { AGAIN } else { 1.0 };
-            let name = if word.is_key() { NAME } else { 1.0 };
+            let again = if word.sentences > 1 { summaries::REPEATED } else { 1.0 };
+            let name = if word.is_key() { summaries::NAME } else { 1.0 };
             word.weight = if word.is_speaker { 0.0 } else { rare * again * name };
         }
-        reading.turn_to(focus);
+        reading.focus_on(focus);
         reading
     }
 
@@ -142,21 +134,21 @@ impl<'a> Reading<'a> {
             }
             let parts = parts(source.text, share);
             self.unread += usize::from(parts.len() > 1);
-            for part in parts {
-                for (range, form) in sentences(part) {
-                    let text = &part[range];
-                    let sentence = self.sentence(place, text, keep_common, &decisions);
-                    let is_open = place == last && matches!(source.role, Role::User | Role::Assistant);
-                    let worth = worth(text, form, source.role, is_open, &openings);
-                    let decides = sentence.decides && form != Form::Question;
-                    let worth = if decides { worth * 1.3 } else { worth };
-                    self.sentences.push(Sentence { worth, decides, ..sentence });
-                }
+            let is_open = place == last && matches!(source.role, Role::User | Role::Assistant);
+            let found = parts
+                .into_iter()
+                .flat_map(|part| sentences(part).into_iter().map(move |(range, form)| (&part[range], form)));
+            for (text, form) in found {
+                let sentence = self.sentence(place, text, keep_common, &decisions);
+                let worth = worth(text, form, source.role, is_open, &openings);
+                let decides = sentence.decides && form != Form::Question;
+                let factor = if decides { summaries::DECISION } else { 1.0 };
+                self.sentences.push(Sentence { worth: worth * factor, decides, ..sentence });
             }
         }
     }
 
-    /// Takes the words of a sentence in.
+    /// Adds the words of a sentence.
     fn sentence(
         &mut self,
         source: usize,
@@ -175,7 +167,7 @@ impl<'a> Reading<'a> {
             let next = self.words.len() as u32;
             let number = *self.numbers.entry(key).or_insert(next);
             if number == next {
-                self.words.push(Known { has_digit: words::has_digit(word.text), ..Known::default() });
+                self.words.push(Word { has_digit: words::has_digit(word.text), ..Word::default() });
             }
             let known = &mut self.words[number as usize];
             known.times += 1;
@@ -190,8 +182,8 @@ impl<'a> Reading<'a> {
         Sentence { source, text, words: numbers, worth: 1.0, decides }
     }
 
-    /// Makes what has to do with `focus` worth more than the rest; nothing changes where no sentence has.
-    fn turn_to(&mut self, focus: &str) {
+    /// Makes sentences with words of `focus` worth more than the rest; changes nothing where no sentence has any.
+    fn focus_on(&mut self, focus: &str) {
         let wanted: Vec<u32> = words(focus)
             .iter()
             .map(|word| (words::key(word.text), word.text))
@@ -204,7 +196,7 @@ impl<'a> Reading<'a> {
         let has = |sentence: &Sentence<'_>| {
             wanted.iter().filter(|number| sentence.words.binary_search(number).is_ok()).count()
         };
-        // Whatever stands in the same message belongs to it a little.
+        // The other sentences of a source that has words of the focus count too, but less.
         let mut near: HashMap<usize, usize> = HashMap::new();
         for sentence in &self.sentences {
             *near.entry(sentence.source).or_default() += has(sentence);
@@ -213,21 +205,21 @@ impl<'a> Reading<'a> {
             .sentences
             .iter()
             .map(|sentence| match (has(sentence), near[&sentence.source]) {
-                (0, 0) => 0.2,
-                (0, _) => 0.7,
-                (hits, _) => 2.0 + hits as f64,
+                (0, 0) => summaries::OFF_FOCUS,
+                (0, _) => summaries::NEAR_FOCUS,
+                (hits, _) => summaries::ON_FOCUS + hits as f64,
             })
             .collect();
         self.sentences.iter_mut().zip(factors).for_each(|(sentence, factor)| sentence.worth *= factor);
     }
 
-    /// Returns what a sentence with this gain is worth beside others, for its length.
+    /// Returns the gain of a sentence for its length, by which sentences are compared.
     pub(super) fn rate(gain: f64, text: &str) -> f64 {
-        gain / (roughly(text) as f64 + COST_OF_A_SENTENCE)
+        gain / (roughly(text) as f64 + summaries::SENTENCE_COST)
     }
 }
 
-/// Returns what of `text` is read: all of it, or its beginning and its end.
+/// Returns the parts of `text` that are read: all of it, or its beginning and its end.
 fn parts(text: &str, most: usize) -> Vec<&str> {
     if text.len() <= most {
         return vec![text];
@@ -237,19 +229,20 @@ fn parts(text: &str, most: usize) -> Vec<&str> {
     vec![&text[..first], &text[last..]]
 }
 
+/// Returns the factor on the worth of a sentence's words, by its form, its speaker's role and its first words.
 fn worth(text: &str, form: Form, role: Role, is_open: bool, openings: &[&str]) -> f64 {
     let form = match form {
         Form::Plain => 1.0,
-        // Nobody has answered what the last message asks.
-        Form::Question if is_open => 1.2,
-        Form::Question => 0.5,
-        Form::Aside => 0.5,
-        Form::Code => 0.3,
+        // A question of the last message has no answer yet.
+        Form::Question if is_open => summaries::OPEN_QUESTION,
+        Form::Question => summaries::QUESTION,
+        Form::Aside => summaries::ASIDE,
+        Form::Code => summaries::CODE,
     };
     let role = match role {
         Role::User | Role::Assistant => 1.0,
-        Role::Tool => 0.4,
-        Role::System => 0.3,
+        Role::Tool => summaries::TOOL,
+        Role::System => summaries::SYSTEM,
     };
     let mut spoken = text.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     let first = spoken.next().unwrap_or_default().to_lowercase();
@@ -261,15 +254,15 @@ fn worth(text: &str, form: Form, role: Role, is_open: bool, openings: &[&str]) -
         return 0.0;
     }
     let alone = match () {
-        () if is_fragment => 0.3,
-        () if opens && is_short => 0.4,
-        () if refers => 0.7,
+        () if is_fragment => summaries::FRAGMENT,
+        () if opens && is_short => summaries::GREETING,
+        () if refers => summaries::REFERENCE,
         () => 1.0,
     };
     form * role * alone
 }
 
-/// Returns about how many tokens `text` has: good enough to compare sentences by, and needs no dictionary.
+/// Returns roughly how many tokens `text` has, without a dictionary; enough to compare sentences.
 pub(super) fn roughly(text: &str) -> usize {
     let (mut tokens, mut run) = (0, 0);
     for c in text.chars() {
@@ -286,18 +279,18 @@ pub(super) fn roughly(text: &str) -> usize {
     tokens
 }
 
-/// Returns up to `most` words that run through `sources`, what runs through most of them first, and where each is.
+/// Returns up to `most` topics of `sources`: words that several sources have, by weight and number of sources.
 pub fn topics(sources: &[Source<'_>], most: usize) -> Vec<Topic> {
     let reading = Reading::of(sources, "");
     let topic = |(number, places): (u32, Vec<usize>)| Topic {
         name: spelling(&reading, number),
         ordinals: places.into_iter().map(|place| sources[place].ordinal).collect(),
     };
-    threads(&reading, most).into_iter().map(topic).collect()
+    recurring(&reading, most).into_iter().map(topic).collect()
 }
 
-/// Returns the numbers of up to `most` words that run through what was read, with the places of the sources that have each.
-pub(super) fn threads(reading: &Reading<'_>, most: usize) -> Vec<(u32, Vec<usize>)> {
+/// Returns the numbers of up to `most` words that several sources have, with the indexes of those sources.
+pub(super) fn recurring(reading: &Reading<'_>, most: usize) -> Vec<(u32, Vec<usize>)> {
     let mut places: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
     for sentence in &reading.sentences {
         for number in &sentence.words {
@@ -320,7 +313,7 @@ pub(super) fn threads(reading: &Reading<'_>, most: usize) -> Vec<(u32, Vec<usize
     found.into_iter().map(|(_, number, places)| (number, places)).collect()
 }
 
-/// Returns a word as it is written most often, the first of equals.
+/// Returns the most frequent spelling of a word, the first of equals.
 pub(super) fn spelling(reading: &Reading<'_>, number: u32) -> String {
     let mut spellings: Vec<(&str, usize)> = Vec::new();
     for sentence in reading.sentences.iter().filter(|each| each.words.binary_search(&number).is_ok()).take(50)

@@ -1,32 +1,32 @@
-//! Where the sentences of a message begin and end, in any script.
+//! Finds the sentences of a message, in any script.
 //!
-//! Messages are half prose, half lists, code and logs, so a line end counts as the end of a sentence unless the line is
-//! plainly wrapped. It is not a parser of language: a wrong cut makes a summary less smooth and nothing worse.
+//! Messages are half prose, half lists, code and logs, so a line end ends a sentence unless the line is clearly wrapped. It
+//! is not a parser of language: a wrong cut only makes a summary less smooth.
 
 use std::ops::Range;
 
 use super::words::is_spaceless;
 
-/// The longest sentence in bytes; longer ones are cut at a comma, a space, or anywhere. Arbitrary.
+/// Bytes of a sentence, at most; longer ones are cut at a comma, else at a space, else anywhere. Arbitrary.
 const LONGEST: usize = 500;
 
-/// From this many bytes on a line may be wrapped, and Thai is cut at a space. Arbitrary.
+/// Bytes from which a line may be wrapped, and from which Thai text is cut at a space. Arbitrary.
 const LONG_LINE: usize = 50;
 
-/// Words before a full stop that does not end a sentence.
+/// Words whose full stop does not end a sentence.
 const ABBREVIATIONS: [&str; 20] = [
     "mr", "mrs", "ms", "dr", "prof", "st", "vs", "etc", "e.g", "i.e", "cf", "no", "approx", "fig", "inc",
     "ltd", "jr", "sr", "al", "ca",
 ];
 
-/// What a sentence is beside its words.
+/// The form of a sentence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// A statement.
     Plain,
-    /// It asks.
+    /// A question.
     Question,
-    /// It stands in brackets: a note on what cannot be said in words.
+    /// Text in square brackets, such as `[laughs]`.
     Aside,
     /// A line of code, of a table, or of a log.
     Code,
@@ -64,7 +64,7 @@ pub(super) fn sentences(text: &str) -> Vec<(Range<usize>, Form)> {
     found
 }
 
-/// Tells whether the line `next` goes on where `open` was wrapped: nothing ends, and nothing begins.
+/// Tells whether the line `next` continues the wrapped line `open`: no sentence ends there, and none begins.
 fn is_wrapped(open: &str, next: &str) -> bool {
     let last = open.rsplit('\n').next().unwrap_or(open);
     last.len() >= LONG_LINE
@@ -72,8 +72,8 @@ fn is_wrapped(open: &str, next: &str) -> bool {
         && next.starts_with(|c: char| c.is_lowercase() || is_spaceless(c) || matches!(c, '(' | '"' | '\''))
 }
 
-/// Tells whether a line is rather code, a table or output of a program than prose: hardly a letter, or deeply indented
-/// with marks of code.
+/// Tells whether a line looks like code, a table or a program's output: few letters, an ending such as `;`, or a deep
+/// indentation with signs of code.
 fn is_code(line: &str) -> bool {
     let body = line.trim();
     let letters = body.chars().filter(|c| c.is_alphabetic() || c.is_whitespace()).count();
@@ -94,7 +94,7 @@ fn prose(text: &str, range: Range<usize>, found: &mut Vec<(Range<usize>, Form)>)
         let mut end = at + c.len_utf8();
         thai += usize::from(matches!(c, '\u{e01}'..='\u{e4f}' | '\u{e81}'..='\u{edf}')) * c.len_utf8();
         let rest = &part[end..];
-        // An aside begins a piece of its own, and ends it.
+        // An aside is a sentence of its own.
         let aside = c.is_whitespace() && rest.starts_with('[') && rest.contains(']');
         let after_aside =
             c == ']' && part[start..end].trim_start().starts_with('[') && !rest.starts_with('(');
@@ -132,7 +132,7 @@ fn prose(text: &str, range: Range<usize>, found: &mut Vec<(Range<usize>, Form)>)
     divide(text, piece.clone(), form(&text[piece]), found);
 }
 
-/// Tells whether the full stop behind `before` belongs to an abbreviation, an initial, or the number of an item.
+/// Tells whether the full stop after `before` belongs to an abbreviation, an initial, or the number of an item.
 fn is_abbreviated(before: &str) -> bool {
     let last = before.rsplit(|c: char| c.is_whitespace() || c == '(').next().unwrap_or(before);
     let is_initial = last.chars().count() == 1 && last.starts_with(char::is_uppercase) && last != "I";
@@ -140,6 +140,7 @@ fn is_abbreviated(before: &str) -> bool {
     is_initial || is_number || ABBREVIATIONS.iter().any(|known| last.eq_ignore_ascii_case(known))
 }
 
+/// Returns the form of a sentence of prose.
 fn form(piece: &str) -> Form {
     let body = piece.trim();
     let last = body.trim_end_matches(['"', '\'', ')', '”', '’', '!', '！', '」', '』']);
@@ -150,7 +151,8 @@ fn form(piece: &str) -> Form {
     }
 }
 
-/// Adds `range` without white space around it, in parts where it is too long; nothing where it has no word.
+/// Adds `range` without the white space around it, in parts where it is too long; adds nothing where it has no letter or
+/// digit.
 fn divide(text: &str, range: Range<usize>, form: Form, found: &mut Vec<(Range<usize>, Form)>) {
     let mut start = range.start;
     while start < range.end {

@@ -1,14 +1,13 @@
-//! The words of a text, as far as choosing sentences needs them: what they are equal by, which say little, and which
-//! name something.
+//! The words of a text: the key by which they are compared, which are common, and which are identifiers.
 //!
-//! Scripts that write without spaces give pairs of characters instead of words: a dictionary for each would weigh
-//! megabytes, and pairs are nearly as good at telling what two sentences share. Endings are cut in English alone.
+//! In scripts without spaces, each pair of neighbouring characters is a word: dictionaries would take megabytes, and pairs
+//! show nearly as well what two sentences have in common. Endings are removed in English only.
 
 use std::collections::HashSet;
 use std::sync::LazyLock;
 
-/// English words that are common in any talk and tell nothing of this one: function words, greetings, praise and the
-/// verbs of every sentence. In other languages the counts alone tell what is common.
+/// Common English words: function words, greetings, praise and frequent verbs. In other languages only the counts show which
+/// words are common.
 const COMMON: &str = include_str!("common.txt");
 
 static COMMON_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| COMMON.split_whitespace().collect());
@@ -16,10 +15,10 @@ static COMMON_WORDS: LazyLock<HashSet<&'static str>> = LazyLock::new(|| COMMON.s
 static COMMON_STEMS: LazyLock<HashSet<&'static str>> =
     LazyLock::new(|| COMMON.split_whitespace().map(stem).collect());
 
-/// A word where it stands.
+/// A word and its place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Word<'a> {
-    /// As it is written.
+    /// The word as written.
     pub(super) text: &'a str,
     /// The byte it begins at.
     pub(super) start: usize,
@@ -31,7 +30,7 @@ pub(super) struct Word<'a> {
 pub(super) fn words(text: &str) -> Vec<Word<'_>> {
     let mut words = Vec::new();
     let mut start = None;
-    // The character before, where it is of a script without spaces; and whether a pair has it already.
+    // The character before, where its script has no spaces, and whether a pair holds it already.
     let mut before: Option<(usize, bool)> = None;
     let end = text.char_indices().map(Some).chain([None]);
     for place in end {
@@ -60,7 +59,7 @@ pub(super) fn words(text: &str) -> Vec<Word<'_>> {
     words
 }
 
-/// Returns what `word` is equal by: lower case, without English endings.
+/// Returns the key by which words are equal: lower case, without English endings.
 pub(super) fn key(word: &str) -> String {
     let lower = word.to_lowercase();
     let length = stem(&lower).len();
@@ -69,7 +68,7 @@ pub(super) fn key(word: &str) -> String {
     key
 }
 
-/// Tells whether a word, by its key, says little of what the text is about.
+/// Tells whether a word with this key is common, or a single letter.
 pub(super) fn is_common(word: &str, key: &str) -> bool {
     let is_letter = key.chars().nth(1).is_none() && !key.starts_with(|c: char| c.is_numeric());
     (is_letter && key.is_ascii())
@@ -82,13 +81,13 @@ pub(super) fn has_digit(word: &str) -> bool {
     word.contains(|c: char| c.is_numeric())
 }
 
-/// Tells whether `word` is written like a name wherever it stands: with a capital within, as identifiers are.
+/// Tells whether `word` is written like an identifier, with a capital letter inside.
 pub(super) fn is_identifier(word: &str) -> bool {
     let mut letters = word.chars().skip_while(|c| c.is_uppercase());
     letters.next().is_some_and(char::is_lowercase) && letters.any(char::is_uppercase)
 }
 
-/// Tells whether `character` is of a script that writes without spaces between words.
+/// Tells whether the script of `character` has no spaces between words.
 pub(super) fn is_spaceless(character: char) -> bool {
     match character {
         // Thai, Lao, Myanmar, Khmer.
@@ -104,7 +103,7 @@ pub(super) fn is_spaceless(character: char) -> bool {
     }
 }
 
-/// Returns `word` without its English ending; lower case is expected.
+/// Returns `word`, in lower case, without its English ending.
 fn stem(word: &str) -> &str {
     if !word.is_ascii() || has_digit(word) {
         return word;

@@ -10,11 +10,11 @@ use crate::filter::Filter;
 use crate::ingest::catch_up;
 use crate::memory::Millis;
 use crate::scope::{Scope, SessionId, Sessions};
+use crate::store::Version;
 use crate::times;
 use crate::tools::common;
 use crate::tools::common::schema::one_of;
 use crate::tools::context::answer::{self, Context, LEAST, MOST};
-use crate::store::Version;
 
 /// The name agents call it by.
 pub const NAME: &str = "retrieve_context";

@@ -5,13 +5,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::Engine;
 use crate::envelope;
-use crate::times;
 use crate::error::{Error, Result, quoted};
 use crate::memory::{Memory, MemoryId, MemoryKey};
 use crate::retrieve::query;
 use crate::scope::Scope;
 use crate::store::Store;
 use crate::summaries::levels::{self, Depth, Walk};
+use crate::times;
 use crate::tokens;
 use crate::tools::common;
 use crate::tools::common::schema::one_of;

@@ -5,19 +5,19 @@ use std::collections::HashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::tools::memory::search_project_memory as search;
 use crate::engine::Engine;
 use crate::envelope;
-use crate::retrieve;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::humanize::{self, counted};
 use crate::memory::{MemoryId, Millis};
+use crate::retrieve;
 use crate::scope::{Scope, SessionId};
 use crate::store::{Forgotten, Reach, Selection, Store};
 use crate::summaries::levels;
 use crate::tokens;
 use crate::tools::common;
+use crate::tools::memory::search_project_memory as search;
 
 /// The name agents call it by.
 pub const NAME: &str = "forget_context";

@@ -5,18 +5,18 @@
 
 use serde::Serialize;
 
-use crate::memory::{MemoryId, Kind, Memory, Millis, MemoryKey};
 use crate::engine::{Engine, OpenProject};
 use crate::envelope;
-use crate::times;
 use crate::error::{self, Error, Result, quoted};
 use crate::filter::Filter;
 use crate::humanize::{self, counted};
+use crate::memory::{Kind, Memory, MemoryId, MemoryKey, Millis};
 use crate::retrieve::query;
 use crate::scope::{Scope, SessionId};
 use crate::store::{About, Store};
 use crate::summaries::levels::{self, Depth};
 use crate::summaries::messages;
+use crate::times;
 use crate::tools::context::summarize_conversation::{self, Detail as Level};
 use crate::tools::memory::expand_detail::{self, Output as Detail};
 

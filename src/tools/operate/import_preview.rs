@@ -7,7 +7,6 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 
-use crate::import::git as import;
 use crate::ask;
 use crate::clients::transcripts::{self, Line, Lines};
 use crate::config::Use;
@@ -15,6 +14,7 @@ use crate::engine::{Engine, OpenProject};
 use crate::error::{Error, Result};
 use crate::git::{Sha, Stop};
 use crate::humanize::{self, counted};
+use crate::import::git as import;
 use crate::import::transcript::Transcript;
 use crate::ingest::cursor::Cursor;
 use crate::ingest::history::{self, Stored};

@@ -23,7 +23,10 @@ const ROWS: &[&[&str]] = &[
     &["store", "embed", "git", "clients", "llm"],
     &["private"],
     &["chunk", "tokens"],
-    &["budget", "envelope", "filter", "memory", "scope", "redact", "error", "file", "humanize", "times"],
+    &[
+        "budget", "envelope", "filter", "memory", "scope", "redact", "error", "file", "humanize", "times",
+        "tuning",
+    ],
 ];
 
 /// Uses against the direction, each with the reason why it stands.

@@ -1,0 +1,32 @@
+//! The numbers that were tuned: weights, shares, half-lives and thresholds, by subject.
+//!
+//! A number is here where another value would change what is found, shown or kept, or how long others wait for that. Each
+//! says its unit and how well it is founded:
+//!
+//! - *measured*: values were compared, and the figures are given;
+//! - *shown by* a command: that command shows the effect of another value, but no comparison is on record;
+//! - *arbitrary*: nothing measures it.
+//!
+//! Change one only with the figures of its command before and after. A number that follows from others is computed from
+//! them.
+//!
+//! It is not: limits that protect against large or hostile input, deadlines and batch sizes. They stay with the code that
+//! enforces them. Defaults that users can change are options (`config/options.rs`), which take their values from here
+//! where they were tuned.
+//!
+//! The commands:
+//!
+//! | short | command | measures |
+//! |---|---|---|
+//! | `evals retrieval` | `cargo run --release -p evals -- retrieval --suite DIR --out RUN.jsonl` | evidence among the first 10 hits, on LoCoMo |
+//! | `evals commits` | `cargo run --release -p evals -- commits --repo bat --suite DIR --out RUN.jsonl` | commits for lines of a changelog, first 10 |
+//! | `evals budget` | `cargo run --release -p evals -- budget --suite DIR --budgets 1000,2000,4000,8000` | evidence kept by a context across conversations |
+//! | `evals tiers` | `cargo run --release -p evals -- tiers --suite DIR --every 4` | tokens saved and evidence kept within one long conversation |
+//! | `evals summaries` | `cargo run --release -p evals -- summaries --suite DIR` | words of answers kept by summaries |
+//! | `evals latency` | `cargo run --release -p evals -- latency --docs 100000` | time of searches and contexts |
+//! | `evals limits` | `cargo run --release -p evals -- limits` | how long writers wait, and memory, under load |
+
+pub mod contexts;
+pub mod forgetting;
+pub mod ranking;
+pub mod summaries;
