@@ -8,16 +8,18 @@
 
 mod keys;
 mod sqlite;
+mod values;
 pub mod vectors;
 
 pub use keys::{ChunkKey, QueueKey, SessionKey, Version};
-pub use sqlite::{
-    About, AskedBy, Attempt, BehindRow, CacheStats, CallRow, CameOfRow, Check, ChunkRange, CommitLinks,
-    ConversationRow, DenseCandidate, Expired, Flavour, Foreign, ForeignConversation, ForeignDepth,
-    ForeignEvidence, ForeignForgotten, ForeignMemory, ForeignPage, ForeignPart, ForeignSession, Forgotten,
-    GraphRow, GrownSession, KindCount, LeftSession, LevelCount, LexicalCandidate, MadeRow, Measurement,
-    MessageRow, Money, Neighbour, Operation, Origin, Outcome, PendingChunk, Planned, PreparedChunk,
-    PreparedMemory, ProjectRow, QueueCounts, Queued, Reach, Receipt, Registry, Reservation, RestoredMemory,
-    Saved, Savings, SegmentRow, Selection, SessionRow, ShownMemory, Sizes, SpendLimits, SpendingRow, Spent,
-    Stats, Store, SummarisedSegment, Summary, SummaryRow, Vocabulary, Wanted, WriteRow, source_hash,
-};
+pub use sqlite::{Foreign, Money, Registry, Store};
+pub use values::*;
+
+/// Which of the two files a store is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    /// `projects/<name>-<id>/tiro.db`: the memories of a project.
+    Project,
+    /// `owner.db`: the owner's memories, the registry of projects and the installation's secret.
+    Owner,
+}

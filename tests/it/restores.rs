@@ -371,7 +371,7 @@ fn what_stands_beside_memories_is_read_in_parts() {
             .unwrap();
         let mut foreign = Foreign::open(&scope, &path).await.unwrap();
         let mut pages = Vec::new();
-        while let Some(page) = foreign.next(ForeignPart::Told).await.unwrap() {
+        while let Some(page) = foreign.next(ForeignPart::Original).await.unwrap() {
             pages.push(page.memories);
         }
         pages

@@ -331,7 +331,7 @@ fn a_backup_holds_what_is_its_owners_and_no_more() {
         put_into_every_table(&home.path().join("tiro.db"), "tomasz");
         store.back_up(&scopes[0], &copy).await.unwrap();
         let mut foreign = Foreign::open(&scopes[1], &copy).await.unwrap();
-        foreign.next(ForeignPart::Told).await.unwrap().unwrap().memories
+        foreign.next(ForeignPart::Original).await.unwrap().unwrap().memories
     });
     let texts: Vec<&str> = restored.iter().map(|each| each.memory.text.as_str()).collect();
     assert_eq!(texts, ["the quince is mine"]);

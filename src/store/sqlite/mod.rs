@@ -28,36 +28,17 @@ use std::time::{Duration, Instant};
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 
-pub use file::backup::Check;
 use file::{migrate, place, readers};
-pub use foreign::{
-    Depth as ForeignDepth, Foreign, ForeignConversation, ForeignEvidence, ForeignForgotten, ForeignMemory,
-    ForeignPage, ForeignSession, Part as ForeignPart, RestoredMemory,
-};
-pub use forget::{Forgotten, Operation, Reach, Selection};
-pub use links::{CallRow, CommitLinks, GraphRow, MadeRow, Origin, WriteRow};
-pub use read::behind::{BehindRow, CameOfRow};
-pub use read::memories::{ChunkRange, Neighbour, ShownMemory};
-pub use read::segments::{GrownSession, MessageRow, SegmentRow, source_hash};
-pub use read::sessions::{About, SessionRow};
-pub use read::stats::{KindCount, Measurement, Savings, Sizes, Stats, SummarisedSegment};
-pub use registry::ledger::{Money, Planned, Reservation, SpendLimits, SpendingRow, Spent};
-pub use registry::{ProjectRow, Registry};
-pub use search::dense::DenseCandidate;
-pub use search::lexical::LexicalCandidate;
-pub use search::vocabulary::Vocabulary;
+pub use foreign::Foreign;
+pub use registry::Registry;
+pub use registry::ledger::Money;
 use search::{dense, vocabulary};
 use summaries::cache;
-pub use summaries::cache::CacheStats;
-pub use summaries::expired::{Expired, LeftSession, LevelCount};
-pub use summaries::queue::{AskedBy, Attempt, QueueCounts, Queued, Wanted};
-pub use summaries::{ConversationRow, Saved, Summary, SummaryRow};
-pub use write::pending::PendingChunk;
-pub use write::{Outcome, PreparedChunk, PreparedMemory, Receipt};
 
 use crate::error::{Error, Kind, Result};
 use crate::private;
 use crate::scope::{ProjectId, Scope};
+use crate::store::Flavour;
 
 /// How long a writer waits for another process before it gives up.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -73,15 +54,6 @@ const CACHE_KIB: i64 = 4 * 1024;
 
 /// The first SQLite without the checkpoint race that can corrupt a WAL file.
 const OLDEST_SOUND_SQLITE: i32 = 3_051_003;
-
-/// Which of the two files a store is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flavour {
-    /// `projects/<name>-<id>/tiro.db`: the memories of a project.
-    Project,
-    /// `owner.db`: the owner's memories, the registry of projects and the installation's secret.
-    Owner,
-}
 
 /// One open file of memories. Clones share the connections and the cache of vectors.
 #[derive(Clone)]

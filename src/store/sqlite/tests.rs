@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::memory::{Draft, Identity, Kind as MemoryKind, Level, MemoryId, MemoryKey, Provenance, Role};
 use crate::scope::{OwnerId, SessionId, Sessions};
-use crate::store::Version;
+use crate::store::*;
 
 const HOUR: i64 = 3_600_000;
 

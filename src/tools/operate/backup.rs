@@ -94,7 +94,7 @@ pub async fn restore(
         let sessions = sessions.into_iter().filter_map(|each| into.session(each)).collect();
         store.restore_sessions(scope, sessions).await?;
     }
-    while let Some(page) = foreign.next(ForeignPart::Told).await? {
+    while let Some(page) = foreign.next(ForeignPart::Original).await? {
         into.page(page).await?;
         progress(into.done, foreign.all);
     }

@@ -7,29 +7,9 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::error::{Error, Kind, Result, quoted};
 use crate::scope::Scope;
-use crate::store::Store;
 use crate::store::sqlite::file::place::whole;
 use crate::store::sqlite::{Inner, blocking, lock};
-
-/// What a check of the file found; everything empty or equal is sound.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Check {
-    /// What SQLite's own integrity check complains of.
-    pub integrity: Vec<String>,
-    /// What the text index's own check complains of.
-    pub text_index: Vec<String>,
-    /// Chunks that are neither embedded nor waiting.
-    pub chunks_without_vector: i64,
-    /// Chunks that the text index lacks, or holds without a chunk.
-    pub chunks_unindexed: i64,
-}
-
-impl Check {
-    /// Whether nothing is wrong.
-    pub fn is_sound(&self) -> bool {
-        *self == Check::default()
-    }
-}
+use crate::store::{Check, Store};
 
 impl Store {
     /// Copies what belongs to the scope's owner to the new file `target` while others go on working: all as it is at one

@@ -2,63 +2,15 @@
 
 use rusqlite::Connection;
 
-use super::{ForeignForgotten, LATEST, LONGEST_NAME, MOST_BESIDE, Reader, read};
+use super::{LATEST, LONGEST_NAME, MOST_BESIDE, Reader, read};
 use crate::error::Result;
 use crate::memory::{MemoryId, Millis};
 use crate::scope::SessionId;
 use crate::store::sqlite::links::{CommitCall, FileWrite, Known};
+use crate::store::{ForeignCall, ForeignEvidence, ForeignForgotten, ForeignWrite};
 
 /// Hashes of the lines of one change, in bytes, that are read: as many as an import keeps, 64 of 32 bits.
 const LONGEST_LINES: usize = 256;
-
-/// What is known of the work of a tool call.
-#[derive(Clone, Debug, Default)]
-pub struct ForeignEvidence {
-    /// The files it changed.
-    pub writes: Vec<ForeignWrite>,
-    /// The commits it made.
-    pub calls: Vec<ForeignCall>,
-}
-
-impl ForeignEvidence {
-    /// Returns how many bytes it takes, about.
-    pub(super) fn bytes(&self) -> usize {
-        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
-        let writes = self.writes.iter().map(|write| {
-            let lines = write.lines.as_ref().map_or(0, Vec::len);
-            write.path.len() + text(&write.worktree) + text(&write.branch) + lines + size_of::<ForeignWrite>()
-        });
-        let calls = self.calls.iter();
-        let calls = calls.map(|call| call.sha.len() + text(&call.worktree) + size_of::<ForeignCall>());
-        writes.chain(calls).sum()
-    }
-}
-
-/// A change of a file.
-#[derive(Clone, Debug)]
-pub struct ForeignWrite {
-    /// When.
-    pub time: Millis,
-    /// The file, relative to the root of the work tree.
-    pub path: String,
-    /// The work tree it lies in.
-    pub worktree: Option<String>,
-    /// The branch that was checked out.
-    pub branch: Option<String>,
-    /// 32-bit hashes of lines put in and taken out; `None` where that isn't known, or there are more than are ever kept.
-    pub lines: Option<Vec<u8>>,
-}
-
-/// A call by which a session committed.
-#[derive(Clone, Debug)]
-pub struct ForeignCall {
-    /// When it began, and when it was answered.
-    pub time: (Millis, Millis),
-    /// The beginning of the commit's id; empty where git printed none.
-    pub sha: String,
-    /// The work tree.
-    pub worktree: Option<String>,
-}
 
 impl Reader {
     /// Returns the sessions that the commit in row `commit` came of, with how sure that is. Older files have none: their
@@ -162,4 +114,16 @@ pub(super) fn add(
         call.insert(connection, owner, id, Known::Kept)?;
     }
     Ok(())
+}
+
+/// Returns how many bytes it takes, about.
+pub(super) fn bytes(evidence: &ForeignEvidence) -> usize {
+    let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    let writes = evidence.writes.iter().map(|write| {
+        let lines = write.lines.as_ref().map_or(0, Vec::len);
+        write.path.len() + text(&write.worktree) + text(&write.branch) + lines + size_of::<ForeignWrite>()
+    });
+    let calls = evidence.calls.iter();
+    let calls = calls.map(|call| call.sha.len() + text(&call.worktree) + size_of::<ForeignCall>());
+    writes.chain(calls).sum()
 }

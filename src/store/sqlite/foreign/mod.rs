@@ -18,20 +18,17 @@ use std::path::Path;
 use rusqlite::ErrorCode::{NotADatabase, OperationInterrupted};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-pub use self::evidence::ForeignEvidence;
 pub(in crate::store::sqlite) use self::open::uri;
 use self::open::{connect, plain_table, watch};
-pub use self::rest::{Depth, ForeignConversation, ForeignForgotten, ForeignSession};
-pub use self::restore::RestoredMemory;
 use crate::error::{Context, Error, Kind, Result};
 use crate::memory::{
     CommitRecord, Kind as MemoryKind, LONGEST_TEXT, Memory, MemoryId, Millis, Provenance, Role,
 };
-use crate::scope::{Scope, SessionId};
-use crate::store::Flavour;
+use crate::scope::Scope;
 use crate::store::sqlite::blocking;
 use crate::store::sqlite::file::migrate;
 use crate::store::sqlite::file::migrate::Whose;
+use crate::store::{Flavour, ForeignDepth, ForeignMemory, ForeignPage, ForeignPart};
 
 /// Memories of a page at most, and bytes of text from which on a page ends. Arbitrary.
 const PAGE: (usize, usize) = (500, 8 << 20);
@@ -75,56 +72,6 @@ const FITS: &str = "octet_length(m.text) <= ?3 AND coalesce(octet_length(m.index
             coalesce(octet_length(m.source_id), 0), coalesce(octet_length(m.path), 0),
             coalesce(octet_length(m.branch), 0), coalesce(octet_length(m.head_sha), 0)) <= ?4";
 
-/// A memory read from another store, with what stands beside it.
-#[derive(Clone, Debug)]
-pub struct ForeignMemory {
-    /// The memory.
-    pub memory: Memory,
-    /// What it refers to.
-    pub references: Vec<MemoryId>,
-    /// The beginning of the text that is embedded, in bytes, where that isn't all.
-    pub lead: Option<usize>,
-    /// The files it touches.
-    pub files: Vec<String>,
-    /// What a commit is beside its text.
-    pub commit: Option<CommitRecord>,
-    /// All full ids of the commit.
-    pub shas: Vec<String>,
-    /// Under which keys it came again.
-    pub repeats: Vec<String>,
-    /// The sessions that the commit came of, the likeliest first, with how sure that is, 0 to 1.
-    pub links: Vec<(SessionId, f64)>,
-    /// What a tool call did, as far as it tells which session a commit came of.
-    pub evidence: ForeignEvidence,
-    /// Whether it is found by its own words: what was derived of a message is found by that.
-    pub is_indexed: bool,
-    /// When it was forgotten, and by which operation, where that is known.
-    pub forgotten: Option<(Option<String>, Millis)>,
-}
-
-impl ForeignMemory {
-    /// Returns how many bytes it takes with what stands beside it, about.
-    fn bytes(&self) -> usize {
-        let texts = [&self.files, &self.shas, &self.repeats].into_iter().flatten();
-        let parents = self.commit.iter().flat_map(|commit| commit.files.iter().chain(&commit.parents));
-        let texts = texts.chain(parents).map(|text| text.len() + size_of::<String>());
-        let names = self.references.len() * size_of::<MemoryId>() + self.links.len() * LONGEST_NAME;
-        let text = self.memory.text.len() + self.memory.indexed.as_ref().map_or(0, String::len);
-        text + texts.sum::<usize>() + names + self.evidence.bytes()
-    }
-}
-
-/// Some of the memories of a file, in the order they were stored.
-#[derive(Clone, Debug, Default)]
-pub struct ForeignPage {
-    /// Those that can be stored.
-    pub memories: Vec<ForeignMemory>,
-    /// How many others were longer than a memory may be.
-    pub too_long: usize,
-    /// How many others are no memories: of an unknown kind, without an id, at an impossible time.
-    pub malformed: usize,
-}
-
 /// A file of memories that is being read.
 pub struct Foreign {
     /// Gone where reading it failed.
@@ -133,23 +80,14 @@ pub struct Foreign {
     pub all: usize,
 }
 
-/// Which memories are read: what was derived from others comes after them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// What was said, stored and committed.
-    Told,
-    /// What was derived from it, but for what stands for a session: that comes with the session.
-    Derived,
-}
-
 struct Reader {
     connection: Connection,
     /// Whose memories are read, as the file spells it.
     owner: String,
     tables: HashSet<&'static str>,
-    part: Part,
+    part: ForeignPart,
     last: i64,
-    session: (Option<Depth>, i64),
+    session: (Option<ForeignDepth>, i64),
 }
 
 impl Foreign {
@@ -168,7 +106,7 @@ impl Foreign {
     }
 
     /// Returns the next memories of the part, in the order they were stored; `None` at its end.
-    pub async fn next(&mut self, part: Part) -> Result<Option<ForeignPage>> {
+    pub async fn next(&mut self, part: ForeignPart) -> Result<Option<ForeignPage>> {
         let Some(mut reader) = self.reader.take() else { return Ok(None) };
         let (reader, page) = blocking(move || {
             if reader.part != part {
@@ -242,7 +180,14 @@ fn open(scope: &Scope, source: &Path) -> Result<Reader> {
         [only] => only.clone(),
         _ => scope.owner.as_str().to_owned(),
     };
-    Ok(Reader { connection, owner, tables, part: Part::Told, last: i64::MIN, session: (None, i64::MIN) })
+    Ok(Reader {
+        connection,
+        owner,
+        tables,
+        part: ForeignPart::Original,
+        last: i64::MIN,
+        session: (None, i64::MIN),
+    })
 }
 
 impl Reader {
@@ -257,8 +202,8 @@ impl Reader {
             false => "",
         };
         let part = match self.part {
-            Part::Told => "m.provenance <> 'derived'",
-            Part::Derived => "m.provenance = 'derived'",
+            ForeignPart::Original => "m.provenance <> 'derived'",
+            ForeignPart::Derived => "m.provenance = 'derived'",
         };
         // What is being purged isn't brought back.
         format!(
@@ -305,7 +250,7 @@ impl Reader {
             }
             match self.one(seq)? {
                 Some(found) => {
-                    bytes += found.bytes();
+                    bytes += bytes_of(&found);
                     page.memories.push(found);
                 }
                 None => page.malformed += 1,
@@ -455,4 +400,14 @@ fn read(error: impl Into<rusqlite::Error>) -> Error {
     Error::new(Kind::Store, "the backup can't be read to its end")
         .source(error)
         .hint("what was read of it is stored; it may be damaged")
+}
+
+/// Returns how many bytes the memory takes with what stands beside it, about.
+fn bytes_of(found: &ForeignMemory) -> usize {
+    let texts = [&found.files, &found.shas, &found.repeats].into_iter().flatten();
+    let parents = found.commit.iter().flat_map(|commit| commit.files.iter().chain(&commit.parents));
+    let texts = texts.chain(parents).map(|text| text.len() + size_of::<String>());
+    let names = found.references.len() * size_of::<MemoryId>() + found.links.len() * LONGEST_NAME;
+    let text = found.memory.text.len() + found.memory.indexed.as_ref().map_or(0, String::len);
+    text + texts.sum::<usize>() + names + evidence::bytes(&found.evidence)
 }

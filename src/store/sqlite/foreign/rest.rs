@@ -2,72 +2,20 @@
 
 use rusqlite::{OptionalExtension, params};
 
-use super::{Foreign, ForeignMemory, LATEST, LONGEST_NAME, MOST_BESIDE, Reader, is_sha, read};
+use super::{Foreign, LATEST, LONGEST_NAME, MOST_BESIDE, Reader, is_sha, read};
 use crate::error::Result;
 use crate::memory::{Level, MemoryId, Millis, Provenance};
 use crate::scope::SessionId;
 use crate::store::sqlite::blocking;
 use crate::store::sqlite::read::segments;
-use crate::store::{Origin, SegmentRow, Summary};
+use crate::store::{ForeignConversation, ForeignDepth, ForeignForgotten, ForeignSession, Origin, Summary};
 
 /// The longest summary that is read, in bytes. Arbitrary: some ten times the longest that is made.
 const LONGEST_SUMMARY: usize = 1 << 20;
 
-/// A session as the backup has it.
-#[derive(Clone, Debug)]
-pub struct ForeignSession {
-    /// Its name.
-    pub session: SessionId,
-    /// Where it was held, and its other names.
-    pub origin: Origin,
-    /// The branch it was last on.
-    pub branch: Option<String>,
-    /// The commit it was last at.
-    pub head_sha: Option<String>,
-    /// The runs that its messages fall into.
-    pub segments: Vec<SegmentRow>,
-    /// What ranges of them come down to, in the order it was made, and when that was.
-    pub summaries: Vec<(Summary, Millis)>,
-    /// The memory that stands for it.
-    pub conversation: Option<ForeignConversation>,
-}
-
-/// The memory that stands for a session.
-#[derive(Clone, Debug)]
-pub struct ForeignConversation {
-    /// The memory.
-    pub memory: ForeignMemory,
-    /// The ordinal of the last message it was made of.
-    pub last: i64,
-    /// The messages it was made of, as [`source_hash`](crate::store::source_hash) has them.
-    pub source_hash: [u8; 32],
-    /// When it was made.
-    pub made_at: Millis,
-}
-
-/// What the backup says was forgotten and removed.
-#[derive(Clone, Debug, Default)]
-pub struct ForeignForgotten {
-    /// Ids that were purged.
-    pub purged: Vec<MemoryId>,
-    /// Operations: their ids, when they were, and when they were undone.
-    pub operations: Vec<(String, Millis, Option<Millis>)>,
-    /// Sessions that were forgotten by their age, each with the memory that stood for it.
-    pub retired: Vec<(SessionId, MemoryId)>,
-}
-
-/// How much of a session is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Depth {
-    /// Where it comes from.
-    Origin,
-    /// What was made of it.
-    Made,
-}
-
 impl Foreign {
     /// Returns the sessions of the backup, some at a time, from the first again at each `depth`; `None` at the end.
-    pub async fn next_sessions(&mut self, depth: Depth) -> Result<Option<Vec<ForeignSession>>> {
+    pub async fn next_sessions(&mut self, depth: ForeignDepth) -> Result<Option<Vec<ForeignSession>>> {
         let Some(mut reader) = self.reader.take() else { return Ok(None) };
         let (reader, page) = blocking(move || {
             let page = reader.sessions(depth)?;
@@ -92,7 +40,7 @@ impl Foreign {
 }
 
 impl Reader {
-    fn sessions(&mut self, depth: Depth) -> Result<Option<Vec<ForeignSession>>> {
+    fn sessions(&mut self, depth: ForeignDepth) -> Result<Option<Vec<ForeignSession>>> {
         /// Sessions of a page. Arbitrary.
         const PAGE: i64 = 20;
         if self.session.0 != Some(depth) {
@@ -133,11 +81,11 @@ impl Reader {
                 conversation: None,
             };
             match depth {
-                Depth::Origin if self.has("session_aliases") => {
+                ForeignDepth::Origin if self.has("session_aliases") => {
                     found.origin.aliases =
                         self.strings("alias FROM session_aliases WHERE session = ?1", seq)?;
                 }
-                Depth::Made if self.has("summaries") => self.made(seq, &mut found)?,
+                ForeignDepth::Made if self.has("summaries") => self.made(seq, &mut found)?,
                 _ => {}
             }
             sessions.push(found);

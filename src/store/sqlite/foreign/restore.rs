@@ -4,42 +4,19 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use super::{ForeignEvidence, ForeignForgotten, ForeignSession, evidence};
+use super::evidence;
 use crate::error::Result;
 use crate::memory::{MemoryId, Millis};
 use crate::scope::{Scope, SessionId};
-use crate::store::Store;
 use crate::store::sqlite::forget::{SelectedRow, tombstone};
 use crate::store::sqlite::links;
 use crate::store::sqlite::links::Known;
-use crate::store::sqlite::write::{
-    OpenSession, Outcome, PreparedMemory, Receipt, insert_one, record, save_one,
-};
+use crate::store::sqlite::write::{OpenSession, insert_one, record, save_one};
+use crate::store::{ForeignForgotten, ForeignSession, Outcome, Receipt, RestoredMemory, Store};
 
 /// Places that may be left free before a message, for those that were purged. Arbitrary: a gap costs nothing, but a
 /// backup must not use up all places that there are.
 const WIDEST_GAP: i64 = 1_000_000;
-
-/// A memory of a backup, ready to be stored.
-#[derive(Clone, Debug)]
-pub struct RestoredMemory {
-    /// What is stored of every memory.
-    pub memory: PreparedMemory,
-    /// Its place in its conversation there.
-    pub ordinal: Option<i64>,
-    /// The operation that forgot it, and when, where it was forgotten.
-    pub forgotten: Option<(String, Millis)>,
-    /// Whether it was marked as important.
-    pub is_marked: bool,
-    /// All full ids of a commit.
-    pub shas: Vec<String>,
-    /// Under which keys it came again.
-    pub repeats: Vec<String>,
-    /// The sessions that a commit came of, the likeliest first, with how sure that is, 0 to 1.
-    pub links: Vec<(SessionId, f64)>,
-    /// What a tool call did, as far as it tells which session a commit came of.
-    pub evidence: ForeignEvidence,
-}
 
 impl Store {
     /// Adds what is known of the sessions there to what is known here; what is here stays.

@@ -15,11 +15,10 @@ use crate::chunk::index_text;
 use crate::error::{Error, Result};
 use crate::memory::{MemoryId, Millis};
 use crate::scope::{Scope, SessionId};
-use crate::store::Store;
 use crate::store::sqlite::{blocking, write};
+use crate::store::{Forgotten, Operation, Reach, Selection, Store};
 
 pub(in crate::store::sqlite) use purge::erase;
-pub use select::{Reach, Selection};
 
 pub(in crate::store::sqlite) use select::SelectedRow;
 use select::{select, selected_row, with_derived};
@@ -45,43 +44,6 @@ pub(in crate::store::sqlite) enum Act {
     Purge,
     /// The garbage collector, by age.
     Retire,
-}
-
-/// What forgetting did.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Forgotten {
-    /// Names the operation for undoing it; empty where nothing was forgotten.
-    pub operation: String,
-    /// The memories, in the order they were stored.
-    pub ids: Vec<MemoryId>,
-    /// Their tokens (o200k).
-    pub tokens: i64,
-}
-
-impl Forgotten {
-    /// Adds what more was forgotten by the operation, or by another where this has none.
-    pub fn add(&mut self, more: Forgotten) {
-        if self.operation.is_empty() {
-            self.operation = more.operation;
-        }
-        self.ids.extend(more.ids);
-        self.tokens += more.tokens;
-    }
-}
-
-/// An operation of the past.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Operation {
-    /// Its name.
-    pub id: String,
-    /// `forget`, `purge`, or `purging` while that isn't done.
-    pub kind: String,
-    /// When it happened.
-    pub at: Millis,
-    /// How many memories it touched.
-    pub memories: i64,
-    /// Whether it was undone.
-    pub undone: bool,
 }
 
 impl Store {

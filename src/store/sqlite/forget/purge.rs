@@ -9,13 +9,13 @@ use std::time::Instant;
 
 use rusqlite::{Connection, params};
 
-use super::{Act, Forgotten, SelectedRow, Selection, forgotten, give_way, log_chunks, retired, selected_row};
+use super::{Act, SelectedRow, forgotten, give_way, log_chunks, retired, selected_row};
 use crate::error::{Error, Kind, Result};
 use crate::memory::Millis;
 use crate::scope::Scope;
-use crate::store::Store;
 use crate::store::sqlite::file::migrate;
 use crate::store::sqlite::{LOOK_AGAIN, blocking, lock, write};
+use crate::store::{Forgotten, Selection, Store};
 
 /// Memories removed by one transaction: some tens of milliseconds.
 const REMOVED_AT_ONCE: usize = 250;

@@ -7,9 +7,10 @@ use std::collections::BTreeSet;
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::{SelectedRow, Selection};
+use super::SelectedRow;
 use crate::error::Result;
 use crate::scope::Scope;
+use crate::store::Selection;
 use crate::store::sqlite::forget::purge::erase;
 
 /// Notes of the sessions of `rows`, which are about to be forgotten by age, what stood for them.

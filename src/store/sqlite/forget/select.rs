@@ -8,36 +8,15 @@ use std::collections::HashSet;
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, params_from_iter};
 
-use super::{Forgotten, forgotten};
+use super::forgotten;
 use crate::error::Result;
-use crate::filter::Filter;
 use crate::memory::MemoryId;
 use crate::scope::{Scope, SessionId};
-use crate::store::Store;
 use crate::store::sqlite::read::conditions::Conditions;
+use crate::store::{Forgotten, Reach, Selection, Store};
 
 /// Forgotten memories whose texts are read at once: some milliseconds. Arbitrary.
 const READ_AT_ONCE: i64 = 1_000;
-
-/// What to forget.
-#[derive(Clone, Debug)]
-pub enum Selection {
-    /// These memories.
-    Ids(Vec<MemoryId>),
-    /// Everything in the session.
-    Session(SessionId),
-    /// Everything the filter admits.
-    Matching(Filter),
-}
-
-/// How far a selection reaches.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
-    /// To living memories.
-    Living,
-    /// To those that were forgotten, too, and are still in the file.
-    Forgotten,
-}
 
 impl Store {
     /// Returns what `selection` names within reach, with the facts derived from it, changing nothing.

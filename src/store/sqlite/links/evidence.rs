@@ -6,39 +6,7 @@ use crate::error::Result;
 use crate::memory::{Draft, MemoryId, Millis};
 use crate::scope::{Scope, SessionId};
 use crate::store::sqlite::write::record::commit_id;
-use crate::store::{SessionKey, Store};
-
-/// A change of a file by a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WriteRow {
-    /// The session.
-    pub session: SessionKey,
-    /// When.
-    pub time: Millis,
-    /// The file, relative to the root of the work tree.
-    pub path: String,
-    /// The work tree it lies in.
-    pub worktree: Option<String>,
-    /// The branch that was checked out.
-    pub branch: Option<String>,
-    /// Hashes of lines put in and taken out, sorted; none where that isn't known.
-    pub lines: Vec<u32>,
-}
-
-/// A call by which a session committed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CallRow {
-    /// The session.
-    pub session: SessionKey,
-    /// When it began.
-    pub began: Millis,
-    /// When it was answered.
-    pub ended: Millis,
-    /// The beginning of the commit's id; empty where git printed none.
-    pub sha: String,
-    /// The work tree.
-    pub worktree: Option<String>,
-}
+use crate::store::{CallRow, Store, WriteRow};
 
 /// Notes the id of a commit, and what a tool call did, each time it did it: of calls that are alike one is a memory.
 pub(in crate::store::sqlite) fn record(

@@ -4,23 +4,10 @@ use rusqlite::params;
 
 use crate::error::Result;
 use crate::scope::Scope;
-use crate::store::Store;
+use crate::store::{GraphRow, Store};
 
 /// Parts from which on they are made one: a commit that is followed as it is made is a part by itself.
 const MOST_PARTS: i64 = 64;
-
-/// Some commits in the order they were read; the bytes are git's side to understand.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GraphRow {
-    /// Where the history ended when they were read.
-    pub stamp: String,
-    /// The number of the first.
-    pub first: usize,
-    /// How many.
-    pub count: usize,
-    /// They and their parents.
-    pub bytes: Vec<u8>,
-}
 
 impl Store {
     /// Returns the parts of the graph, in order.

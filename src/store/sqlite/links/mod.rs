@@ -11,49 +11,12 @@ use crate::error::Result;
 use crate::memory::{MemoryId, MemoryKey, Millis};
 use crate::scope::{Scope, SessionId};
 use crate::store::sqlite::read::memories;
-use crate::store::{ChunkKey, SessionKey, Store};
+use crate::store::{ChunkKey, CommitLinks, MadeRow, Origin, Store};
 
-pub use evidence::{CallRow, WriteRow};
 pub(in crate::store::sqlite) use evidence::{CommitCall, FileWrite, Known, alias, record};
-pub use graph::GraphRow;
 
 /// How often a commit is followed to the one that stands for it: one that was amended and then squashed is twice.
 const REPLACEMENTS: usize = 8;
-
-/// What is known of a session beside its memories; what is `None` leaves what is known already.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Origin {
-    /// The program it was held in.
-    pub client: Option<String>,
-    /// The root of the work tree it was held in.
-    pub worktree: Option<String>,
-    /// A line that names it.
-    pub title: Option<String>,
-    /// Its other names.
-    pub aliases: Vec<String>,
-}
-
-/// A commit, as far as the sessions behind it are concerned.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MadeRow {
-    /// The memory.
-    pub seq: MemoryKey,
-    /// When the change was made.
-    pub time: Millis,
-    /// Its full ids.
-    pub shas: Vec<String>,
-    /// The ids of its parents.
-    pub parents: Vec<String>,
-    /// The paths it changed.
-    pub files: Vec<String>,
-    /// Its author.
-    pub author: Option<String>,
-    /// The beginning of its text.
-    pub message: String,
-}
-
-/// A commit with the sessions behind it, the likeliest first, and how sure that is of each, 0 to 1.
-pub type CommitLinks = (MemoryKey, Vec<(SessionKey, f64)>);
 
 impl Store {
     /// Returns up to `limit` commits that nothing of kind `summary` was derived from, the newest first. One whose

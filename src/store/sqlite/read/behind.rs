@@ -4,42 +4,12 @@ use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, params_from_iter};
 
 use crate::error::Result;
-use crate::memory::{MemoryId, MemoryKey, Millis};
+use crate::memory::{MemoryKey, Millis};
 use crate::scope::{Scope, SessionId};
 use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::sqlite::read::memories::{conversations, id};
 use crate::store::sqlite::read::segments::find_session;
-use crate::store::{SessionKey, Store};
-
-/// A conversation behind a commit, as an answer names it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BehindRow {
-    /// Its key.
-    pub seq: SessionKey,
-    /// Its name.
-    pub session: SessionId,
-    /// The line that its client names it by.
-    pub title: Option<String>,
-    /// When its last message before the commit was said; its first where none was.
-    pub time: Millis,
-    /// The place of that message.
-    pub ordinal: i64,
-}
-
-/// A commit that came of a conversation.
-#[derive(Clone, Debug, PartialEq)]
-pub struct CameOfRow {
-    /// The memory's id.
-    pub id: MemoryId,
-    /// The commit's full id.
-    pub sha: Option<String>,
-    /// The first line of its message.
-    pub subject: String,
-    /// When it was made.
-    pub time: Millis,
-    /// How sure it is that it came of the conversation, 0 to 1.
-    pub confidence: f64,
-}
+use crate::store::{BehindRow, CameOfRow, SessionKey, Store};
 
 impl Store {
     /// Returns the sessions behind the commit `commit`, the likeliest first, with how sure that is, 0 to 1.

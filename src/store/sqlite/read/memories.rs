@@ -7,73 +7,16 @@ use rusqlite::{Connection, OptionalExtension, Row, params_from_iter};
 
 use crate::error::Result;
 use crate::filter::Filter;
-use crate::memory::{Kind, Memory, MemoryId, MemoryKey, Millis, Provenance, Role};
+use crate::memory::{Kind, Memory, MemoryId, MemoryKey, Provenance, Role};
 use crate::redact;
 use crate::scope::{Scope, SessionId};
 use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::sqlite::read::segments::find_session;
-use crate::store::{ChunkKey, SessionKey, Store};
+use crate::store::{ChunkKey, ChunkRange, Neighbour, ShownMemory, Store};
 
 pub(in crate::store::sqlite) const COLUMNS: &str =
     "m.id, m.seq, m.kind, m.provenance, m.text, s.name, m.ordinal, m.role, m.speaker, m.title,
     m.topic, m.source_id, m.path, m.branch, m.head_sha, m.time, m.importance, m.marked, m.tokens, m.indexed";
-
-/// Where a candidate stands, for ranking: everything but its text.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Neighbour {
-    /// Its key.
-    pub seq: MemoryKey,
-    /// Its id.
-    pub id: MemoryId,
-    /// What it is.
-    pub kind: Kind,
-    /// Its session.
-    pub session: Option<SessionKey>,
-    /// Its place in the session.
-    pub ordinal: Option<i64>,
-    /// Who speaks.
-    pub speaker: Option<String>,
-    /// When it was made.
-    pub time: Millis,
-    /// Whether it was marked important.
-    pub marked: bool,
-    /// What its author thinks of it, 0 to 1.
-    pub importance: Option<f64>,
-    /// A hash of its text, equal for equal texts.
-    pub text_hash: [u8; 8],
-    /// The message that a derived fact or decision was taken from.
-    pub taken_from: Option<MemoryKey>,
-}
-
-/// What an answer shows of a memory that was found.
-#[derive(Clone, Debug)]
-pub struct ShownMemory {
-    /// Where in the list asked for it was.
-    pub place: usize,
-    /// The memory.
-    pub memory: Memory,
-    /// Its best chunk.
-    pub chunk: ChunkRange,
-    /// The ids under which git may know it, for a commit.
-    pub commit_ids: Vec<String>,
-    /// The sessions that a commit came of, the likeliest first.
-    pub conversations: Vec<SessionId>,
-    /// How sure that is of each of them, 0 to 1.
-    pub confidences: Vec<f64>,
-}
-
-/// A piece of a memory's text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ChunkRange {
-    /// The chunk.
-    pub seq: ChunkKey,
-    /// Where it begins in the text, in bytes.
-    pub start: usize,
-    /// Where it ends.
-    pub end: usize,
-    /// Tokens of the piece (o200k).
-    pub tokens: i64,
-}
 
 impl Store {
     /// Returns the living memories of the scope among `seqs`, in that order.

@@ -7,74 +7,11 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::error::{Error, Result};
-use crate::memory::{Kind, MemoryId, MemoryKey, Millis, Provenance, Role};
+use crate::memory::{Kind, MemoryId, MemoryKey, Provenance, Role};
 use crate::scope::{Scope, SessionId, Sessions};
 use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::sqlite::read::memories;
-use crate::store::{Store, Version};
-
-/// A message as it counts, without its text.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MessageRow {
-    /// Its key.
-    pub seq: MemoryKey,
-    /// Its id.
-    pub id: MemoryId,
-    /// Its place in the session.
-    pub ordinal: i64,
-    /// Who speaks.
-    pub role: Option<Role>,
-    /// The speaker's name.
-    pub speaker: Option<String>,
-    /// When it was said.
-    pub time: Millis,
-    /// Tokens of the text (o200k).
-    pub tokens: i64,
-    /// Whether it was marked important.
-    pub marked: bool,
-    /// What its author thinks of it, 0 to 1.
-    pub importance: Option<f64>,
-    /// What it is.
-    pub kind: Kind,
-    /// Where its text came from.
-    pub provenance: Provenance,
-}
-
-/// A run of messages of a session that is summarised, and changes tier, as a whole.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SegmentRow {
-    /// Its place among the segments, from 0.
-    pub number: i64,
-    /// The ordinal of its first message.
-    pub first: i64,
-    /// The ordinal of its last message.
-    pub last: i64,
-    /// Living messages in it; 0 where all are forgotten.
-    pub messages: i64,
-    /// Their tokens (o200k).
-    pub tokens: i64,
-}
-
-/// A session whose messages changed since it was worked off.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct GrownSession {
-    /// The session.
-    pub session: SessionId,
-    /// The version at which its messages changed last, for [`Store::worked_off`].
-    pub version: Version,
-}
-
-/// Returns a hash of which messages a summary is made of, given their ids in order.
-///
-/// An id stands for one text for good, so the texts needn't be read.
-pub fn source_hash<'a>(ids: impl IntoIterator<Item = &'a MemoryId>) -> [u8; 32] {
-    let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 summary sources");
-    for id in ids {
-        hasher.update(id.as_str().as_bytes());
-        hasher.update(b"\n");
-    }
-    *hasher.finalize().as_bytes()
-}
+use crate::store::{GrownSession, MessageRow, SegmentRow, Store, Version, source_hash};
 
 impl Store {
     /// Returns the living messages of the session from `from_ordinal` on, in order.

@@ -4,39 +4,11 @@ use rusqlite::types::Value;
 use rusqlite::{params, params_from_iter};
 
 use crate::error::Result;
-use crate::memory::{MemoryKey, Millis};
+use crate::memory::MemoryKey;
 use crate::scope::{Scope, SessionId, Sessions};
-use crate::store::Store;
 use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::sqlite::read::segments::find_session;
-
-/// A session and what it holds.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SessionRow {
-    /// Its name.
-    pub id: SessionId,
-    /// Living memories in it.
-    pub memories: i64,
-    /// Their tokens (o200k).
-    pub tokens: i64,
-    /// The time of its earliest memory.
-    pub first: Millis,
-    /// The time of its latest memory.
-    pub last: Millis,
-    /// The branch it was last seen on.
-    pub branch: Option<String>,
-    /// The commit it was last seen on.
-    pub head_sha: Option<String>,
-}
-
-/// What a session is about, for people.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct About {
-    /// The line that its client gave it, else how its user began.
-    pub title: Option<String>,
-    /// The program it was held in.
-    pub client: Option<String>,
-}
+use crate::store::{About, SessionRow, Store};
 
 /// The title of the session `s`: what its client gave it, else how its user began, of which 500 characters are enough.
 const TITLE: &str = "coalesce(nullif(trim(s.title), ''), (

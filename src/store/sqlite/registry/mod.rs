@@ -12,20 +12,7 @@ use crate::error::{Error, Kind, Result};
 use crate::memory::Millis;
 use crate::private;
 use crate::scope::{OwnerId, ProjectId, Scope};
-use crate::store::{Flavour, Store};
-
-/// A registered project.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProjectRow {
-    /// Its id.
-    pub id: ProjectId,
-    /// Its name, from the directory it was first seen in.
-    pub name: String,
-    /// The folder of its store beneath `projects/` in the data directory.
-    pub folder: String,
-    /// Where it was seen, latest first: canonical paths.
-    pub places: Vec<String>,
-}
+use crate::store::{Flavour, ProjectRow, Store};
 
 /// The registry of projects, a view on the owner's own store.
 #[derive(Clone)]

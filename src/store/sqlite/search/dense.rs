@@ -16,19 +16,10 @@ use crate::store::sqlite::lock;
 use crate::store::sqlite::read::conditions::{Conditions, sessions};
 use crate::store::vectors;
 use crate::store::vectors::{Entry, Filter as Rows, Hit, VectorIndex};
-use crate::store::{ChunkKey, Store};
+use crate::store::{ChunkKey, DenseCandidate, Store};
 
 /// Threads that share a scan of many vectors.
 const THREADS: usize = 2;
-
-/// A chunk near to the query.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct DenseCandidate {
-    /// The memory.
-    pub memory: MemoryKey,
-    /// The chunk.
-    pub chunk: ChunkKey,
-}
 
 /// The codes of every living chunk, by owner, as of one place in the log of changes.
 #[derive(Default)]

@@ -11,8 +11,8 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::chunk::index_text;
 use crate::error::Result;
 use crate::scope::Scope;
-use crate::store::Store;
 use crate::store::sqlite::{Inner, lock};
+use crate::store::{Store, Vocabulary};
 
 /// Documents below which every word decides.
 pub(in crate::store::sqlite) const SMALL_CORPUS: i64 = 5_000;
@@ -30,29 +30,6 @@ pub(in crate::store::sqlite) struct CommonTerms {
     documents_by_word: HashMap<String, i64>,
     read_at: i64,
     stemmer: Option<Connection>,
-}
-
-/// In how many documents of a store the words of a question stand.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Vocabulary {
-    /// How many documents there are.
-    pub documents: i64,
-    /// In how many of them each word stands, in the order of the words.
-    pub counts: Vec<i64>,
-}
-
-impl Vocabulary {
-    /// Returns what each word says of what is asked for, by how rare it is in all of `stores`: above 0, a word that stands
-    /// nowhere the most.
-    pub fn rarity(stores: &[Vocabulary]) -> Vec<f64> {
-        let words = stores.iter().map(|store| store.counts.len()).max().unwrap_or(0);
-        let all: i64 = stores.iter().map(|store| store.documents).sum();
-        let rarity = |place: usize| {
-            let with: i64 = stores.iter().filter_map(|store| store.counts.get(place)).sum();
-            (1.0 + ((all - with).max(0) as f64 + 0.5) / (with as f64 + 0.5)).ln()
-        };
-        (0..words).map(rarity).collect()
-    }
 }
 
 /// Returns in how many documents each of `terms`, words or phrases, stands; of a phrase, its rarest word.

@@ -11,24 +11,11 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::error::{Error, Kind, Result};
 use crate::memory::Millis;
 use crate::scope::Scope;
-use crate::store::Store;
 use crate::store::sqlite::{BUSY_TIMEOUT, blocking, lock};
+use crate::store::{CacheStats, Store};
 
 /// How long storing an answer waits for other writers. Arbitrary: about what the answer took to make.
 const PATIENCE: Duration = Duration::from_millis(50);
-
-/// What the cache holds, and how often it had what was asked for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CacheStats {
-    /// Answers it holds.
-    pub entries: i64,
-    /// Their bytes.
-    pub bytes: i64,
-    /// How often it had the answer.
-    pub hits: i64,
-    /// How often not.
-    pub misses: i64,
-}
 
 /// How often this process asked the cache since it could last note so.
 #[derive(Clone, Copy, Debug, Default)]

@@ -7,49 +7,8 @@ use rusqlite::{Connection, params};
 use crate::error::Result;
 use crate::memory::{Level, Millis};
 use crate::scope::{Scope, SessionId};
-use crate::store::Store;
 use crate::store::sqlite::read::memories;
-
-/// What has expired, or was removed as such.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Expired {
-    /// Answers in the cache past their time to live.
-    pub answers: i64,
-    /// Their bytes.
-    pub answer_bytes: i64,
-    /// Entries of the queue of summaries that were made.
-    pub made: i64,
-    /// Entries of the queue that were given up.
-    pub given_up: i64,
-    /// Summaries that a later version of the same range and level stands for.
-    pub superseded: i64,
-}
-
-/// Summaries of one level by one provider.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LevelCount {
-    /// The level.
-    pub level: Level,
-    /// Who made them.
-    pub provider: String,
-    /// How many, each range once.
-    pub summaries: i64,
-    /// Their tokens (o200k).
-    pub tokens: i64,
-    /// The tokens of the messages they stand for.
-    pub source_tokens: i64,
-}
-
-/// A session that nobody has come back to and no commit came of.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeftSession {
-    /// The session.
-    pub session: SessionId,
-    /// Its living memories.
-    pub memories: i64,
-    /// The time of its latest memory.
-    pub last: Millis,
-}
+use crate::store::{Expired, LeftSession, LevelCount, Store};
 
 /// Versions of a summary that a later one stands for.
 const SUPERSEDED: &str = "EXISTS (SELECT 1 FROM summaries o WHERE o.session = summaries.session

@@ -13,79 +13,11 @@ use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use crate::error::Result;
 use crate::memory::{Kind, Level, MemoryId, Millis, Provenance};
 use crate::scope::{Scope, SessionId};
-use crate::store::Store;
 use crate::store::sqlite::forget::erase;
 use crate::store::sqlite::read::memories;
 use crate::store::sqlite::read::segments::{find_session, hash_of_range, required_session};
-use crate::store::sqlite::write::{OpenSession, Outcome, PreparedMemory, save_one};
-
-/// A summary of a range of messages.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Summary {
-    /// Whose messages it sums up.
-    pub session: SessionId,
-    /// The segment; `None` for another range, or the session.
-    pub segment: Option<i64>,
-    /// How much it says.
-    pub level: Level,
-    /// The ordinal its range begins with.
-    pub first: i64,
-    /// The ordinal its range ends with.
-    pub last: i64,
-    /// How many messages it was made of.
-    pub messages: i64,
-    /// What it says.
-    pub text: String,
-    /// Its tokens (o200k).
-    pub tokens: i64,
-    /// `extractive`, or the name of the provider that wrote it.
-    pub provider: String,
-    /// The provider's model.
-    pub model: String,
-    /// How much it keeps of what can be kept at its length, 0 to 1.
-    pub quality: f64,
-    /// The lowest trust of what it was made of.
-    pub provenance: Provenance,
-    /// The ordinals its sentences come from.
-    pub cited: Vec<i64>,
-    /// Which messages it was made of, as [`source_hash`](crate::store::source_hash) has it.
-    pub source_hash: [u8; 32],
-}
-
-/// A summary as stored.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SummaryRow {
-    /// Its id; summaries and memories share the space of ids.
-    pub id: MemoryId,
-    /// Which of the summaries of its range and level it is, from 1.
-    pub version: i64,
-    /// When it was stored.
-    pub made_at: Millis,
-    /// What it says, and of what.
-    pub summary: Summary,
-}
-
-/// What became of a summary.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Saved {
-    /// It is stored now.
-    Made(MemoryId),
-    /// One of the same messages, level, provider and model was there.
-    AlreadyMade(MemoryId),
-    /// Its messages aren't all there any more, or others came between; nothing was stored.
-    SourcesChanged,
-}
-
-/// The memory that stands for a session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ConversationRow {
-    /// Its id.
-    pub id: MemoryId,
-    /// The ordinal of the last message it was made of.
-    pub last: i64,
-    /// When it was made.
-    pub made_at: Millis,
-}
+use crate::store::sqlite::write::{OpenSession, save_one};
+use crate::store::{ConversationRow, Outcome, PreparedMemory, Saved, Store, Summary, SummaryRow};
 
 /// How far ahead a memory may be due: further than it is ever postponed.
 const FARTHEST: Millis = 366 * 24 * 60 * 60 * 1000;

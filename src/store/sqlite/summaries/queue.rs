@@ -10,7 +10,7 @@ use crate::memory::{Level, Millis};
 use crate::scope::{Scope, SessionId};
 use crate::store::sqlite::read::memories;
 use crate::store::sqlite::read::segments::{find_session, required_session};
-use crate::store::{QueueKey, Store};
+use crate::store::{AskedBy, Attempt, QueueCounts, QueueKey, Queued, Store, Wanted};
 
 /// How far ahead a date may lie before it is taken for one of a clock that was wrong.
 const FARTHEST: Millis = 24 * 60 * 60 * 1000;
@@ -21,87 +21,6 @@ const TRIES: i64 = 5;
 /// Which entries are due at `?2`. A date further ahead than `?3` was noted by a clock that was wrong.
 const DUE: &str = "((q.state = 'pending' AND (q.not_before <= ?2 OR q.not_before > ?2 + ?3))
     OR (q.state = 'processing' AND (q.expires <= ?2 OR q.expires > ?2 + ?3)))";
-
-/// What to summarise, and by whom.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
-    /// Whose messages.
-    pub session: SessionId,
-    /// How much it is to say.
-    pub level: Level,
-    /// The ordinal the range begins with.
-    pub first: i64,
-    /// The ordinal the range ends with.
-    pub last: i64,
-    /// The provider's name.
-    pub provider: String,
-    /// Who wants it: what the user asked for comes first.
-    pub asked_by: AskedBy,
-}
-
-/// Who wants a summary.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AskedBy {
-    /// The user, or an agent for one.
-    User,
-    /// Nobody yet: it is made ahead.
-    Nobody,
-}
-
-/// An entry taken from the queue.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Queued {
-    /// Its key.
-    pub seq: QueueKey,
-    /// What to make.
-    pub wanted: Wanted,
-    /// How often it was tried before.
-    pub tries: i64,
-}
-
-/// How many entries of the queue are in which state.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct QueueCounts {
-    /// Waiting.
-    pub pending: i64,
-    /// Taken by a process.
-    pub processing: i64,
-    /// Made.
-    pub completed: i64,
-    /// Given up.
-    pub failed: i64,
-}
-
-/// One try at a summary.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Attempt {
-    /// Whose messages.
-    pub session: SessionId,
-    /// How much it was to say.
-    pub level: Level,
-    /// The ordinal the range begins with.
-    pub first: i64,
-    /// The ordinal the range ends with.
-    pub last: i64,
-    /// The provider's name.
-    pub provider: String,
-    /// Its model.
-    pub model: String,
-    /// Tokens sent, as the provider counts them.
-    pub input_tokens: i64,
-    /// Tokens received.
-    pub output_tokens: i64,
-    /// What it cost, in millionths of a dollar.
-    pub cost_micros: i64,
-    /// How long it took, in milliseconds.
-    pub took_ms: i64,
-    /// The quality of what came back, 0 to 1, where something did.
-    pub quality: Option<f64>,
-    /// What went wrong.
-    pub error: Option<String>,
-    /// When.
-    pub at: Millis,
-}
 
 impl Store {
     /// Adds to the queue what is to be made from `not_before` on; what is there already, also made or failed, waits anew,

@@ -11,71 +11,14 @@ use rusqlite::{Connection, Row, params};
 
 use crate::chunk::index_text::{self, About, IndexText};
 use crate::error::Result;
-use crate::memory::{Draft, Group, Kind, MemoryId, Millis, Provenance, Role};
+use crate::memory::{Group, Kind, Millis, Provenance, Role};
 use crate::scope::{Scope, SessionId, Sessions};
-use crate::store::Store;
 use crate::store::sqlite::links;
 use crate::store::vectors::encode_f16;
+use crate::store::{Outcome, PreparedChunk, PreparedMemory, Receipt, Store};
 
 /// Memories stored by one transaction. Larger writes are split, so that other processes get their turn.
 const BATCH: usize = 500;
-
-/// A memory ready to be stored: redacted, chunked, counted, and embedded where the model was at hand.
-#[derive(Clone, Debug)]
-pub struct PreparedMemory {
-    /// Its id, derived from what makes a second write of it the same write.
-    pub id: MemoryId,
-    /// What it says; the text is redacted.
-    pub draft: Draft,
-    /// Tokens of the text (o200k).
-    pub tokens: i64,
-    /// Its pieces, in order.
-    pub chunks: Vec<PreparedChunk>,
-}
-
-/// A piece of a memory, ready to be indexed.
-#[derive(Clone, Debug)]
-pub struct PreparedChunk {
-    /// Where it begins in the text, in bytes.
-    pub start: usize,
-    /// Where it ends.
-    pub end: usize,
-    /// Tokens of the piece (o200k).
-    pub tokens: i64,
-    /// The vector space and the embedding; `None` leaves it pending.
-    pub embedding: Option<(String, Vec<f32>)>,
-}
-
-/// What became of one memory.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It is stored now.
-    Stored,
-    /// It was stored before, with the same text.
-    AlreadyStored,
-    /// Its id was stored before with another text, which stays.
-    Conflict,
-    /// It was forgotten before and stays so.
-    Forgotten,
-    /// Something like it is stored; that it came again is counted.
-    Repeated,
-}
-
-/// What a write did; returned only after it is durable.
-#[derive(Clone, Debug, Default)]
-pub struct Receipt {
-    /// Each memory's id and fate, in the order given.
-    pub outcomes: Vec<(MemoryId, Outcome)>,
-    /// Chunks stored without an embedding.
-    pub pending: usize,
-}
-
-impl Receipt {
-    /// Returns how many memories met with `outcome`.
-    pub fn count(&self, outcome: Outcome) -> usize {
-        self.outcomes.iter().filter(|(_, met)| *met == outcome).count()
-    }
-}
 
 impl Store {
     /// Stores `memories` in order, `now` being the time of storing, and says what became of each.

@@ -6,42 +6,11 @@ use rusqlite::blob::Blob;
 use rusqlite::{Connection, params};
 
 use crate::error::Result;
-use crate::memory::{Kind, MemoryId, Millis, Role};
+use crate::memory::{Kind, Millis, Role};
 use crate::scope::{Scope, SessionId};
 use crate::store::sqlite::read::{memories, segments};
 use crate::store::sqlite::write;
-use crate::store::{ChunkKey, Store};
-
-/// A chunk that waits for its embedding, with what its context is made of.
-#[derive(Clone, Debug)]
-pub struct PendingChunk {
-    /// The chunk.
-    pub seq: ChunkKey,
-    /// The memory that it is a piece of.
-    pub memory: MemoryId,
-    /// Where in the memory's text it begins, in bytes.
-    pub start: usize,
-    /// The piece of text.
-    pub text: String,
-    /// What the memory is.
-    pub kind: Kind,
-    /// Who speaks.
-    pub role: Option<Role>,
-    /// The speaker's name.
-    pub speaker: Option<String>,
-    /// A line that names the memory.
-    pub title: Option<String>,
-    /// The file it speaks of.
-    pub path: Option<String>,
-    /// The session it belongs to.
-    pub session: Option<SessionId>,
-    /// The branch it was made on.
-    pub branch: Option<String>,
-    /// The tag it carries.
-    pub topic: Option<String>,
-    /// When it was made.
-    pub time: Millis,
-}
+use crate::store::{PendingChunk, Store};
 
 /// The chunks of an owner that wait, oldest first. The queue comes first, in its own order: begun with the memories, all of
 /// them would be visited and sorted for each batch.

@@ -2,9 +2,9 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::Outcome;
 use crate::error::Result;
 use crate::memory::MemoryId;
+use crate::store::Outcome;
 use crate::store::sqlite::read::memories;
 
 /// Returns the fate of a memory whose id the store has seen before.

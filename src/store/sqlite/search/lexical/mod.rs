@@ -22,13 +22,13 @@ use rusqlite::{Connection, params_from_iter};
 use self::query::{Queries, Query};
 use crate::error::Result;
 use crate::filter::Filter;
-use crate::memory::{Group, Kind, MemoryKey};
+use crate::memory::{Group, Kind};
 use crate::scope::Scope;
 use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::sqlite::search::vocabulary;
-use crate::store::sqlite::search::vocabulary::{SMALL_CORPUS, Vocabulary, count};
+use crate::store::sqlite::search::vocabulary::{SMALL_CORPUS, count};
 use crate::store::sqlite::{Inner, write};
-use crate::store::{ChunkKey, Store};
+use crate::store::{ChunkKey, LexicalCandidate, Store, Vocabulary};
 
 /// Candidates of a large group from which on no looser tier is asked.
 const ENOUGH: usize = 20;
@@ -41,19 +41,6 @@ const ROWS_READ: usize = 500;
 
 /// Candidates below which a group has little.
 const LITTLE: usize = 40;
-
-/// A chunk that holds some of the words.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LexicalCandidate {
-    /// The memory.
-    pub memory: MemoryKey,
-    /// The chunk.
-    pub chunk: ChunkKey,
-    /// The group of kinds it belongs to.
-    pub group: Group,
-    /// BM25, higher is better.
-    pub score: f64,
-}
 
 impl Store {
     /// Returns for each of `groups` up to `limit` chunks that hold any of `terms`, best first within a group, and how common

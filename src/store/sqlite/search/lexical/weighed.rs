@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use super::query::{Query, quoted};
-use super::{LexicalCandidate, rank, search};
+use super::{rank, search};
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::memory::Group;
 use crate::scope::Scope;
 use crate::store::sqlite::read::conditions::Conditions;
-use crate::store::sqlite::search::vocabulary::{SMALL_CORPUS, Vocabulary};
-use crate::store::{ChunkKey, Store};
+use crate::store::sqlite::search::vocabulary::SMALL_CORPUS;
+use crate::store::{ChunkKey, LexicalCandidate, Store, Vocabulary};
 
 impl Store {
     /// Does what [`Store::lexical`] does, for a store that is small, with the words weighed as in the store of `weights`.

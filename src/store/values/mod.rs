@@ -1,0 +1,30 @@
+//! The plain values that a store takes and returns. None of them says how they are kept.
+
+mod counts;
+mod foreign;
+mod forget;
+mod found;
+mod ledger;
+mod links;
+mod projects;
+mod sessions;
+mod summaries;
+mod write;
+
+pub use counts::{
+    CacheStats, Check, KindCount, LevelCount, Measurement, Savings, Sizes, Stats, SummarisedSegment,
+};
+pub use foreign::{
+    ForeignCall, ForeignConversation, ForeignDepth, ForeignEvidence, ForeignForgotten, ForeignMemory,
+    ForeignPage, ForeignPart, ForeignSession, ForeignWrite, RestoredMemory,
+};
+pub use forget::{Expired, Forgotten, LeftSession, Operation, Reach, Selection};
+pub use found::{ChunkRange, DenseCandidate, LexicalCandidate, Neighbour, ShownMemory, Vocabulary};
+pub use ledger::{Planned, Reservation, SpendLimits, SpendingRow, Spent};
+pub use links::{BehindRow, CallRow, CameOfRow, CommitLinks, GraphRow, MadeRow, WriteRow};
+pub use projects::ProjectRow;
+pub use sessions::{About, GrownSession, MessageRow, Origin, SegmentRow, SessionRow, source_hash};
+pub use summaries::{
+    AskedBy, Attempt, ConversationRow, QueueCounts, Queued, Saved, Summary, SummaryRow, Wanted,
+};
+pub use write::{Outcome, PendingChunk, PreparedChunk, PreparedMemory, Receipt};
