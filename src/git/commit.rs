@@ -1,8 +1,8 @@
-//! One commit as it is stored: who, when, the message, the parents.
+//! Reads one commit: author, times, message, parents.
 //!
-//! The parser is ours and total, because histories in the wild hold headers that strict parsers refuse: authors
-//! without a date, dates beyond the calendar, messages in forgotten encodings. Only a missing tree line makes a
-//! commit unreadable. E-mail addresses are dropped: nothing here needs them.
+//! The parser is our own and accepts any input, because real histories contain headers that strict parsers refuse:
+//! authors without a date, dates beyond the calendar, messages in rare encodings. A commit is unreadable only if its
+//! tree line is missing or an id in it is invalid. E-mail addresses are dropped, because nothing here needs them.
 
 use gix::bstr::ByteSlice;
 use gix::objs::Kind;
@@ -11,56 +11,56 @@ use super::diff::changes::{Changes, PatchId};
 use super::objects::Handle;
 use super::sha::Sha;
 
-/// The longest commit object that is read at all, in bytes.
+/// The largest commit object that is read, in bytes.
 const COMMIT_LIMIT: u64 = 16 << 20;
 
-/// Parents of a commit, at most: more than any merge of people's has.
+/// Parents of a commit at most: more than any merge that a person made has.
 const PARENT_LIMIT: usize = 1000;
 
 /// The longest message that is kept, in bytes.
 const MESSAGE_LIMIT: usize = 32 << 10;
 
-/// A commit and what it changed against its first parent.
+/// A commit, and its changes compared with its first parent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CommitDetail {
-    /// Its id.
+    /// The id of the commit.
     pub sha: Sha,
-    /// The commits it follows, first parent first; also those that a shallow clone does not hold.
+    /// The parents, first parent first, including those that a shallow clone does not contain.
     pub parents: Vec<Sha>,
-    /// The author's name; empty if the commit names none.
+    /// The author's name; empty if the commit has none.
     pub author: String,
-    /// When the change was made; kept by rebases.
+    /// When the author made the change; a rebase keeps it.
     pub author_time: Moment,
     /// When this commit was made.
     pub commit_time: Moment,
-    /// What the author said.
+    /// The message.
     pub message: Message,
-    /// What changed.
+    /// The changes compared with the first parent.
     pub changes: Changes,
-    /// The same for a commit and its rebased or cherry-picked copy; `None` for merges, empty commits and where a
-    /// changed blob is missing.
+    /// Equal for a commit and its rebased or cherry-picked copy; `None` for merges, for empty commits, and if a changed
+    /// blob is missing.
     pub patch_id: Option<PatchId>,
 }
 
 /// A commit that could not be read, and why.
 #[derive(Clone, Debug)]
 pub struct Unreadable {
-    /// Its id.
+    /// The id of the commit.
     pub sha: Sha,
-    /// What is wrong with it.
+    /// Why the commit could not be read, in words.
     pub reason: String,
 }
 
 /// A commit message as text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// At most 32 KiB, without trailing white space.
+    /// The text: at most 32 KiB, without trailing white space.
     pub text: String,
-    /// The length as stored.
+    /// The length of the whole message in bytes.
     pub bytes: usize,
-    /// The text was longer and its end was left out.
+    /// Whether the text was longer and its end was left out.
     pub cut: bool,
-    /// Some bytes could not be read in the encoding the commit names and were replaced by `U+FFFD`.
+    /// Whether some bytes were invalid in the encoding that the commit names, and were replaced by `U+FFFD`.
     pub lossy: bool,
 }
 
@@ -90,7 +90,7 @@ impl Message {
     }
 }
 
-/// Returns the character of a byte in Latin-1, with the exceptions of its two common relatives.
+/// Returns the character that a byte stands for in Latin-1, ISO 8859-15 or Windows-1252.
 fn western(byte: u8, encoding: &[u8]) -> char {
     match (byte, encoding) {
         (0xa4, b"iso-8859-15") => '€',
@@ -102,14 +102,14 @@ fn western(byte: u8, encoding: &[u8]) -> char {
     }
 }
 
-/// A point in time as a commit states it.
+/// A time as a commit records it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment {
     /// Seconds since 1970-01-01 UTC, within the years 1 to 9999.
     pub seconds: i64,
     /// Seconds to add for the author's local time, within a day either way.
     pub offset: i32,
-    /// The commit states no such time; what it states was missing or beyond the calendar.
+    /// Whether the recorded time was missing or outside the calendar.
     pub nonsense: bool,
 }
 
@@ -117,7 +117,8 @@ impl Moment {
     pub(super) const FIRST: i64 = -62_135_596_800;
     pub(super) const LAST: i64 = 253_402_300_799;
 
-    /// Reads `1700000000 +0130`; total: what cannot be read is the epoch, what is beyond the calendar its border.
+    /// Parses `1700000000 +0130`. Accepts anything: an unreadable time becomes the epoch, a time outside the calendar
+    /// becomes its first or last second.
     fn parse(text: &[u8]) -> Moment {
         let mut words = text.to_str().unwrap_or("").split_ascii_whitespace();
         let stated = words.next().and_then(|word| {
@@ -134,7 +135,7 @@ impl Moment {
     }
 }
 
-/// A commit object's headers and message, borrowed.
+/// The headers and the message of a commit object, borrowed from its bytes.
 pub(super) struct RawCommit<'a> {
     pub tree: gix::ObjectId,
     pub parents: Vec<Sha>,
@@ -207,7 +208,11 @@ fn signature(line: &[u8]) -> (String, Moment) {
     (name, Moment::parse(time))
 }
 
-/// Reads the commit into `buffer`, or says why not.
+/// Reads a commit into `buffer` and parses it.
+///
+/// # Errors
+///
+/// Why it can't be read, in words.
 pub(super) fn read<'a>(
     objects: &mut Handle,
     sha: &Sha,
@@ -218,12 +223,20 @@ pub(super) fn read<'a>(
     RawCommit::parse(buffer)
 }
 
-/// Returns the parents of a commit, or why it cannot be read.
+/// Returns the parents of a commit.
+///
+/// # Errors
+///
+/// Why it can't be read, in words.
 pub(super) fn parents(objects: &mut Handle, sha: &Sha, buffer: &mut Vec<u8>) -> Result<Vec<Sha>, String> {
     read(objects, sha, buffer).map(|commit| commit.parents)
 }
 
-/// Returns the parents of a commit and its commit time in seconds, or why it cannot be read.
+/// Returns the parents of a commit and its commit time in seconds since 1970.
+///
+/// # Errors
+///
+/// Why it can't be read, in words.
 pub(super) fn parents_and_time(
     objects: &mut Handle,
     sha: &Sha,

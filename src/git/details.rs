@@ -1,4 +1,4 @@
-//! Reads many commits, one after the other or on several threads, in the order asked for.
+//! Reads many commits with their changes, on one thread or several, in the given order.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
@@ -18,22 +18,22 @@ use super::repository::Repository;
 use super::sha::Sha;
 use crate::redact::Redactor;
 
-/// Memory for decoded objects, in bytes a reader: trees of neighbouring commits are mostly the same.
+/// Bytes of decoded objects that each reader caches. Neighbouring commits share most trees.
 const OBJECT_CACHE: usize = 16 << 20;
 
-/// Memory for the bases of deltas, in bytes a reader.
+/// Bytes of delta bases that each reader caches.
 const PACK_CACHE: usize = 32 << 20;
 
-/// Bytes of a diff that a file gets at least, however many there are. Arbitrary: a hunk.
+/// Bytes of a diff that each file may use, however many files there are. Arbitrary: about one hunk.
 const LEAST_OF_FILE: usize = 600;
 
-/// Commits a thread reads between two handovers.
+/// Commits that a thread reads before it hands them over.
 const BATCH: usize = 16;
 
 /// A commit, or why it could not be read.
 pub type Outcome = Result<CommitDetail, Unreadable>;
 
-/// Reads commits on one thread, keeping what neighbours share.
+/// Reads commits on one thread, and caches the objects that neighbouring commits share.
 pub struct Reader<'a> {
     objects: Handle,
     is_ignored: IsIgnored<'a>,
@@ -42,19 +42,19 @@ pub struct Reader<'a> {
 }
 
 impl Repository {
-    /// Returns a reader of commits, without what they did to ignored files; it is worth keeping for all commits of an
-    /// import.
+    /// Returns a reader of commits that leaves out changes of ignored files. Reuse one reader for a whole import,
+    /// because it caches objects.
     pub fn reader<'a>(&self, is_ignored: IsIgnored<'a>) -> Reader<'a> {
         let objects = self.objects.handle().keeping(OBJECT_CACHE, PACK_CACHE);
-        // Where the list can't be read, the parents that are missing say the same.
+        // If the list can't be read, the missing parents lead to the same result.
         let boundary = self.shallow().unwrap_or_default();
         Reader { objects, is_ignored, boundary, buffer: Vec::new() }
     }
 
-    /// Reads `commits` on `threads` threads and hands them to `each` in the order given.
+    /// Reads `commits` on `threads` threads and passes them to `each` in the given order.
     ///
-    /// Threads read a few batches ahead at most, so memory does not grow with the history. `each` runs on the
-    /// calling thread; when it breaks, the rest is left unread.
+    /// Threads read at most a few batches ahead, so memory use does not grow with the history. `each` runs on the
+    /// calling thread; when it breaks, the rest is not read.
     pub fn details(
         &self,
         commits: &[Sha],
@@ -78,7 +78,7 @@ impl Repository {
                 })
                 .collect();
             for batch in 0..commits.len().div_ceil(BATCH) {
-                // A thread that is gone panicked; the scope passes that on when it ends.
+                // The thread panicked; the scope panics too when it ends.
                 let Ok(outcomes) = receivers[batch % threads].recv() else { return };
                 if outcomes.into_iter().try_for_each(&mut each).is_break() {
                     return;
@@ -106,7 +106,7 @@ impl Reader<'_> {
     ///
     /// # Errors
     ///
-    /// The commit object is missing or damaged. Missing trees and blobs are told inside the result instead.
+    /// The commit object is missing or damaged. The result itself reports missing trees and blobs.
     pub fn commit(&mut self, sha: &Sha) -> Outcome {
         let unreadable = |reason| Unreadable { sha: *sha, reason };
         let raw = commit::read(&mut self.objects, sha, &mut self.buffer).map_err(unreadable)?;
@@ -132,8 +132,8 @@ impl Reader<'_> {
         Ok(detail)
     }
 
-    /// Returns the lines that a commit changed, file by file, `most` bytes of them or a little more; what `redactor` finds in
-    /// either version of a file as a whole is not in them. Empty for merges and where nothing can be compared.
+    /// Returns the lines that a commit changed, file by file, in about `most` bytes. Secrets are replaced. Empty for
+    /// merges, and if the commit can't be compared with its parent.
     ///
     /// # Errors
     ///
@@ -150,7 +150,7 @@ impl Reader<'_> {
             let (Blob::Text(old), Blob::Text(new)) = (blobs.read(entry.old), blobs.read(entry.new)) else {
                 continue;
             };
-            // A secret is known by what stands around it, so the files are redacted, not the lines.
+            // The text around a value shows whether it is a secret, so whole files are redacted, not single lines.
             let [old, new] = [old, new].map(|text| redactor.redact(&text.to_str_lossy()).text.into_owned());
             let share = (left / (found.len() - place)).max(LEAST_OF_FILE).min(left);
             let lines = changed_lines(&old, &new, share);
@@ -161,7 +161,8 @@ impl Reader<'_> {
         Ok(diff)
     }
 
-    /// Returns hashes of the lines that a commit changes, by file, with how often each stands in it; nothing of a merge, nor of what isn't in the repository.
+    /// Returns hashes of the lines that a commit changes, for each path, with the number of times each line occurs in
+    /// the file. Empty for merges, and if the parent is not in this clone.
     ///
     /// # Errors
     ///
@@ -181,7 +182,8 @@ impl Reader<'_> {
         Ok(lines)
     }
 
-    /// Returns the files that a commit changes and what reads them; `None` of a merge, and where its parent isn't there.
+    /// Returns the files that a commit changes, and a reader of their blobs; `None` for a merge, and if the parent
+    /// can't be read.
     fn changed_files(&mut self, sha: &Sha) -> Result<Option<(Vec<Entry>, Blobs<'_>)>, Unreadable> {
         let unreadable = |reason| Unreadable { sha: *sha, reason };
         let raw = commit::read(&mut self.objects, sha, &mut self.buffer).map_err(unreadable)?;

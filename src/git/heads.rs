@@ -10,23 +10,23 @@ use super::reflog::Reflog;
 use super::repository::{KeptRefs, Repository};
 use super::sha::Sha;
 
-/// Bytes read from the end of a reflog: some thousand lines. Where there are many, they share so many bytes in all.
+/// Bytes that are read from the end of a reflog, some thousand lines, and of all reflogs together.
 const TAIL: u64 = 512 * 1024;
 const ALL_TAILS: u64 = 8 * 1024 * 1024;
 
-/// Branches whose own reflogs are read, at most, and bytes of each.
+/// Branches whose own reflogs are read, at most, and bytes that are read of each.
 const BRANCHES: usize = 50;
 const BRANCH_TAIL: u64 = 32 * 1024;
 
-/// Folders of branches that are looked at for moves, at most. Arbitrary: a stat and a listing each.
+/// Folders of branches that are checked for changes, at most. Arbitrary: each takes a stat and a listing.
 const FOLDERS: usize = 256;
 
-/// Entries of one such folder, and worktrees, that are looked at, at most. Arbitrary.
+/// Entries of one such folder, and worktrees, that are read at most. Arbitrary.
 const ENTRIES: usize = 20_000;
 const WORKTREES: usize = 500;
 
 impl Repository {
-    /// Returns the reflog of every work tree, by the canonical root of the work tree.
+    /// Returns the reflog of every work tree. The key is the canonical root of the work tree.
     pub fn reflogs(&self) -> HashMap<PathBuf, Reflog> {
         let common = self.common_dir();
         let worktrees = self.worktrees();
@@ -37,7 +37,7 @@ impl Repository {
             git_dir.end("logs/HEAD", most).map(|text| Reflog::parse(&text, branch)).unwrap_or_default()
         };
         let mut found = HashMap::new();
-        // The main work tree is where its git directory lies, unless the repository is bare.
+        // The main work tree contains its git directory, unless the repository is bare.
         if let Some(root) = common.parent().filter(|_| common.file_name().is_some_and(|name| name == ".git"))
         {
             found.insert(root.to_path_buf(), read(&self.location.common));
@@ -46,7 +46,7 @@ impl Repository {
             found.entry(root).or_insert_with(|| read(&self.location.own));
         }
         for git_dir in worktrees {
-            // One that doesn't lead back is another's, or was moved.
+            // A git directory that its work tree doesn't name back belongs to another repository, or was moved.
             let root = git_dir.end("gitdir", 4096).and_then(|link| {
                 let dot_git = git_dir.path().join(link.trim());
                 let root = dot_git.parent()?.canonicalize().ok()?;
@@ -69,20 +69,20 @@ impl Repository {
         folders.map(|(name, _)| common.within("worktrees").within(&name)).collect()
     }
 
-    /// Returns where branches stand, those of other repositories as they were fetched last among them, and what is checked
-    /// out in each work tree; in order, each once.
+    /// Returns the commits that local and remote-tracking branches point at, and those that are checked out in detached
+    /// work trees, sorted and without duplicates.
     pub fn branch_tips(&self) -> Arc<Vec<Sha>> {
         Arc::clone(&self.kept_refs().tips)
     }
 
-    /// Returns the commits that reflogs still name, of `HEAD` in each work tree and of branches; in order, each once. Git
-    /// keeps them and what leads to them.
+    /// Returns the commits that the reflogs of `HEAD` and of the branches name, sorted and without duplicates. Git
+    /// keeps these commits and their ancestors.
     pub fn reflog_commits(&self) -> Arc<Vec<Sha>> {
         let mut kept = self.kept_refs();
         Arc::clone(kept.logged.get_or_insert_with(|| Arc::new(self.read_reflog_commits())))
     }
 
-    /// Returns what references name, read again where any of them moved.
+    /// Returns the commits that references name. They are read again after any reference moved.
     fn kept_refs(&self) -> MutexGuard<'_, KeptRefs> {
         let stamp = self.heads_stamp() + &branches(&self.location.common, "refs/remotes");
         let mut kept = self.refs.lock().unwrap_or_else(PoisonError::into_inner);
@@ -119,8 +119,8 @@ impl Repository {
         found
     }
 
-    /// Returns the commit that is checked out where no branch is: only this work tree leads to it. `None` while a rebase
-    /// is under way, whose steps may come to nothing.
+    /// Returns the commit that is checked out while `HEAD` is detached: only this work tree refers to it. `None` during
+    /// a rebase, whose intermediate commits may be dropped.
     pub fn detached(&self) -> Option<Sha> {
         let git_dir = &self.location.own;
         let is_rebase =
@@ -128,8 +128,8 @@ impl Repository {
         git_dir.end("HEAD", 128).filter(|_| !is_rebase)?.trim().parse().ok()
     }
 
-    /// Returns something that changes whenever what is checked out in a work tree moves, in this one or in another, or a
-    /// branch that isn't; a few calls to the file system for each.
+    /// Returns a text that changes whenever `HEAD` moves in any work tree or a local branch moves. Computing it takes a
+    /// few file system calls for each work tree and folder of branches.
     pub fn heads_stamp(&self) -> String {
         let common = &self.location.common;
         let mut git_dirs = self.worktrees();
@@ -145,7 +145,7 @@ impl Repository {
         let mut stamp = format!("{packed:?} {}", &branches[..16]);
         for git_dir in git_dirs {
             let head = git_dir.end("HEAD", 1024).unwrap_or_default();
-            // Where no reflog is kept, the branch tells.
+            // A work tree without a reflog shows a move in its branch only.
             let branch = head.strip_prefix("ref: ").filter(|name| name.starts_with("refs/"));
             let branch = branch.and_then(|name| common.end(name.trim(), 128));
             let log = size_and_time(&git_dir.path().join("logs/HEAD"));
@@ -155,7 +155,8 @@ impl Repository {
     }
 }
 
-/// Returns when something was put into a folder of branches last: a branch is moved by putting a new file in its place.
+/// Returns a text that changes whenever a reference below the folder `beneath` moves: git replaces the file of a
+/// reference to move it, which updates the folder's time.
 fn branches(common: &Folder, beneath: &str) -> String {
     let mut folders = vec![beneath.to_owned()];
     let (mut times, mut at) = (Vec::new(), 0);

@@ -1,4 +1,4 @@
-//! Where git looks for a repository's hooks.
+//! Finds the directory of a repository's hooks.
 
 use std::path::{Path, PathBuf};
 
@@ -8,22 +8,22 @@ use super::discover::files::Folder;
 use super::discover::settings;
 use super::repository::Repository;
 
-/// Bytes of the user's configuration of git, at most.
+/// Bytes of the user's git configuration that are read at most.
 const LIMIT: u64 = 4 << 20;
 
-/// Where a repository's hooks are.
+/// The directory of a repository's hooks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hooks {
-    /// The directory: `core.hooksPath`, else `hooks` in the common directory.
+    /// The directory: `core.hooksPath` if it is set, otherwise `hooks` in the common directory.
     pub directory: PathBuf,
-    /// Whether a hook of that name there is part of the commit checked out.
+    /// Whether the commit that is checked out contains the hook that was asked for.
     pub is_tracked: bool,
 }
 
 impl Repository {
-    /// Returns where git looks for the hook `name`, `home` being where the user's own configuration is.
+    /// Returns where git looks for the hook `name`. `home` is the directory of the user's own git configuration.
     ///
-    /// The user's configuration is read for this one value; files that it includes are not.
+    /// Only `core.hooksPath` is read from the user's configuration; files that it includes are not read.
     pub fn hooks(&self, name: &str, home: Option<&Path>) -> Hooks {
         let own = self.location.settings.hooks_path.clone();
         let files =
@@ -44,7 +44,7 @@ impl Repository {
 }
 
 fn hooks_path(file: &Path) -> Option<String> {
-    // It is the user's own, and often a link to where the others are.
+    // This file is the user's own, and it is often a link into a folder of dotfiles.
     let folder = Folder::new(file.parent()?.to_owned(), true);
     let config = settings::parse(&folder.read(file.file_name()?.to_str()?, LIMIT).ok()??)?;
     config.string("core.hooksPath").map(|value| value.to_str_lossy().into_owned())

@@ -1,26 +1,26 @@
 //! The project's id, kept in the git directory that all worktrees share.
 //!
-//! A file there survives moving and renaming the repository, is not cloned, and `git clean` does not touch it. It
-//! is written once: of several processes that race, one wins and all get the winner's id. In a repository that
-//! cannot be written the caller keys the project by path instead.
+//! A file there survives moving and renaming the repository, it is not cloned, and `git clean` does not remove it. It
+//! is written once: if several processes write at the same time, one wins and all of them get its id. In a repository
+//! that is read-only the caller identifies the project by its path instead.
 
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 
 use crate::error::{Context, Error, Kind, Result};
 
-/// The file in the git common directory.
+/// The name of the file in the git common directory.
 pub const FILE: &str = "tiro-project-id";
 
-/// The longest id that is believed, in bytes.
+/// The longest id that is accepted, in bytes.
 const LIMIT: u64 = 128;
 
-/// What came of writing an id.
+/// The result of writing an id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Written {
-    /// The repository now has the id that was given, or another process's that was first.
+    /// The id of the repository: the one that was given, or the one that was there before.
     Id(String),
-    /// The repository cannot be written; the text says why.
+    /// The repository is read-only; the text is the error of the operating system.
     ReadOnly(String),
 }
 
@@ -28,7 +28,7 @@ pub enum Written {
 ///
 /// # Errors
 ///
-/// [`Kind::Io`] if the file cannot be read, [`Kind::BadInput`] if what it holds is no id: 8 to 128 letters, digits,
+/// [`Kind::Io`] if the file cannot be read, [`Kind::BadInput`] if its content is not an id: 8 to 128 letters, digits,
 /// `-` or `_`.
 pub fn read(common_dir: &Path) -> Result<Option<String>> {
     let path = common_dir.join(FILE);
@@ -52,32 +52,33 @@ pub fn read(common_dir: &Path) -> Result<Option<String>> {
     Ok(Some(id.to_owned()))
 }
 
-/// Writes `id` into `common_dir` unless there is one already, and returns the id that is there afterwards.
+/// Writes `id` into `common_dir` unless there is an id already, and returns the id that is there afterwards.
 ///
-/// The file appears whole or not at all.
+/// The file is written whole or not at all.
 ///
 /// # Errors
 ///
-/// [`Kind::BadInput`] if `id` or what is already there is no id, [`Kind::Io`] if writing fails for another reason
-/// than the repository being read-only.
+/// [`Kind::BadInput`] if `id` or the existing content is not an id, [`Kind::Io`] if writing fails for a reason other
+/// than a read-only repository.
 pub fn write(common_dir: &Path, id: &str) -> Result<Written> {
     publish(common_dir, id, Replace::No)
 }
 
-/// Writes `id` into `common_dir` in place of what is there: for a copy that must not share the original's memory.
+/// Writes `id` into `common_dir` and replaces an existing id. Used for a copy of a repository that must not share the
+/// memory of the original.
 ///
 /// # Errors
 ///
-/// Like [`write()`].
+/// As for [`write()`].
 pub fn replace(common_dir: &Path, id: &str) -> Result<Written> {
     publish(common_dir, id, Replace::Yes)
 }
 
-/// Removes the id that `common_dir` keeps.
+/// Removes the id from `common_dir`.
 ///
 /// # Errors
 ///
-/// [`Kind::Io`] if it can't be removed.
+/// [`Kind::Io`] if the file can't be removed.
 pub fn remove(common_dir: &Path) -> Result<()> {
     let path = common_dir.join(FILE);
     match std::fs::remove_file(&path) {

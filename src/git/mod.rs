@@ -1,20 +1,19 @@
-//! Everything Tiro reads from git: which repository a path belongs to, its history, what each commit changed.
+//! Reads git repositories: which repository contains a path, its history, what each commit changed.
 //!
-//! Packs, deltas, trees and configuration files are taken apart by `gix`; the `git` program is never run. A repository
-//! is data written by others and its configuration can name programs (`core.fsmonitor`, `diff.external`, `textconv`,
-//! `filter.*.process`, hooks, credential helpers, `core.sshCommand`). None can run: of the configuration a handful of
-//! values are read, without includes, and blobs are compared as they are stored, which needs neither filters nor
-//! external diffs. The environment is not read, so `GIT_DIR` is ignored.
+//! `gix` parses packs, deltas, trees and configuration files; the `git` program is never run. Others may have written a
+//! repository, and its configuration can name programs (`core.fsmonitor`, `diff.external`, `textconv`,
+//! `filter.*.process`, hooks, credential helpers, `core.sshCommand`). None of them can run: a handful of values are
+//! read from the configuration, without includes, and blobs are compared as they are stored, without filters or
+//! external diffs. Environment variables such as `GIT_DIR` are ignored.
 //!
-//! Where a repository lies, and whether it is what it says, is told by `place`; its control files are opened by us, as
-//! regular files beneath its directory and never through links. An error says what is wrong in our words: nothing that
-//! stands in a file is in it, nor what a library says.
+//! `discover` finds a repository and checks that it may be trusted. Its control files are opened as regular files below
+//! its directory, never through links. Errors never quote the content of a file or the message of a library.
 //!
-//! Nothing here trusts sizes: control files, messages, blobs, trees and diffs are read up to stated limits, and what was
-//! left out is counted. A damaged or absent object costs the answer that one object.
+//! No size is trusted: control files, messages, blobs, trees and diffs are read up to stated limits, and the answer
+//! counts what was left out. A damaged or missing object makes only that object unavailable.
 //!
-//! It is not: a writer of objects or references (the one file written is the project's id, see [`identity`]), a
-//! reader of the work tree or the index, a client of remotes.
+//! It does not write objects or references (it writes one file, the project's id, see [`identity`]), it reads neither
+//! the work tree nor the index, and it does not talk to remotes.
 
 mod ancestry;
 mod commit;

@@ -1,48 +1,48 @@
-//! Where `HEAD` has been: which commit was checked out when, and what made it so.
+//! Parses reflogs: which commit `HEAD` pointed at when, and which command moved it.
 //!
-//! Reflogs are read as text, from their end and only so far: a line is written for every commit, checkout, rebase step
-//! and pull. They expire and can be switched off, so what they don't tell is simply not known.
+//! Git writes a line for every commit, checkout, rebase step and pull. Lines expire and the reflog can be switched off,
+//! so a missing line proves nothing.
 
 use super::commit::Moment;
 use super::sha::Sha;
 use crate::memory::Millis;
 
-/// Where the `HEAD` of one work tree has been.
+/// The moves of `HEAD` in one work tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Reflog {
-    /// Its moves, oldest first.
+    /// The moves, oldest first.
     pub moves: Vec<Move>,
 }
 
-/// A move of `HEAD`.
+/// One move of `HEAD`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Move {
-    /// When.
+    /// When `HEAD` moved.
     pub time: Millis,
-    /// What was checked out before; `None` at the beginning.
+    /// The commit before the move; `None` for the first one.
     pub from: Option<Sha>,
-    /// What is checked out since.
+    /// The commit after the move.
     pub to: Sha,
-    /// The name that git knew whoever did it by.
+    /// The committer's name.
     pub who: String,
-    /// What was done.
+    /// What moved `HEAD`.
     pub action: Action,
-    /// The branch on which it was done, where that is told.
+    /// The branch that was checked out after the move, if the reflog shows it.
     pub branch: Option<String>,
 }
 
 /// What moved `HEAD`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
-    /// A commit was made, also by a merge.
+    /// A commit, including one made by a merge.
     Commit,
-    /// The last commit was replaced.
+    /// `git commit --amend` replaced the last commit.
     Amend,
-    /// What was committed before was committed anew elsewhere in the history, by a rebase or a cherry-pick.
+    /// A rebase or a cherry-pick applied an existing commit again.
     Rebase,
-    /// Commits came from another repository.
+    /// A pull, clone or fetch brought commits from another repository.
     Pull,
-    /// What was there before was checked out.
+    /// Anything else, such as a checkout of an existing commit.
     Other,
 }
 
@@ -68,14 +68,14 @@ impl Action {
         }
     }
 
-    /// Whether the commit that is checked out afterwards was made by it.
+    /// Returns whether the action created the commit that is checked out afterwards.
     pub fn makes(self) -> bool {
         matches!(self, Action::Commit | Action::Amend | Action::Rebase)
     }
 }
 
 impl Reflog {
-    /// Reads the lines of a reflog; those that are none are passed over. `branch` is what is checked out now.
+    /// Parses the lines of a reflog and skips invalid ones. `branch` is the branch that is checked out now.
     pub fn parse(text: &str, branch: Option<&str>) -> Reflog {
         let mut moves: Vec<Move> = Vec::new();
         let mut messages: Vec<&str> = Vec::new();
@@ -85,7 +85,7 @@ impl Reflog {
                 let (old, new, rest) = three(who_and_when)?;
                 let mut words = rest.rsplit(' ');
                 let (_zone, seconds) = (words.next()?, words.next()?);
-                // As a commit's time: what is beyond the calendar is its border.
+                // A time outside the calendar becomes its first or last second, as for commits.
                 let time = seconds.parse::<i64>().ok()?.clamp(Moment::FIRST, Moment::LAST) * 1000;
                 let who = rest.split_once(" <").map_or("", |(who, _)| who).to_owned();
                 let from = old.parse().ok().filter(|sha: &Sha| sha.as_bytes() != &[0; 20]);
@@ -102,14 +102,15 @@ impl Reflog {
         Reflog { moves }
     }
 
-    /// Returns the commit that was checked out at `time`, or `None` where the reflog doesn't reach back so far.
+    /// Returns the commit that was checked out at `time`; `None` if the reflog doesn't reach back that far.
     pub fn at(&self, time: Millis) -> Option<Sha> {
-        // A clock that was set back leaves times out of order; the last line that fits is the one that counts.
+        // Times are out of order after a clock was set back, so the last matching line counts.
         self.moves.iter().rev().find(|each| each.time <= time).map(|each| each.to)
     }
 }
 
-/// Returns the branch that was checked out after each of the moves that `messages` tell of, `now` being that after the last.
+/// Returns the branch that was checked out after each of the moves with these `messages`. `now` is the branch after the
+/// last one.
 fn branches_of(messages: &[&str], now: Option<&str>) -> Vec<Option<String>> {
     let named = |name: &str| Some(name.to_owned()).filter(|name| name.parse::<Sha>().is_err());
     let short = |name: &str| name.trim().strip_prefix("refs/heads/").map(str::to_owned);
@@ -122,12 +123,12 @@ fn branches_of(messages: &[&str], now: Option<&str>) -> Vec<Option<String>> {
         Some((short(from), short(to)))
     };
     let returned = |message: &str| message.split_once("returning to ").map(|(_, name)| short(name));
-    // From the end: each message says what was checked out before it, too.
+    // From the last move to the first: each message also names what was checked out before it.
     let mut after = now.map(str::to_owned);
     let mut branches = Vec::with_capacity(messages.len());
     for message in messages.iter().rev() {
         if let Some(name) = returned(message) {
-            // The steps of a rebase make the branch anew that it returns to.
+            // At its end a rebase moves the branch to its last step and checks it out.
             after = name;
         }
         match checkout(message).or_else(|| renamed(message)) {

@@ -12,54 +12,54 @@ use super::objects::Objects;
 use super::sha::Sha;
 use crate::error::{Context, Error, Kind, Result};
 
-/// Where a repository stands.
+/// What is checked out in a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// The branch checked out, also before its first commit; `None` when detached.
+    /// The branch that is checked out, even if it has no commit yet; `None` when `HEAD` is detached.
     pub branch: Option<String>,
-    /// The commit checked out; `None` before the first commit, and when the reference is broken.
+    /// The commit that is checked out; `None` before the first commit, and when the reference is broken.
     pub commit: Option<Sha>,
 }
 
-/// Where a walk begins.
+/// A commit from which a walk of the history starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tip {
     /// The branch, or `None` for a detached `HEAD`.
     pub branch: Option<String>,
-    /// The commit it points at.
+    /// The commit that the branch points at.
     pub sha: Sha,
 }
 
-/// Where a history begins, and what of that could not be read.
+/// The commits from which a walk of the whole history starts.
 #[derive(Clone, Debug, Default)]
 pub struct Tips {
-    /// The commit checked out first, then the other branches by name.
+    /// The commit that is checked out, then the other branches by name.
     pub found: Vec<Tip>,
-    /// Which references were left out, and why.
+    /// Which references were left out, and why, in words.
     pub faults: Vec<String>,
 }
 
-/// What was found around a path.
+/// The result of looking for a repository around a path.
 pub enum Found {
-    /// A repository.
+    /// A repository that can be read.
     Repository(Box<Repository>),
-    /// One that can't be read.
+    /// A repository that can't be read.
     Broken(Broken),
 }
 
-/// A repository that can't be read, but is the one that it says: its objects or references have another format, or its
+/// A trustworthy repository that can't be read: its objects or references have a format that is not supported, or its
 /// configuration has a mistake.
 #[derive(Debug)]
 pub struct Broken {
-    /// The directory that all its worktrees share, canonical.
+    /// The directory that all worktrees of the repository share, canonical.
     pub common_dir: PathBuf,
     /// The root of the work tree, canonical, or `None` in a bare repository.
     pub work_dir: Option<PathBuf>,
-    /// Why it can't be read.
+    /// Why the repository can't be read.
     pub error: Error,
 }
 
-/// An opened repository; shareable between threads, references are read afresh at every call.
+/// An opened repository. Threads can share it; references are read again at every call.
 pub struct Repository {
     pub(super) location: Location,
     pub(super) objects: Arc<Objects>,
@@ -68,33 +68,33 @@ pub struct Repository {
     pub(super) refs: Mutex<KeptRefs>,
 }
 
-/// What references and reflogs named when they were read last.
+/// The commits that references and reflogs named when they were last read.
 #[derive(Default)]
 pub(super) struct KeptRefs {
     pub(super) stamp: String,
     pub(super) tips: Arc<Vec<Sha>>,
-    /// `None` until somebody asks.
+    /// `None` until [`Repository::reflog_commits`] is called.
     pub(super) logged: Option<Arc<Vec<Sha>>>,
 }
 
-/// Bytes of the list of commits that end a shallow history, at most: 400,000 commits.
+/// Bytes of the file `shallow` at most: 400,000 commits.
 const SHALLOW_LIMIT: u64 = 16 << 20;
 
-/// The largest tree on the way to a file, in bytes.
+/// The largest tree that is read while a path is looked up, in bytes.
 const TREE_LIMIT: u64 = 16 << 20;
 
 impl Repository {
-    /// Returns the repository that `path` lies in, looking upwards to the root of the file system, or `None`.
+    /// Returns the repository that contains `path`, or `None`. Looks in each directory from `path` up to the root of
+    /// its file system, as git does.
     ///
-    /// Finds linked worktrees and submodules (each a repository of its own); a path inside `.git` belongs to the
-    /// repository whose `.git` that is. A bare repository is found where `trust` names it. Like git, the search stops at
-    /// the border of a file system.
+    /// Linked worktrees and submodules are found as repositories of their own. A path inside `.git` belongs to the
+    /// repository of that `.git`. A bare repository is found only if `trust` names it.
     ///
     /// # Errors
     ///
-    /// [`Kind::BadInput`] if `path` does not exist, [`Kind::Git`] if what was found cannot be opened (damaged
-    /// configuration, a format that is not SHA-1, a link or a pipe in the place of a file) or is refused: it belongs to
-    /// another user, or names a git directory that does not name it back.
+    /// [`Kind::BadInput`] if `path` does not exist. [`Kind::Git`] if the repository cannot be opened (damaged
+    /// configuration, a format other than SHA-1, a link or a pipe in place of a file) or is refused: it belongs to
+    /// another user, or it names a git directory that does not name it back.
     pub fn discover(path: &Path, trust: &Trust) -> Result<Option<Repository>> {
         match Repository::find(path, trust)? {
             None => Ok(None),
@@ -103,11 +103,12 @@ impl Repository {
         }
     }
 
-    /// Does what [`Repository::discover`] does, and says where a repository is that can't be read.
+    /// Does what [`Repository::discover`] does, but returns a repository that can't be read as [`Found::Broken`]
+    /// instead of an error.
     ///
     /// # Errors
     ///
-    /// [`Kind::BadInput`] if `path` does not exist, [`Kind::Git`] if what was found is refused.
+    /// [`Kind::BadInput`] if `path` does not exist, [`Kind::Git`] if the repository is refused.
     pub fn find(path: &Path, trust: &Trust) -> Result<Option<Found>> {
         let directory =
             path.canonicalize().context(Kind::BadInput, || format!("cannot open `{}`", path.display()))?;
@@ -122,11 +123,11 @@ impl Repository {
         }))
     }
 
-    /// Opens the repository whose common directory `common_dir` is, known from before.
+    /// Opens the repository with the common directory `common_dir`, which was found before.
     ///
     /// # Errors
     ///
-    /// [`Kind::Git`] if it is no repository, cannot be opened or is refused.
+    /// [`Kind::Git`] if the directory is not a repository, cannot be opened or is refused.
     pub fn open(common_dir: &Path, trust: &Trust) -> Result<Repository> {
         discover::known(common_dir, trust).map(Repository::at)
     }
@@ -162,23 +163,23 @@ impl Repository {
         self.shallow().is_ok_and(|commits| !commits.is_empty())
     }
 
-    /// Returns whether objects of another repository belong to this one (`git clone --shared` or `--reference`), which
-    /// are not read: the user has not said that it is trusted.
+    /// Returns whether the repository shares objects of another one (`git clone --shared` or `--reference`) that are
+    /// not read, because the user has not declared this repository trusted.
     pub fn lacks_alternates(&self) -> bool {
         self.objects.lacks_alternates
     }
 
-    /// Returns whether this is a worktree made by `git worktree add`, sharing another's history.
+    /// Returns whether this is a linked worktree, made by `git worktree add`.
     pub fn is_worktree(&self) -> bool {
         self.location.is_linked()
     }
 
-    /// Returns whether there is nothing to import: no branch has a commit.
+    /// Returns whether no branch has a commit.
     pub fn is_empty(&self) -> bool {
         self.tips().found.is_empty()
     }
 
-    /// Returns the commits that end a shallow history.
+    /// Returns the commits at which a shallow history ends; empty for a complete history.
     pub(super) fn shallow(&self) -> Result<Arc<HashSet<Sha>>> {
         let bytes = self.location.common.read("shallow", SHALLOW_LIMIT);
         let bytes = bytes.map_err(|fault| Error::new(Kind::Git, format!("the file `shallow` {fault}")))?;
@@ -186,7 +187,7 @@ impl Repository {
         Ok(Arc::new(text.lines().filter_map(|line| line.trim().parse().ok()).collect()))
     }
 
-    /// Returns the branch and the commit checked out.
+    /// Returns the branch and the commit that are checked out.
     ///
     /// # Errors
     ///
@@ -200,7 +201,8 @@ impl Repository {
         Ok(Head { branch, commit: head.commit })
     }
 
-    /// Returns where the history begins: the commit checked out first, then the other branches by name, at most 20,000.
+    /// Returns the commits from which a walk of the whole history starts: the one that is checked out, then the other
+    /// branches by name, at most 20,000.
     pub fn tips(&self) -> Tips {
         let head = refs::head(&self.location, &self.packed);
         let branches = refs::branches(&self.location, &self.packed);
@@ -217,12 +219,13 @@ impl Repository {
         Tips { found: first.into_iter().chain(others).collect(), faults }
     }
 
-    /// Returns whether the object is in this clone; false tells that a commit was rewritten away and collected.
+    /// Returns whether the object is in this clone. A commit that was rewritten disappears once git collects its
+    /// garbage.
     pub fn contains(&self, sha: &Sha) -> bool {
         self.objects.handle().contains(&sha.object_id())
     }
 
-    /// Returns the blob at `path` in the commit checked out, or `None` where there is no such file.
+    /// Returns the blob at `path` in the commit that is checked out, or `None` if there is no such file.
     ///
     /// # Errors
     ///
@@ -234,7 +237,7 @@ impl Repository {
         }
     }
 
-    /// Returns the blob at `path` in `commit`, or `None` where there is no such file.
+    /// Returns the blob at `path` in `commit`, or `None` if there is no such file.
     ///
     /// # Errors
     ///

@@ -41,7 +41,7 @@ impl fmt::Debug for Sha {
     }
 }
 
-/// Reads the full name only: an abbreviation is a question to a repository.
+/// Parses the full name of 40 hexadecimal digits. An abbreviated name needs a repository to be resolved.
 impl FromStr for Sha {
     type Err = Error;
 

@@ -1,12 +1,11 @@
-//! Which commits there are to import, each once, oldest first.
+//! Lists the commits to import, each once, oldest first.
 //!
-//! Parents come before their children, so an import that stops anywhere has stored, with every commit, all of its
-//! ancestors. That makes it resumable without a cursor: the next walk stops at whatever is known
-//! ([`Known::CoversAncestors`]). The rule breaks when history appears *below* known commits (a shallow clone was
-//! deepened, commits were imported out of order); then [`Known::OnlyItself`] walks everything and leaves out what
-//! is known.
+//! Parents come before their children, so an import that stops early has stored all ancestors of every commit it
+//! stored. So it can be resumed without a cursor: the next walk stops at known commits ([`Known::CoversAncestors`]).
+//! This fails if commits appear *below* known ones (a shallow clone was deepened, or commits were imported out of
+//! order); then [`Known::OnlyItself`] walks the whole history and leaves out known commits.
 //!
-//! Only ids and edges are held: under 100 bytes a commit.
+//! Only ids and edges are kept in memory: less than 100 bytes for each commit.
 
 use std::collections::HashMap;
 
@@ -16,31 +15,31 @@ use crate::git::commit::{self, Unreadable};
 use crate::git::repository::{Repository, Tip};
 use crate::git::sha::Sha;
 
-/// Parents of all commits together, at most: some 200 MB. Linux has 1.4 million.
+/// Edges to parents at most, in the whole history: some 200 MB. Linux has 1.4 million.
 const EDGE_LIMIT: usize = 20_000_000;
 
-/// What may be concluded from a commit being known.
+/// What a known commit implies for its ancestors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Known {
-    /// Everything before it is known too: the walk does not go past it.
+    /// All ancestors are known too, so the walk stops there.
     CoversAncestors,
-    /// Nothing about its ancestors: the walk goes past it, reading all of the history.
+    /// Nothing, so the walk continues and reads the whole history.
     OnlyItself,
 }
 
 /// The commits to import.
 #[derive(Debug)]
 pub struct History {
-    /// Parents before children; the same repository gives the same order.
+    /// The commits, parents before children. The same repository gives the same order.
     pub commits: Vec<Listed>,
-    /// Commits that are named by a branch or a child but cannot be read.
+    /// Commits that a branch or a child names, but that cannot be read.
     pub unreadable: Vec<Unreadable>,
     branches: Vec<String>,
 }
 
 impl History {
-    /// Returns the branch the commit is known to belong to: the only one of several that leads to it, by first parents. `None`
-    /// where several do, where it came by a merge, and in a repository with one branch, which tells nothing.
+    /// Returns the branch that a commit belongs to: the only one that reaches it along first parents. `None` if several
+    /// branches reach it, if a merge brought it in, and in a repository with a single branch.
     pub fn branch(&self, commit: &Listed) -> Option<&str> {
         commit.branch.map(|branch| self.branches[branch as usize].as_str())
     }
@@ -49,20 +48,20 @@ impl History {
 /// A commit found by a walk.
 #[derive(Clone, Copy, Debug)]
 pub struct Listed {
-    /// Its id.
+    /// The id of the commit.
     pub sha: Sha,
     branch: Option<u32>,
 }
 
 impl Repository {
-    /// Returns the commits reachable from `tips` that `is_known` denies, oldest first.
+    /// Returns the commits that are reachable from `tips` and for which `is_known` returns false, oldest first.
     ///
-    /// `is_known` is asked at most once a commit. Commits that cannot be read are reported in the result.
+    /// `is_known` is called at most once for each commit. The result lists commits that cannot be read.
     ///
     /// # Errors
     ///
-    /// [`Kind::Git`] if the list of commits that end a shallow history can't be read, if the history has more than
-    /// 20 million edges, and where `stop` was set meanwhile.
+    /// [`Kind::Git`] if the file `shallow` can't be read, if the history has more than 20 million edges, or if `stop`
+    /// is set.
     pub fn history(
         &self,
         tips: &[Tip],
@@ -78,7 +77,7 @@ impl Repository {
         let mut order = Vec::new();
         let mut unreadable = Vec::new();
         let mut buffer = Vec::new();
-        // Decides on a commit when the walk meets it first, and adds its parents to the graph.
+        // Decides whether a commit is wanted when the walk reaches it first, and adds its parents to the graph.
         let mut meet = |graph: &mut Graph, node: usize| -> Result<()> {
             let sha = graph.nodes[node].sha;
             if stop.is_set() || graph.edges.len() > EDGE_LIMIT {
@@ -150,7 +149,7 @@ struct Visit {
     next: u32,
 }
 
-/// The commits seen and their edges, by index.
+/// The commits that the walk reached, and their edges, by index.
 #[derive(Default)]
 struct Graph {
     nodes: Vec<Node>,
@@ -196,7 +195,7 @@ impl Graph {
     }
 }
 
-/// Gives the commits their branches that only one branch leads to.
+/// Assigns each commit the one branch that reaches it, if exactly one does.
 fn label(graph: &mut Graph, tips: &[Tip]) -> (Vec<Option<u32>>, Vec<String>) {
     #[derive(Clone, Copy, PartialEq)]
     enum Led {
@@ -220,7 +219,7 @@ fn label(graph: &mut Graph, tips: &[Tip]) -> (Vec<Option<u32>>, Vec<String>) {
             next = graph.parents(node as usize).first().copied();
         }
     }
-    // Each is visited twice at most: by the first branch that leads to it, and by the second.
+    // Each commit is visited at most twice: from the first branch that reaches it, and from the second.
     let mut led = vec![Led::No; graph.nodes.len()];
     for (branch, (_, tip)) in named.iter().enumerate() {
         let branch = branch as u32;

@@ -8,17 +8,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use history::{History, Known, Listed};
 
-/// Says to a reading that nobody waits for it any more.
+/// Tells a walk to stop, because its result is no longer needed. Clones share one flag.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Sets it for all that share it.
+    /// Tells every walk that shares the flag to stop.
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was set.
+    /// Returns whether the flag is set.
     pub fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

@@ -1,8 +1,8 @@
-//! Which commits came since the branches were looked at last.
+//! Finds the commits that are new since the branches were last looked at.
 //!
-//! Newest first from both sides, as `git rev-list NEW --not SEEN` does: the walk ends where all that is left was seen, so
-//! that a new commit costs the same in a history of any length. Where clocks were wrong by more than a day a few commits
-//! too many may count as new.
+//! The walk goes from the new and from the seen tips at once, newest first, as `git rev-list NEW --not SEEN` does. It
+//! ends when only seen commits are left, so a new commit costs the same in a history of any length. If a clock was
+//! wrong by more than a day, a few old commits may count as new.
 
 use std::collections::{BinaryHeap, HashMap, HashSet};
 
@@ -12,10 +12,10 @@ use crate::git::commit;
 use crate::git::repository::{Repository, Tip};
 use crate::git::sha::Sha;
 
-/// How far behind the oldest new commit it is looked for what was seen, in seconds.
+/// How far the walk continues below the oldest new commit to find seen ones, in seconds.
 const SLACK: i64 = 24 * 60 * 60;
 
-/// Commits that are looked at, at most: as many as the largest histories have.
+/// Commits that are visited at most: as many as the largest histories have.
 const LIMIT: usize = 5_000_000;
 
 #[derive(Default)]
@@ -28,21 +28,21 @@ struct Visit {
 #[derive(Default)]
 struct Walk {
     visits: HashMap<Sha, Visit>,
-    /// What is still to be passed, the newest at the top.
+    /// The commits to visit next, newest first.
     open: BinaryHeap<(i64, Sha)>,
-    /// How many of those are new.
+    /// How many of the commits in `open` are new.
     new: usize,
 }
 
 impl Repository {
-    /// Returns the commits reachable from `tips` that neither are one of `seen` nor an ancestor of one.
+    /// Returns the commits that are reachable from `tips`, but are neither in `seen` nor an ancestor of one in `seen`.
     ///
-    /// What of `seen` is no longer there, and what can't be read, has no ancestors.
+    /// A commit that is gone or can't be read counts as one without parents.
     ///
     /// # Errors
     ///
-    /// [`Kind::Git`] if the list of commits that end a shallow history can't be read, if more than five million commits
-    /// are new, and where `stop` was set meanwhile.
+    /// [`Kind::Git`] if the file `shallow` can't be read, if more than five million commits are visited, or if `stop`
+    /// is set.
     pub fn since(&self, tips: &[Tip], seen: &[Sha], stop: &Stop) -> Result<HashSet<Sha>> {
         let shallow = self.shallow()?;
         let mut objects = self.objects.handle();
@@ -83,11 +83,12 @@ impl Repository {
 }
 
 impl Repository {
-    /// Returns the newest commits before `time`, in seconds since 1970, of each line that leads to where branches point.
+    /// Returns, for each line of history that leads to a branch, the newest commits before `time`, in seconds since
+    /// 1970.
     ///
     /// # Errors
     ///
-    /// As [`Repository::since`].
+    /// As for [`Repository::since`].
     pub fn before(&self, time: i64, stop: &Stop) -> Result<Vec<Sha>> {
         let shallow = self.shallow()?;
         let mut objects = self.objects.handle();
@@ -118,7 +119,7 @@ fn too_long() -> Error {
 }
 
 impl Walk {
-    /// Comes to `sha` from a commit that was seen, or from one that is new.
+    /// Reaches `sha` from a child that was seen (`was_seen`) or is new.
     fn reach(&mut self, sha: Sha, was_seen: bool, read: &mut impl FnMut(&Sha) -> (Vec<Sha>, i64)) {
         let is_known = self.visits.contains_key(&sha);
         if !is_known {
@@ -128,7 +129,7 @@ impl Walk {
             self.new += usize::from(!was_seen);
             return;
         }
-        // What was taken for new turns out to have been seen, and so do its ancestors.
+        // The commit counted as new; now it and its ancestors turn out to be seen.
         let mut left = if was_seen { vec![sha] } else { Vec::new() };
         while let Some(sha) = left.pop() {
             let Some(visit) = self.visits.get_mut(&sha).filter(|visit| !visit.was_seen) else { continue };
