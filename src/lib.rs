@@ -11,7 +11,7 @@
 //! - effects: [`store`], [`embed`], [`git`], [`clients`], [`llm`], [`spool`]
 //! - files for one user alone: [`private`]
 //! - text: [`chunk`], [`tokens`]
-//! - words and values: [`memory`], [`scope`], [`filter`], [`budget`], [`redact`], [`envelope`], [`error`], [`mod@file`],
+//! - words and values: [`memory`], [`money`], [`scope`], [`filter`], [`budget`], [`redact`], [`envelope`], [`error`], [`mod@file`],
 //!   [`humanize`], [`times`], [`tuning`]
 
 pub mod ask;
@@ -35,6 +35,7 @@ pub mod import;
 pub mod ingest;
 pub mod llm;
 pub mod memory;
+pub mod money;
 pub mod private;
 pub mod project;
 pub mod redact;

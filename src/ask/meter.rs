@@ -13,7 +13,8 @@ use crate::engine::Engine;
 use crate::error::{Error, Kind, Result};
 use crate::llm::{Failed, Fate, Provider, Reply, Request, Usage};
 use crate::memory::Millis;
-use crate::store::{Money, Planned, Registry, Reservation, Spent};
+use crate::money::Money;
+use crate::store::{Planned, Registry, Reservation, Spent};
 use crate::tokens;
 
 /// Bytes of a token at most, on average, in any script: what is sent has a token for so many at least. From above.
@@ -234,7 +235,7 @@ pub(crate) fn counted(
 ) -> (Usage, Option<String>) {
     let said = reply.usage;
     let most = request.max_output as u64;
-    let sent: usize = ask::spoken(request).map(|text| text.len()).sum();
+    let sent: usize = request.texts().map(|text| text.len()).sum();
     // More of the answer can't cost more.
     let text =
         &reply.text[..reply.text.floor_char_boundary(request.max_output.saturating_mul(LONGEST_TOKEN))];

@@ -8,7 +8,6 @@
 mod meter;
 mod place;
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,10 +15,10 @@ use self::meter::{Meter, counted};
 use crate::config::{self, Configured, External, Options, Use};
 use crate::engine::Engine;
 use crate::error::{Error, Kind, Result};
-use crate::llm::{self, Llm, Provider, Reply, Request, Turn};
+use crate::llm::{self, Provider, Reply, Request, Turn};
 use crate::memory::Millis;
-use crate::store::{Money, Planned, SpendLimits};
-use crate::tokens;
+use crate::money::Money;
+use crate::store::{Planned, SpendLimits};
 
 pub(crate) use self::meter::Bill;
 pub(crate) use self::place::place;
@@ -29,9 +28,6 @@ const MOST_OUTPUT: usize = 4096;
 
 /// The longest that a provider is left alone, whatever it asks for, in milliseconds: six hours.
 pub(crate) const LONGEST_WAIT: Millis = 6 * 60 * 60 * 1000;
-
-/// Tokens that the dialects put around each part of a request. From above.
-const AROUND: usize = 16;
 
 /// An answer, from whom, and what it took.
 #[derive(Clone, Debug)]
@@ -149,7 +145,7 @@ pub(crate) async fn ask_one(
     let max_output = bounds.into_iter().flatten().min().unwrap_or(MOST_OUTPUT);
     let request = Request { turns: turns.collect(), max_output, ..request.clone() };
     let most = estimate(provider, &request)?;
-    let tokens = tokens_of(&request) as u64;
+    let tokens = request.tokens() as u64;
     let client = llm::Client::new(provider.clone(), Arc::new(config::key))?.retries(options.max_retries);
     let planned = Planned {
         project: engine.project().await.map_or_else(|_| String::new(), |it| it.scope.project.as_str().into()),
@@ -225,29 +221,6 @@ fn limits(options: &Options, configured: &Configured) -> SpendLimits {
     }
 }
 
-/// Returns the tokens that are sent with `request`. From above.
-pub(crate) fn tokens_of(request: &Request) -> usize {
-    let parts = request.turns.len() + 2 * request.functions.len() + 4;
-    spoken(request).map(|text| tokens::bounded(&text).high).sum::<usize>() + parts * AROUND
-}
-
-/// Returns the texts that are sent with `request`.
-pub(crate) fn spoken(request: &Request) -> impl Iterator<Item = Cow<'_, str>> {
-    let turns = request.turns.iter().flat_map(|turn| match turn {
-        Turn::User(text) | Turn::Result { text, .. } => vec![Cow::from(text)],
-        Turn::Assistant { text, calls } => {
-            let called = calls.iter().map(|call| Cow::from(call.arguments.to_string()));
-            std::iter::once(Cow::from(text)).chain(called).collect()
-        }
-    });
-    let functions = request
-        .functions
-        .iter()
-        .flat_map(|each| [Cow::from(&each.description), each.parameters.to_string().into()]);
-    let schema = request.schema.iter().map(|(_, schema)| Cow::from(schema.to_string()));
-    std::iter::once(Cow::from(&request.system)).chain(turns).chain(functions).chain(schema)
-}
-
 /// What being asked may cost at most: repeated as often as it may be, and asked of the fallback too.
 #[derive(Clone, Debug)]
 pub(crate) struct Dearest {
@@ -270,7 +243,7 @@ impl Dearest {
         let of = |(input, output): (usize, usize)| {
             let each =
                 self.providers.iter().filter_map(move |each| llm::catalogue::estimate(each, input, output));
-            each.map(money)
+            each.map(Money::from_dollars)
         };
         let costs: Vec<u64> = of(most).map(|money| money.0.saturating_mul(self.times)).collect();
         let most = (!costs.is_empty()).then(|| Money(costs.into_iter().sum()).dollars());
@@ -282,8 +255,8 @@ impl Dearest {
 ///
 /// Errors with [`Kind::Limit`] where nobody knows.
 pub(crate) fn estimate(provider: &Provider, request: &Request) -> Result<Money> {
-    let dollars = llm::catalogue::estimate(provider, tokens_of(request), request.max_output);
-    dollars.map(money).ok_or_else(|| {
+    let dollars = llm::catalogue::estimate(provider, request.tokens(), request.max_output);
+    dollars.map(Money::from_dollars).ok_or_else(|| {
         let message = format!("nobody said what `{}` of provider `{}` costs", provider.model, provider.name);
         let name = &provider.name;
         Error::new(Kind::Limit, message).hint(format!(
@@ -293,12 +266,7 @@ pub(crate) fn estimate(provider: &Provider, request: &Request) -> Result<Money> 
 }
 
 fn cost(provider: &Provider, usage: &llm::Usage) -> Option<Money> {
-    llm::catalogue::cost(provider, usage).map(money)
-}
-
-fn money(dollars: f64) -> Money {
-    // What floats add at the fifteenth digit is no millionth more.
-    Money((dollars * 1e6 - 1e-6).ceil().clamp(0.0, 1e15) as u64)
+    llm::catalogue::cost(provider, usage).map(Money::from_dollars)
 }
 
 /// Returns the provider that a person means by `name`: of that name, else of the one that is usual for it.

@@ -8,7 +8,7 @@ use super::Out;
 use crate::config::{Change, Given, Use, purpose};
 use crate::engine::Engine;
 use crate::error::Result;
-use crate::store::Money;
+use crate::money::Money;
 use crate::tools::provider::providers;
 
 #[derive(clap::Args)]

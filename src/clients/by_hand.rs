@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use toml_edit::DocumentMut;
 
-use super::{Client, Finding, Places, Plan, claude_code, edit, file};
+use super::{Client, Finding, Places, Plan, claude_code, edit};
 use crate::error::quoted;
+use crate::file::user_file;
 
 /// The name of the server that `tiro init` sets up.
 const OURS: &str = "tiro";
@@ -95,7 +96,7 @@ fn finding(client: Client, path: &Path, name: &str, offered: &str) -> Finding {
 }
 
 fn text(path: &Path) -> Option<String> {
-    String::from_utf8(file::look(path).ok()?.now?.bytes.0).ok()
+    String::from_utf8(user_file::look(path).ok()?.state?.bytes.0).ok()
 }
 
 fn json(path: &Path) -> Option<Value> {

@@ -9,8 +9,9 @@
 use std::path::{Path, PathBuf};
 
 use super::edit::{Entries, Hook, Member, Ours, When, insert, json, object, pretty, value};
-use super::{Client, Places, Plan, SERVE, Setup, cut, file};
+use super::{Client, Places, Plan, SERVE, Setup, cut};
 use crate::error::{Result, quoted};
+use crate::file::user_file;
 
 /// How our entries are found again.
 const OURS: Ours = Ours { members: &[&["mcpServers", "tiro"]], command: " hook claude-code" };
@@ -81,7 +82,7 @@ pub fn without(path: &Path, text: &str, before: Option<&str>) -> Result<String> 
 pub fn is_needed(path: &Path) -> bool {
     let directory = path.ancestors().nth(2).filter(|_| path.ends_with(PLUGIN));
     let is_theirs = |path: &Path| {
-        let Some(now) = file::look(path).ok().and_then(|place| place.now) else { return false };
+        let Some(now) = user_file::look(path).ok().and_then(|target| target.state) else { return false };
         let left = std::str::from_utf8(&now.bytes.0).map(|text| cut::remove(text, None, &OURS));
         // What can't be read may be anything.
         !matches!(left, Ok(Ok(left)) if matches!(left.trim(), "" | "{}"))

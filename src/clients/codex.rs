@@ -11,8 +11,9 @@ use std::path::Path;
 use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, TableLike, Value, value};
 
 use super::edit::{self, Entries, Hook, Ours, json, split_mark};
-use super::{Client, Plan, SERVE, Setup, cut, file, quoted};
+use super::{Client, Plan, SERVE, Setup, cut, quoted};
 use crate::error::{Context, Error, Kind, Result};
+use crate::file::user_file;
 
 /// How our hooks are found again in `hooks.json`.
 const OURS: Ours = Ours { members: &[], command: HOOK };
@@ -86,7 +87,7 @@ enum Inline {
 }
 
 fn inline_hooks(config: &Path) -> Inline {
-    let text = file::look(config).ok().and_then(|place| String::from_utf8(place.now?.bytes.0).ok());
+    let text = user_file::look(config).ok().and_then(|target| String::from_utf8(target.state?.bytes.0).ok());
     let document = text.and_then(|text| split_mark(&text).1.parse::<DocumentMut>().ok()).unwrap_or_default();
     let mut found = Inline::None;
     for (_, groups) in

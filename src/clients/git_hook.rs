@@ -9,9 +9,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::file::{self, Bytes, State};
 use super::{Change, Client, Finding, GitPlace, Plan, Setup, quoted};
 use crate::error::{Error, Result};
+use crate::file::user_file::{self, Bytes, State};
 
 const NAME: &str = "post-commit";
 
@@ -45,11 +45,11 @@ fn change(setup: &Setup<'_>, project: &GitPlace, path: &Path) -> Result<Option<C
         ));
     }
     let is_link = path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
-    let place = file::look(path)?;
+    let target = user_file::look(path)?;
     let reason = "tells Tiro that there is a commit to remember; your hook runs as before".to_owned();
     let change =
         |before, after| Some(Change { client: Client::Git, path: path.to_owned(), before, after, reason });
-    let Some(now) = place.now else {
+    let Some(now) = target.state else {
         return Ok(change(None, executable(format!("#!/bin/sh\n{}", block(setup)))));
     };
     let text = std::str::from_utf8(&now.bytes.0).ok().filter(|text| is_shell_script(text));
@@ -82,13 +82,17 @@ fn change(setup: &Setup<'_>, project: &GitPlace, path: &Path) -> Result<Option<C
     if is_link {
         return Err(by_hand(&format!(
             "it is a link to `{}`, which may serve others",
-            crate::error::quoted(place.target.display())
+            crate::error::quoted(target.path.display())
         )));
     }
     if text.contains("\r\n") {
         return Err(by_hand("its lines end as on Windows, which shells take for part of a command"));
     }
-    file::check(path, &file::Place { target: path.to_owned(), now: Some(now.clone()) }, &project.common)?;
+    user_file::check(
+        path,
+        &user_file::Target { path: path.to_owned(), state: Some(now.clone()) },
+        &project.common,
+    )?;
     Ok(change(Some(now), after))
 }
 
@@ -136,7 +140,7 @@ pub fn whereabouts(path: &Path, repositories: &[GitPlace]) -> Option<PathBuf> {
 }
 
 fn holds_ours(path: &Path) -> bool {
-    let now = file::look(path).ok().and_then(|place| place.now);
+    let now = user_file::look(path).ok().and_then(|target| target.state);
     now.is_some_and(|now| String::from_utf8_lossy(&now.bytes.0).contains(BEGIN))
 }
 

@@ -9,12 +9,12 @@ use std::path::{Path, PathBuf};
 
 use toml_edit::{DocumentMut, Item};
 
-use super::file::{self, Bytes, State};
 use super::record::Removed;
 use super::{
     Client, Finding, GitPlace, Keep, Places, SERVE, claude_code, codex, edit, gemini, git_hook, without,
 };
 use crate::error::{Error, Result};
+use crate::file::user_file::{self, Bytes, State};
 
 /// Takes ours out of the files of all clients and of `repositories`, but not of those that were recorded, and adds to
 /// `removed` what came of it.
@@ -62,8 +62,8 @@ pub fn remove(places: Option<&Places>, repositories: &[GitPlace], keep: &Keep, r
 
 /// Returns whether something was taken out.
 fn take_out(client: Client, path: &Path, home: &Path) -> Result<bool> {
-    let place = file::look(path)?;
-    let Some(now) = &place.now else { return Ok(false) };
+    let target = user_file::look(path)?;
+    let Some(now) = &target.state else { return Ok(false) };
     let text = std::str::from_utf8(&now.bytes.0)
         .map_err(|error| Error::bad_input("it is not UTF-8").source(error))?;
     // A server that is somebody's is put back where it was.
@@ -76,12 +76,12 @@ fn take_out(client: Client, path: &Path, home: &Path) -> Result<bool> {
     if left.as_deref() == Some(text) || text.trim().is_empty() || text.trim() == "{}" {
         return Ok(false);
     }
-    file::check(path, &place, home)?;
+    user_file::check(path, &target, home)?;
     match left {
         Some(left) => {
-            file::replace(&place.target, &State { bytes: Bytes(left.into_bytes()), mode: now.mode })?
+            user_file::replace(&target.path, &State { bytes: Bytes(left.into_bytes()), mode: now.mode })?
         }
-        None => file::delete(&place.target)?,
+        None => user_file::delete(&target.path)?,
     }
     Ok(true)
 }

@@ -13,7 +13,6 @@ mod claude_code;
 mod codex;
 mod cut;
 mod edit;
-pub(crate) mod file;
 mod gemini;
 mod git_hook;
 mod leftover;
@@ -28,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::envelope;
 use crate::error::{Error, Result};
-use file::State;
+use crate::file::user_file::{self, State};
 
 pub use record::{Applied, Removed, apply, lost, was_applied};
 
@@ -259,22 +258,22 @@ impl Plan {
         edit: impl FnOnce(Option<&str>) -> Result<String>,
     ) {
         let edited = || -> Result<Option<Change>> {
-            let place = file::look(path)?;
-            let before = place.now.as_ref();
+            let target = user_file::look(path)?;
+            let before = target.state.as_ref();
             let text = before
                 .map(|state| std::str::from_utf8(&state.bytes.0))
                 .transpose()
                 .map_err(|error| Error::bad_input("it is not UTF-8").source(error))?;
             let after = State {
-                bytes: file::Bytes(edit(text)?.into_bytes()),
+                bytes: user_file::Bytes(edit(text)?.into_bytes()),
                 mode: before.map_or(mode, |before| before.mode),
             };
             if Some(&after) == before {
                 return Ok(None);
             }
-            file::check(path, &place, &setup.places.home)?;
+            user_file::check(path, &target, &setup.places.home)?;
             let (path, reason) = (path.to_owned(), reason.to_owned());
-            Ok(Some(Change { client, path, before: place.now, after, reason }))
+            Ok(Some(Change { client, path, before: target.state, after, reason }))
         };
         match edited() {
             Ok(change) => self.changes.extend(change),

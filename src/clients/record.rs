@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::file::{self, Bytes, State};
 use super::{Change, Client, Finding, GitPlace, Keep, claude_code, git_hook, without};
 use crate::error::{Context, Error, Kind, Result, quoted};
+use crate::file::user_file::{self, Bytes, State};
 use crate::private;
 
 /// The largest record that is read, in bytes. Arbitrary: it holds the former text of a few files of 4 MiB at most.
@@ -153,8 +153,8 @@ pub(super) fn remove(dir: &Path, repositories: &[GitPlace], spared: &Keep) -> Re
     match left.is_empty() {
         false => keep(dir, &Record { files: left })?,
         true => {
-            file::delete(&dir.join(FILE))?;
-            file::delete(&dir.join(LOCK))?;
+            user_file::delete(&dir.join(FILE))?;
+            user_file::delete(&dir.join(LOCK))?;
             let _ = fs::remove_dir(dir);
         }
     }
@@ -243,15 +243,15 @@ fn ours_removed(change: &Change, now: &State, former: Option<&State>) -> Option<
 }
 
 fn write(change: &Change) -> Result<()> {
-    let place = file::look(&change.path)?;
-    if place.now != change.before {
+    let target = user_file::look(&change.path)?;
+    if target.state != change.before {
         return Err(Error::new(Kind::Busy, "it changed while this was decided").hint("run `tiro init` again"));
     }
-    if let Some(parent) = place.target.parent() {
+    if let Some(parent) = target.path.parent() {
         fs::create_dir_all(parent)
             .context(Kind::Io, || format!("cannot make `{}`", quoted(parent.display())))?;
     }
-    file::replace(&place.target, &change.after)
+    user_file::replace(&target.path, &change.after)
 }
 
 enum TakenBack {
@@ -263,9 +263,9 @@ enum TakenBack {
 }
 
 fn take_back(file: &Recorded) -> Result<TakenBack> {
-    let place = file::look(&file.path)?;
+    let target = user_file::look(&file.path)?;
     // Deleted by somebody, or never written.
-    let Some(now) = &place.now else { return Ok(TakenBack::Nothing) };
+    let Some(now) = &target.state else { return Ok(TakenBack::Nothing) };
     if file.before.as_ref() == Some(now) {
         return Ok(TakenBack::Nothing);
     }
@@ -276,9 +276,9 @@ fn take_back(file: &Recorded) -> Result<TakenBack> {
     if let Some(wrote) = wrote {
         match file.before.clone() {
             // Only the mode may have been changed since, and then it stays.
-            Some(before) if now.mode == wrote.mode => file::replace(&place.target, &before)?,
-            Some(before) => file::replace(&place.target, &State { mode: now.mode, ..before })?,
-            None => file::delete(&place.target)?,
+            Some(before) if now.mode == wrote.mode => user_file::replace(&target.path, &before)?,
+            Some(before) => user_file::replace(&target.path, &State { mode: now.mode, ..before })?,
+            None => user_file::delete(&target.path)?,
         }
         return Ok(TakenBack::Whole);
     }
@@ -287,9 +287,9 @@ fn take_back(file: &Recorded) -> Result<TakenBack> {
     match without(file.client, &file.path, text, before)? {
         Some(left) if left == text => return Ok(TakenBack::Nothing),
         Some(left) => {
-            file::replace(&place.target, &State { bytes: Bytes(left.into_bytes()), mode: now.mode })?;
+            user_file::replace(&target.path, &State { bytes: Bytes(left.into_bytes()), mode: now.mode })?;
         }
-        None => file::delete(&place.target)?,
+        None => user_file::delete(&target.path)?,
     }
     Ok(TakenBack::OurEntries)
 }
@@ -325,7 +325,7 @@ fn load(dir: &Path) -> Result<Record> {
 
 fn keep(dir: &Path, record: &Record) -> Result<()> {
     let bytes = serde_json::to_vec(record).context(Kind::Io, || "cannot record".to_owned())?;
-    file::replace(&dir.join(FILE), &State { bytes: Bytes(bytes), mode: 0o600 })
+    user_file::replace(&dir.join(FILE), &State { bytes: Bytes(bytes), mode: 0o600 })
 }
 
 /// Held while the record and the files are changed; the system lets go of it when the process ends. A file system

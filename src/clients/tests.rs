@@ -82,7 +82,8 @@ impl Home {
                         found.push((path.clone(), None));
                         left.push(path);
                     }
-                    false => found.push((path.clone(), file::look(&path).ok().and_then(|place| place.now))),
+                    false => found
+                        .push((path.clone(), user_file::look(&path).ok().and_then(|target| target.state))),
                 }
             }
         }
@@ -416,8 +417,8 @@ fn a_crash_between_record_and_write_is_recovered_from() {
     apply(&plan.changes, &home.record()).unwrap();
     for change in &plan.changes {
         match &change.before {
-            Some(state) => file::replace(&change.path, state).unwrap(),
-            None => file::delete(&change.path).unwrap(),
+            Some(state) => user_file::replace(&change.path, state).unwrap(),
+            None => user_file::delete(&change.path).unwrap(),
         }
     }
     let removed = home.remove();
@@ -425,8 +426,11 @@ fn a_crash_between_record_and_write_is_recovered_from() {
     assert_eq!(home.everything(), before);
     // Half of it written, and set up again: the record still knows the first state.
     apply(&plan.changes, &home.record()).unwrap();
-    file::replace(&home.path(".gemini/settings.json"), plan.changes.last().unwrap().before.as_ref().unwrap())
-        .unwrap();
+    user_file::replace(
+        &home.path(".gemini/settings.json"),
+        plan.changes.last().unwrap().before.as_ref().unwrap(),
+    )
+    .unwrap();
     home.set_up();
     home.remove();
     assert_eq!(home.everything(), before);

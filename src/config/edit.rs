@@ -10,8 +10,8 @@ use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, value};
 
 use super::file::{Sources, parsed_to, text};
 use super::providers::{Configured, Use};
-use crate::clients::file::{Bytes, State, look, replace};
 use crate::error::{Context, Error, Kind, Result, quoted};
+use crate::file::user_file::{Bytes, State, look, replace};
 
 /// What becomes of a setting.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -227,8 +227,8 @@ fn edit(
         return Ok(false);
     }
     check(&new, sources, changed)?;
-    let place = look(path)?;
-    replace(&place.target, &State { bytes: Bytes(new.into_bytes()), mode: 0o600 })?;
+    let target = look(path)?;
+    replace(&target.path, &State { bytes: Bytes(new.into_bytes()), mode: 0o600 })?;
     Ok(true)
 }
 
@@ -334,7 +334,7 @@ mod tests {
         };
         assert!(change(&sources, "openai", &good, is_new).unwrap());
         let providers = sources.providers(&sources.options().unwrap()).unwrap();
-        assert_eq!(providers[0].limits.day, Some(crate::store::Money(1_500_000)));
+        assert_eq!(providers[0].limits.day, Some(crate::money::Money(1_500_000)));
         assert_eq!(providers[0].provider.price.unwrap().output, 2.0);
         let before = written(&sources);
         let refused = change(&sources, "openai", &wrong, |known| {

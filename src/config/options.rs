@@ -9,7 +9,7 @@ use std::fmt::Display;
 use std::str::FromStr;
 
 use crate::memory::Millis;
-use crate::store::Money;
+use crate::money::Money;
 
 /// Ends each word of an array, so that words may hold commas, and one word is told from a list of several.
 pub(super) const END: char = '\u{1f}';

@@ -15,7 +15,7 @@ use super::known::{KNOWN, Known, usual_service};
 use super::options::{END, External, Options, is_name};
 use crate::error::{Error, Result};
 use crate::llm::{Key, Price, Provider, Service, is_model};
-use crate::store::Money;
+use crate::money::Money;
 
 /// What a provider may be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -302,50 +302,14 @@ impl Reader<'_> {
             "key_file" => provider.key = Key::File(PathBuf::from(self.text(item, field, "a path")?)),
             "max_output" => provider.max_output = count()?,
             "window" => provider.window = count()?,
-            "temperature" => {
-                const RIGHT: &str = "a number, 0 to 2";
-                let number: Option<f64> = self.text(item, field, RIGHT)?.parse().ok();
-                let number = number.filter(|number| (0.0..=2.0).contains(number));
-                provider.temperature = Some(number.ok_or_else(|| self.wrong(item, field, RIGHT))?);
-            }
+            "temperature" => provider.temperature = Some(self.temperature(item)?),
             "memory" => {
                 let flag = item.as_bool();
                 configured.memory = flag.ok_or_else(|| self.wrong(item, field, "true or false"))?;
             }
-            "uses" => {
-                const RIGHT: &str = "a list of summarize, embed and consult";
-                let words = self.text(item, field, RIGHT)?;
-                let uses = words.split([END, ',']).map(str::trim).filter(|word| !word.is_empty());
-                let uses: Option<Vec<Use>> = uses.map(purpose).collect();
-                configured.uses = uses.ok_or_else(|| self.wrong(item, field, RIGHT))?;
-            }
-            "price" => {
-                const RIGHT: &str = "{ input = DOLLARS, output = DOLLARS } for a million tokens";
-                let table = item.as_table_like().ok_or_else(|| self.wrong(item, field, RIGHT))?;
-                let part = |name: &str| {
-                    let words = table.get(name).and_then(Item::as_value).and_then(file::words);
-                    let amount: Option<f64> = words.and_then(|words| words.parse().ok());
-                    amount.filter(|n| (0.0..=1e6).contains(n)).ok_or_else(|| self.wrong(item, field, RIGHT))
-                };
-                if table.iter().any(|(name, _)| !["input", "output"].contains(&name)) {
-                    return Err(self.wrong(item, field, RIGHT));
-                }
-                provider.price = Some(Price { input: part("input")?, output: part("output")? });
-            }
-            "limits" => {
-                const RIGHT: &str = "{ call = DOLLARS, day = DOLLARS }, 0 or at least 0.000001";
-                let table = item.as_table_like().ok_or_else(|| self.wrong(item, field, RIGHT))?;
-                for (name, item) in table.iter() {
-                    let words = item.as_value().and_then(file::words);
-                    let money = words.and_then(|words| Money::parse(&words));
-                    let money = Some(money.ok_or_else(|| self.wrong(item, field, RIGHT))?);
-                    match name {
-                        "call" => configured.limits.call = money,
-                        "day" => configured.limits.day = money,
-                        _ => return Err(self.wrong(item, field, RIGHT)),
-                    }
-                }
-            }
+            "uses" => configured.uses = self.uses(item)?,
+            "price" => provider.price = Some(self.price(item)?),
+            "limits" => configured.limits = self.limits(item)?,
             _ => {
                 let place = file::place(self.path, self.document, item);
                 let message = format!("`providers.{}.{field}` in {place} is no setting", self.name);
@@ -356,6 +320,53 @@ impl Reader<'_> {
             }
         }
         Ok(())
+    }
+
+    fn temperature(&self, item: &Item) -> Result<f64> {
+        const RIGHT: &str = "a number, 0 to 2";
+        let number: Option<f64> = self.text(item, "temperature", RIGHT)?.parse().ok();
+        let number = number.filter(|number| (0.0..=2.0).contains(number));
+        number.ok_or_else(|| self.wrong(item, "temperature", RIGHT))
+    }
+
+    fn uses(&self, item: &Item) -> Result<Vec<Use>> {
+        const RIGHT: &str = "a list of summarize, embed and consult";
+        let words = self.text(item, "uses", RIGHT)?;
+        let uses = words.split([END, ',']).map(str::trim).filter(|word| !word.is_empty());
+        let uses: Option<Vec<Use>> = uses.map(purpose).collect();
+        uses.ok_or_else(|| self.wrong(item, "uses", RIGHT))
+    }
+
+    fn price(&self, item: &Item) -> Result<Price> {
+        const RIGHT: &str = "{ input = DOLLARS, output = DOLLARS } for a million tokens";
+        let wrong = || self.wrong(item, "price", RIGHT);
+        let table = item.as_table_like().ok_or_else(wrong)?;
+        let part = |name: &str| {
+            let words = table.get(name).and_then(Item::as_value).and_then(file::words);
+            let amount: Option<f64> = words.and_then(|words| words.parse().ok());
+            amount.filter(|n| (0.0..=1e6).contains(n)).ok_or_else(wrong)
+        };
+        if table.iter().any(|(name, _)| !["input", "output"].contains(&name)) {
+            return Err(wrong());
+        }
+        Ok(Price { input: part("input")?, output: part("output")? })
+    }
+
+    fn limits(&self, item: &Item) -> Result<Limits> {
+        const RIGHT: &str = "{ call = DOLLARS, day = DOLLARS }, 0 or at least 0.000001";
+        let table = item.as_table_like().ok_or_else(|| self.wrong(item, "limits", RIGHT))?;
+        let mut limits = Limits::default();
+        for (name, item) in table.iter() {
+            let wrong = || self.wrong(item, "limits", RIGHT);
+            let words = item.as_value().and_then(file::words);
+            let money = words.and_then(|words| Money::parse(&words)).ok_or_else(wrong)?;
+            match name {
+                "call" => limits.call = Some(money),
+                "day" => limits.day = Some(money),
+                _ => return Err(wrong()),
+            }
+        }
+        Ok(limits)
     }
 
     fn text(&self, item: &Item, field: &str, right: &str) -> Result<String> {

@@ -4,6 +4,8 @@
 //! and the reading. So a file is opened without waiting, then asked what it is, and read up to a bound. Whether a link
 //! is followed says the caller: a person's own settings often are links, a file that Tiro wrote never is.
 
+pub mod user_file;
+
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};

@@ -1,4 +1,4 @@
-//! One configuration file: what stands there, and replacing it whole.
+//! Replaces a file of the user's whole, such as the configuration of a client.
 //!
 //! A file is replaced by renaming a finished one over it, so a client that reads meanwhile sees the old bytes or the
 //! new. A link stays a link: what it leads to is replaced, in its own directory. Mode and owner stay.
@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::Links;
 use crate::error::{Context, Error, Kind, Result, quoted};
-use crate::file::Links;
 
 /// The largest file that is edited, in bytes. Arbitrary; settings have a few thousand.
 const LIMIT: u64 = 4 << 20;
@@ -18,6 +18,7 @@ const LIMIT: u64 = 4 << 20;
 /// A file as it stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
+    /// What it holds.
     pub bytes: Bytes,
     /// The permission bits; 0 where the platform has none.
     pub mode: u32,
@@ -30,11 +31,11 @@ pub struct Bytes(pub Vec<u8>);
 
 /// Where a path leads, and what is there.
 #[derive(Debug)]
-pub struct Place {
+pub struct Target {
     /// The path itself, or what it links to.
-    pub target: PathBuf,
+    pub path: PathBuf,
     /// `None` if there is no file.
-    pub now: Option<State>,
+    pub state: Option<State>,
 }
 
 /// Looks at `path`, through links.
@@ -43,11 +44,11 @@ pub struct Place {
 ///
 /// [`Kind::BadInput`] if there is something that is not to be replaced: a link to nowhere, a directory, a file of
 /// more than 4 MiB. [`Kind::Io`] if it cannot be read.
-pub fn look(path: &Path) -> Result<Place> {
+pub fn look(path: &Path) -> Result<Target> {
     let metadata = match path.symlink_metadata() {
         Ok(metadata) => metadata,
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            return Ok(Place { target: path.to_owned(), now: None });
+            return Ok(Target { path: path.to_owned(), state: None });
         }
         Err(error) => return Err(error).context(Kind::Io, || "it can't be read".to_owned()),
     };
@@ -60,35 +61,34 @@ pub fn look(path: &Path) -> Result<Place> {
         false => path.to_owned(),
     };
     let failed = || "it can't be read".to_owned();
-    let opened = crate::file::open(&target, Links::Followed, LIMIT).map_err(|error| {
+    let opened = super::open(&target, Links::Followed, LIMIT).map_err(|error| {
         let kind = if error.kind() == ErrorKind::InvalidInput { Kind::BadInput } else { Kind::Io };
         Error::new(kind, failed()).source(error)
     })?;
     let metadata = opened.metadata().context(Kind::Io, failed)?;
-    let bytes = crate::file::read_all(opened, LIMIT).context(Kind::Io, failed)?;
-    Ok(Place { now: Some(State { bytes: Bytes(bytes), mode: mode(&metadata) }), target })
+    let bytes = super::read_all(opened, LIMIT).context(Kind::Io, failed)?;
+    Ok(Target { state: Some(State { bytes: Bytes(bytes), mode: mode(&metadata) }), path: target })
 }
 
-/// Checks that `place`, reached by `path`, may be changed: it is not read-only, and no link leads out of `home` and
+/// Checks that `target`, reached by `path`, may be changed: it is not read-only, and no link leads out of `home` and
 /// of the directory that `path` is in.
 ///
 /// # Errors
 ///
 /// [`Kind::BadInput`], with what was found.
-pub fn check(path: &Path, place: &Place, home: &Path) -> Result<()> {
-    if place.target != path {
-        let is_beneath = |dir: &Path| fs::canonicalize(dir).is_ok_and(|dir| place.target.starts_with(dir));
+pub fn check(path: &Path, target: &Target, home: &Path) -> Result<()> {
+    if target.path != path {
+        let is_beneath = |dir: &Path| fs::canonicalize(dir).is_ok_and(|dir| target.path.starts_with(dir));
         if !is_beneath(home) && !path.parent().is_some_and(is_beneath) {
-            let elsewhere =
-                format!("it is a link to `{}`, outside your home", quoted(place.target.display()));
+            let elsewhere = format!("it is a link to `{}`, outside your home", quoted(target.path.display()));
             return Err(Error::bad_input(elsewhere).hint("replace the link with a copy, then run this again"));
         }
     }
     let is_read_only = |path: &Path| fs::metadata(path).is_ok_and(|found| found.permissions().readonly());
-    let directory = place.target.ancestors().skip(1).find(|directory| directory.exists());
-    if is_read_only(&place.target) || directory.is_some_and(is_read_only) {
+    let directory = target.path.ancestors().skip(1).find(|directory| directory.exists());
+    if is_read_only(&target.path) || directory.is_some_and(is_read_only) {
         return Err(Error::bad_input("it is read-only")
-            .hint(format!("make `{}` and its directory writable", quoted(place.target.display()))));
+            .hint(format!("make `{}` and its directory writable", quoted(target.path.display()))));
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::convert::{self, OnText};
 use super::failure::{Failure, late, not_repeated, too_long};
 use super::relay::{Relay, Route};
-use super::{Asking, Failed, Key, Llm, Provider, Reply, Request, Service, is_model};
+use super::{Failed, Key, Provider, Reply, Request, Service, is_model};
 use crate::error::{Context, Error, Kind, Result, quoted};
 
 /// Finds a key. It is asked for each call, and once more when the key is refused; `None` where there is none to send.
@@ -112,6 +112,27 @@ impl Client {
     pub(super) fn pause(mut self, pause: Duration) -> Client {
         self.pause = pause;
         self
+    }
+
+    /// Sends `request` and returns the answer, or fails, within `deadline`, repetitions included. `on_text` gets the text of
+    /// the answer piece by piece as it arrives; after the first piece the request is not repeated.
+    ///
+    /// Dropping the future ends the request. A request that fails may still be billed; [`Client::on_failure`] learns which.
+    ///
+    /// # Errors
+    ///
+    /// With [`Kind::Provider`], and with whatever [`Keys`] fails with. No error contains a key or text of the request.
+    pub async fn ask(&self, request: &Request, deadline: Duration, on_text: OnText<'_>) -> Result<Reply> {
+        let start = Instant::now();
+        // A deadline beyond what the clock can hold becomes a day.
+        let end = start.checked_add(deadline).unwrap_or(start + Duration::from_secs(86_400));
+        let received = Arc::new(AtomicU64::new(0));
+        let request = Arc::new(request.clone());
+        let answered = self.until_answered(&request, end, on_text, &received);
+        match tokio::time::timeout_at(end, answered).await {
+            Ok(answer) => answer,
+            Err(_) => Err(late(&self.provider, deadline, received.load(Ordering::Relaxed))),
+        }
     }
 
     async fn until_answered(
@@ -233,27 +254,6 @@ impl Client {
         drawn.copy_from_slice(&blake3::hash(&seed).as_bytes()[..8]);
         let share = u64::from_le_bytes(drawn) as f64 / u64::MAX as f64;
         self.pause.saturating_mul(1 << (nth - 1).min(16)).mul_f64(0.75 + share / 2.0)
-    }
-}
-
-impl Llm for Client {
-    fn provider(&self) -> &Provider {
-        &self.provider
-    }
-
-    fn ask<'a>(&'a self, request: &'a Request, deadline: Duration, on_text: OnText<'a>) -> Asking<'a> {
-        Box::pin(async move {
-            let start = Instant::now();
-            // A deadline beyond what a clock can hold is none.
-            let end = start.checked_add(deadline).unwrap_or(start + Duration::from_secs(86_400));
-            let received = Arc::new(AtomicU64::new(0));
-            let request = Arc::new(request.clone());
-            let answered = self.until_answered(&request, end, on_text, &received);
-            match tokio::time::timeout_at(end, answered).await {
-                Ok(answer) => answer,
-                Err(_) => Err(late(&self.provider, deadline, received.load(Ordering::Relaxed))),
-            }
-        })
     }
 }
 

@@ -47,14 +47,6 @@ pub(super) async fn converse(
     Err(Failure::BrokenOff)
 }
 
-/// Returns the tokens that a request may have, as sent: from above, without a dictionary.
-pub(super) fn tokens_of(request: &Request) -> usize {
-    // What the dialects put around each part. From above.
-    const AROUND: usize = 16;
-    let parts = request.turns.len() + 2 * request.functions.len() + 4;
-    request.texts().map(|text| tokens::bounded(&text).high).sum::<usize>() + parts * AROUND
-}
-
 /// Returns the tokens that an answer may have at most, where anything bounds it.
 pub(super) fn most_output(provider: &Provider, request: &Request) -> Option<usize> {
     let asked = Some(request.max_output).filter(|most| *most > 0);
@@ -165,7 +157,7 @@ fn usage(request: &Request, text: &str, calls: &[Call], reported: genai::chat::U
         let calls = calls.iter().map(|call| call.name.len() + call.arguments.to_string().len() + 16);
         (tokens::bounded(text).high + calls.sum::<usize>() + 16) as u64
     };
-    let input_or_more = input.unwrap_or_else(|| tokens_of(request) as u64);
+    let input_or_more = input.unwrap_or_else(|| request.tokens() as u64);
     Usage {
         input: input_or_more,
         cached: cached.unwrap_or(0).min(input_or_more),

@@ -33,8 +33,8 @@ pub(super) enum Failure {
     Reported(Option<String>),
     /// The answer ended before its end.
     BrokenOff,
-    /// The answer is larger than any is let be.
-    TooLarge,
+    /// The answer is larger than this limit, in bytes.
+    TooLarge(u64),
     /// The answer is not in the dialect of the service.
     Unreadable,
     /// The answer holds neither text nor a call; whether it reached its limit.
@@ -60,7 +60,7 @@ impl Failure {
                     .any(|passing| word.contains(passing))
             }),
             Failure::NoKey
-            | Failure::TooLarge
+            | Failure::TooLarge(_)
             | Failure::Unreadable
             | Failure::Empty { .. }
             | Failure::Withheld => false,
@@ -127,9 +127,7 @@ impl Failure {
             Failure::Reported(Some(word)) => format!("reported an error within its answer, `{word}`"),
             Failure::Reported(None) => "reported an error within its answer".to_owned(),
             Failure::BrokenOff => "broke off in the middle of its answer".to_owned(),
-            Failure::TooLarge => {
-                format!("sent more than {} MiB, which no answer needs", super::relay::LARGEST_ANSWER >> 20)
-            }
+            Failure::TooLarge(limit) => format!("sent more than {} MiB, which no answer needs", limit >> 20),
             Failure::Unreadable => {
                 format!("answered something else than {}", provider.service.dialect())
             }

@@ -1,6 +1,6 @@
 //! Asking language models: who serves them, what is asked and what comes back.
 //!
-//! A provider is data: [`Provider`] comes from the configuration. [`Llm`] is what the rest of the house asks; it holds
+//! A provider is data: [`Provider`] comes from the configuration. [`Client`] is what the rest of the house asks; it holds
 //! its deadline, caps what it reads, tries again where that can help, and ends the request when it is dropped. Nothing
 //! here knows memories, budgets of answers or what an answer is for, and nothing is asked that the caller did not
 //! reserve money for.
@@ -8,25 +8,22 @@
 //! The dialects are genai's (`convert`); the connection is ours (`relay`, which says why). Google's Vertex is left
 //! out, because its sign-in can't be tested here.
 
-use std::future::Future;
 use std::path::PathBuf;
-use std::pin::Pin;
-use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-
-use crate::error::Result;
 
 pub mod catalogue;
 mod client;
 mod convert;
 mod failure;
 mod relay;
+mod request;
 mod service;
 #[cfg(test)]
 mod tests;
 
 pub use client::{Client, Keys, OnFailure};
+pub use request::{Call, Function, Request, Turn};
 pub use service::is_model;
 
 /// What the libraries beneath log is turned off by: keys, requests and answers are in it.
@@ -101,66 +98,6 @@ pub struct Price {
     pub output: f64,
 }
 
-/// Who says a part of a request.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Turn {
-    /// The one who asks.
-    User(String),
-    /// The model, with the functions it called.
-    Assistant {
-        /// What it said.
-        text: String,
-        /// What it called.
-        calls: Vec<Call>,
-    },
-    /// What a function returned.
-    Result {
-        /// Of which call.
-        call: String,
-        /// What it returned.
-        text: String,
-    },
-}
-
-/// A function the model may call.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Function {
-    /// Its name.
-    pub name: String,
-    /// What the model is told of it.
-    pub description: String,
-    /// Its arguments, as a JSON schema.
-    pub parameters: serde_json::Value,
-}
-
-/// A call of a function by the model.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Call {
-    /// The id that its result must name.
-    pub id: String,
-    /// The function.
-    pub name: String,
-    /// The arguments.
-    pub arguments: serde_json::Value,
-}
-
-/// What a model is asked.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Request {
-    /// What it is told to be.
-    pub system: String,
-    /// What was said so far, the question last.
-    pub turns: Vec<Turn>,
-    /// Functions it may call.
-    pub functions: Vec<Function>,
-    /// The JSON schema that the answer must match, with its name.
-    pub schema: Option<(String, serde_json::Value)>,
-    /// Tokens of the answer at most.
-    pub max_output: usize,
-    /// 0 to 2; the provider's own setting goes before it.
-    pub temperature: Option<f64>,
-}
-
 /// What a model answered.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reply {
@@ -207,25 +144,4 @@ pub struct Failed {
     pub fate: Fate,
     /// Whether it is about to be repeated.
     pub is_repeated: bool,
-}
-
-/// An answer that is still being worked on; dropping it ends the request.
-pub type Asking<'a> = Pin<Box<dyn Future<Output = Result<Reply>> + Send + 'a>>;
-
-/// A model that can be asked.
-pub trait Llm: Send + Sync {
-    /// Returns who it is.
-    fn provider(&self) -> &Provider;
-
-    /// Asks, and answers or fails within `deadline`, retries included. `on_text` is given the text as it comes; once
-    /// it was given any, nothing is tried again.
-    ///
-    /// Errors with [`Kind::Provider`](crate::error::Kind::Provider), or as the finder of keys does; no error holds a key
-    /// or a text of the request. A request that fails may still be charged for, and nobody says how much.
-    fn ask<'a>(
-        &'a self,
-        request: &'a Request,
-        deadline: Duration,
-        on_text: Option<&'a (dyn Fn(&str) + Send + Sync)>,
-    ) -> Asking<'a>;
 }

@@ -34,7 +34,7 @@ use super::failure::{self, Failure};
 use super::{Request, Service};
 
 /// The largest answer that is read, in bytes: some hundred times what a model can say at once.
-pub(super) const LARGEST_ANSWER: u64 = 4 << 20;
+const LARGEST_ANSWER: u64 = 4 << 20;
 
 /// What is read of a refusal, in bytes. Arbitrary; the word that names the error stands early.
 const LARGEST_REFUSAL: usize = 64 << 10;
@@ -171,7 +171,7 @@ impl Exchange {
             return Err(self.refusal(response).await);
         }
         if response.content_length().is_some_and(|length| length > LARGEST_ANSWER) {
-            return Err(Failure::TooLarge);
+            return Err(Failure::TooLarge(LARGEST_ANSWER));
         }
         // Some servers call it text. What isn't JSON fails to parse whatever it is called.
         let is_stream = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| {
@@ -185,7 +185,7 @@ impl Exchange {
                         let size = piece.len() as u64;
                         if exchange.route.received.fetch_add(size, Ordering::Relaxed) + size > LARGEST_ANSWER
                         {
-                            exchange.fail(Failure::TooLarge);
+                            exchange.fail(Failure::TooLarge(LARGEST_ANSWER));
                             return Err(Interrupted);
                         }
                         Ok(Some((Frame::data(piece), (response, exchange))))

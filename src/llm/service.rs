@@ -1,11 +1,10 @@
 //! The services: what they are called, where they are, and which of them are this machine.
 
-use std::borrow::Cow;
 use std::net::IpAddr;
 
 use reqwest::Url;
 
-use super::{Key, Provider, Request, Service, Turn};
+use super::{Key, Provider, Service};
 use crate::error::{Error, Result};
 
 impl Service {
@@ -172,30 +171,6 @@ const LONGEST_NAME: usize = 200;
 pub fn is_model(name: &str) -> bool {
     let is_seen = |c: char| c.is_ascii_graphic() || c == ' ' || (!c.is_ascii() && c.is_alphanumeric());
     (1..=LONGEST_NAME).contains(&name.len()) && name.trim() == name && name.chars().all(is_seen)
-}
-
-impl Request {
-    /// Returns every text that leaves with the request.
-    pub(super) fn texts(&self) -> impl Iterator<Item = Cow<'_, str>> {
-        let turns = self.turns.iter().flat_map(|turn| match turn {
-            Turn::User(text) | Turn::Result { text, .. } => vec![Cow::from(text)],
-            Turn::Assistant { text, calls } => {
-                let calls =
-                    calls.iter().flat_map(|call| [Cow::from(&call.name), call.arguments.to_string().into()]);
-                std::iter::once(Cow::from(text)).chain(calls).collect()
-            }
-        });
-        let functions = self.functions.iter().flat_map(|function| {
-            [
-                Cow::from(&function.name),
-                Cow::from(&function.description),
-                function.parameters.to_string().into(),
-            ]
-        });
-        let schema =
-            self.schema.iter().flat_map(|(name, schema)| [Cow::from(name), schema.to_string().into()]);
-        std::iter::once(Cow::from(&self.system)).chain(turns).chain(functions).chain(schema)
-    }
 }
 
 #[cfg(test)]

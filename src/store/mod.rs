@@ -12,7 +12,7 @@ mod values;
 pub mod vectors;
 
 pub use keys::{ChunkKey, QueueKey, SessionKey, Version};
-pub use sqlite::{Foreign, Money, Registry, Store};
+pub use sqlite::{Foreign, Registry, Store};
 pub use values::*;
 
 /// Which of the two files a store is.

@@ -61,7 +61,7 @@ pub(crate) async fn estimate(engine: &Engine, project: &OpenProject, wanted: &Wa
     });
     let parts = planned.await??;
     let longest = parts.first().map_or(0, |part| part.max_output);
-    let mut sent: Vec<usize> = parts.iter().map(ask::tokens_of).collect();
+    let mut sent: Vec<usize> = parts.iter().map(Request::tokens).collect();
     if parts.len() > 1 {
         // The parts are merged by one more, of their answers.
         sent.push(parts.len() * summarize::SHOWN_AGAIN * most + MERGE);

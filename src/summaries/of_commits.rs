@@ -184,7 +184,7 @@ pub(crate) fn estimate(writer: &Configured, dearest: &Dearest, text: &str, diff:
     let Ok(request) = summarize::commit_request(&Commit { message, changes, diff }, &wish, &count) else {
         return AtMost::default();
     };
-    let (sent, back) = (ask::tokens_of(&request), request.max_output);
+    let (sent, back) = (request.tokens(), request.max_output);
     let (input, output) = (2 * sent + summarize::SHOWN_AGAIN * wish.max_tokens + AGAIN, 2 * back);
     let likely = (sent, wish.max_tokens.min(back));
     let (cost_usd, likely_usd) = dearest.costs((input, output), likely);

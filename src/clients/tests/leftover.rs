@@ -117,7 +117,7 @@ fn a_server_of_fewer_tools_gets_them_all_and_is_taken_back_with_and_without_a_re
             let text = String::from_utf8(change.after.bytes.0.clone()).unwrap();
             let less = text.replace("\"serve\"", "\"serve\", \"--toolsets\", \"memory,consult,stash\"");
             narrowed += usize::from(less != text);
-            change.after.bytes = file::Bytes(less.into_bytes());
+            change.after.bytes = user_file::Bytes(less.into_bytes());
         }
         assert_eq!(narrowed, 3);
         apply(&changes, &home.record()).unwrap();

@@ -11,6 +11,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
+use crate::error::Result;
 
 const KEY: &str = "sk-numbat_key";
 

@@ -31,7 +31,6 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use file::{migrate, place, readers};
 pub use foreign::Foreign;
 pub use registry::Registry;
-pub use registry::ledger::Money;
 use search::{dense, vocabulary};
 use summaries::cache;
 

@@ -1,7 +1,7 @@
 //! What asking models costs: limits, plans and amounts.
 
 use crate::memory::Millis;
-use crate::store::Money;
+use crate::money::Money;
 
 /// The most that may be spent; `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -116,7 +116,7 @@ pub async fn show(engine: &Engine, name: Option<&str>, is_brief: bool) -> Result
         providers = vec![find(providers, name)?];
     }
     let rows = engine.installation().await?.registry.spending().await?;
-    let limit = |name: &str, amount: Option<crate::store::Money>| amount.map(|it| format!("{name} {it}"));
+    let limit = |name: &str, amount: Option<crate::money::Money>| amount.map(|it| format!("{name} {it}"));
     let limits = [
         limit("one call", options.limit_call),
         limit("a day", options.limit_day),
@@ -310,7 +310,7 @@ fn unknown(providers: &[Configured], name: &str) -> Error {
 fn shown(configured: &Configured, options: &Options) -> Shown {
     let provider = &configured.provider;
     let limit =
-        |what: &str, amount: Option<crate::store::Money>| amount.map(|amount| format!("{amount} {what}"));
+        |what: &str, amount: Option<crate::money::Money>| amount.map(|amount| format!("{amount} {what}"));
     let limits: Vec<String> =
         [limit("a call", configured.limits.call), limit("a day", configured.limits.day)]
             .into_iter()

@@ -24,8 +24,8 @@ const ROWS: &[&[&str]] = &[
     &["private"],
     &["chunk", "tokens"],
     &[
-        "budget", "envelope", "filter", "memory", "scope", "redact", "error", "file", "humanize", "times",
-        "tuning",
+        "budget", "envelope", "filter", "memory", "scope", "redact", "error", "file", "humanize", "money",
+        "times", "tuning",
     ],
 ];
 

@@ -7,62 +7,18 @@
 //!
 //! It is not: prices, and who may be asked. Whoever reserves knows them.
 
-use std::fmt;
-
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::error::{Error, Kind, Result};
 use crate::memory::Millis;
+use crate::money::Money;
 use crate::store::{Planned, Registry, Reservation, SpendLimits, SpendingRow, Spent};
 
 /// How long after its deadline a call counts as under way. Arbitrary: what a stopped process may sleep.
 const GRACE_MS: Millis = 60_000;
 
 const DAY_MS: Millis = 86_400_000;
-
-/// An amount in millionths of a US dollar.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Money(pub u64);
-
-impl Money {
-    /// The most that is counted. Arbitrary: a billion dollars; sums of it don't overflow.
-    const MOST: f64 = 1e9;
-
-    /// Reads an amount in dollars, such as `0.25`; `None` where it is negative, no amount, or so small that it would be
-    /// counted as nothing.
-    pub fn parse(dollars: &str) -> Option<Money> {
-        let dollars: f64 = dollars.parse().ok()?;
-        let money = Money((dollars * 1e6).round().clamp(0.0, Money::MOST * 1e6) as u64);
-        let is_counted = dollars == 0.0 || money.0 > 0;
-        ((0.0..=Money::MOST).contains(&dollars) && is_counted).then_some(money)
-    }
-
-    /// Returns what `tokens` cost at `price` dollars for a million, rounded up.
-    pub fn of(tokens: u64, price: f64) -> Money {
-        Money((tokens as f64 * price).ceil().clamp(0.0, Money::MOST * 1e6) as u64)
-    }
-
-    /// Returns the amount in dollars.
-    pub fn dollars(self) -> f64 {
-        self.0 as f64 / 1e6
-    }
-
-    /// Returns the amount as [`Money::parse`] reads it.
-    pub fn plain(self) -> String {
-        self.dollars().to_string()
-    }
-}
-
-/// Prints dollars and cents, and as many digits more as it takes.
-impl fmt::Display for Money {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.is_multiple_of(10_000) {
-            true => write!(f, "${:.2}", self.dollars()),
-            false => write!(f, "${}", self.dollars()),
-        }
-    }
-}
 
 impl ToSql for Money {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
