@@ -165,8 +165,10 @@ impl<'a> RawCommit<'a> {
                 break;
             }
             let (key, value) = line.split_once_str(" ").unwrap_or((line, b""));
-            let id =
-                || gix::ObjectId::from_hex(value).map_err(|_| "its tree or a parent is no id".to_owned());
+            let id = || {
+                gix::ObjectId::from_hex(value)
+                    .map_err(|_| "the id of its tree or of a parent is invalid".to_owned())
+            };
             match key {
                 b"tree" => tree = Some(id()?),
                 b"parent" if commit.parents.len() == PARENT_LIMIT => {
@@ -179,7 +181,7 @@ impl<'a> RawCommit<'a> {
                 _ => {}
             }
         }
-        commit.tree = tree.ok_or("it names no tree")?;
+        commit.tree = tree.ok_or("it has no tree")?;
         Ok(commit)
     }
 

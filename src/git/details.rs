@@ -9,7 +9,7 @@ use gix::bstr::ByteSlice;
 
 use super::commit::{self, CommitDetail, Unreadable};
 use super::diff::changes::{self, Depth, IsIgnored};
-use super::diff::entries::{Blob, Blobs, COMMIT_BUDGET, Entry, Patience, changed_entries};
+use super::diff::entries::{Blob, Blobs, COMMIT_BUDGET, Deadline, Entry, changed_entries};
 use super::diff::hunks::{changed_hashes, changed_lines};
 use super::diff::names::Format;
 use super::diff::renames::pair_renames;
@@ -198,10 +198,10 @@ impl Reader<'_> {
             }
             _ => return Ok(None),
         };
-        let patience = Patience::begin();
-        let Ok(entries) = changed_entries(&mut self.objects, old, new, patience) else { return Ok(None) };
+        let deadline = Deadline::begin();
+        let Ok(entries) = changed_entries(&mut self.objects, old, new, deadline) else { return Ok(None) };
         let mut found = entries.found;
-        let mut blobs = Blobs { objects: &mut self.objects, left: COMMIT_BUDGET, patience };
+        let mut blobs = Blobs { objects: &mut self.objects, left: COMMIT_BUDGET, deadline };
         pair_renames(&mut found, Some(&mut blobs));
         let is_ignored = self.is_ignored;
         found.retain(|entry| {

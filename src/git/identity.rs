@@ -44,7 +44,7 @@ pub fn read(common_dir: &Path) -> Result<Option<String>> {
     };
     let id = text.trim();
     if !is_id(id) {
-        let error = Error::bad_input(format!("`{}` does not hold a project id", path.display()));
+        let error = Error::bad_input(format!("`{}` does not contain a project id", path.display()));
         return Err(
             error.hint("remove the file: the repository gets a new id, and `tiro projects link` joins them")
         );
@@ -97,7 +97,7 @@ enum Replace {
 
 fn publish(common_dir: &Path, id: &str, replace: Replace) -> Result<Written> {
     if !is_id(id) {
-        return Err(Error::bad_input(format!("`{id}` is no project id")));
+        return Err(Error::bad_input(format!("`{id}` is not a project id")));
     }
     let path = common_dir.join(FILE);
     let published =

@@ -113,11 +113,11 @@ impl Repository {
         let directory =
             path.canonicalize().context(Kind::BadInput, || format!("cannot open `{}`", path.display()))?;
         let start = if directory.is_dir() { &directory } else { directory.parent().unwrap_or(&directory) };
-        Ok(discover::search(start, trust)?.map(|location| match &location.trouble {
+        Ok(discover::search(start, trust)?.map(|location| match &location.unreadable {
             None => Found::Repository(Box::new(Repository::at(location))),
-            Some(trouble) => Found::Broken(Broken {
+            Some(unreadable) => Found::Broken(Broken {
                 common_dir: location.common.path().to_owned(),
-                error: trouble.error(),
+                error: unreadable.error(),
                 work_dir: location.work_dir,
             }),
         }))
@@ -213,7 +213,7 @@ impl Repository {
         faults.sort();
         faults.dedup();
         if branches.partial {
-            faults.push(format!("there are more branches than the {} that are read", refs::BRANCH_LIMIT));
+            faults.push(format!("only the first {} branches are read", refs::BRANCH_LIMIT));
         }
         let others = others.map(|(name, sha)| Tip { branch: Some(name), sha });
         Tips { found: first.into_iter().chain(others).collect(), faults }

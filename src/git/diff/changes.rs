@@ -1,48 +1,49 @@
-//! What a commit changed: files, lines, and a hash that survives rebasing.
+//! Compares a commit with its first parent: files, lines, and a hash that survives rebasing.
 //!
-//! A commit is compared with its first parent, file by file as [`entries`](super::entries) finds them. Every limit bounds
-//! work and memory whatever the commit holds; what is beyond one is counted, never silently left out. A merge is compared
-//! by its trees only: the lines are those of the commits it brings in.
+//! [`entries`](super::entries) finds the files that differ. Limits bound the work and the memory for any commit; the
+//! result counts what exceeds a limit. Of a merge only the trees are compared, because its lines are those of the
+//! commits that it brings in.
 
 use std::fmt;
 
 use gix::bstr::ByteSlice;
 
 use super::digest::{Digest, DigestBuilder};
-use super::entries::{Blob, Blobs, COMMIT_BUDGET, Entry, Patience, changed_entries};
+use super::entries::{Blob, Blobs, COMMIT_BUDGET, Deadline, Entry, changed_entries};
 use super::hunks::{Hunk, count_lines, hunks};
 use super::renames::pair_renames;
 use crate::git::objects::Handle;
 
-/// Files that are listed; of more, the number is given.
+/// Files that are listed; further ones are counted.
 const FILE_LIMIT: usize = 512;
 
-/// Says of a path whether what happens to that file is to be passed over.
+/// Returns whether changes of the file at a path are left out.
 pub type IsIgnored<'a> = &'a (dyn Fn(&str) -> bool + Sync);
 
-/// The changes of a commit against its first parent.
+/// The changes of a commit compared with its first parent.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Changes {
-    /// The changed files by path, at most 512.
+    /// The changed files, sorted by path; at most 512.
     pub files: Vec<FileChange>,
     /// How many changed files are not listed; a lower bound if [`Changes::partial`].
     pub more_files: usize,
-    /// There were too many changed files to count them, or they took too long to find, or a tree can't be read.
+    /// Whether changed files may be missing: there were too many to count, finding them took too long, or a tree can't
+    /// be read.
     pub partial: bool,
-    /// How many changed files are ignored: nothing else is told of them.
+    /// How many changed files are ignored. Nothing else is reported about them.
     pub ignored_files: usize,
-    /// Added lines over all files whose lines were compared.
+    /// Added lines in all files whose lines were compared.
     pub insertions: u64,
-    /// Removed lines over all files whose lines were compared.
+    /// Removed lines in all files whose lines were compared.
     pub deletions: u64,
-    /// What the lines say; empty for merges.
+    /// A summary of the changed lines; empty for merges.
     pub digest: Digest,
-    /// Why nothing could be compared: a tree or the parent is missing, as at the end of a shallow history.
+    /// Why the commit could not be compared: a tree or the parent is missing, as at the end of a shallow history.
     pub unknown: Option<String>,
 }
 
 impl Changes {
-    /// Returns whether nothing changed but ignored files.
+    /// Returns whether only ignored files changed.
     pub fn is_ignored(&self) -> bool {
         self.ignored_files > 0 && self.files.is_empty() && !self.partial
     }
@@ -51,54 +52,55 @@ impl Changes {
 /// A changed file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileChange {
-    /// Its path, after a rename the new one; from the root of the repository, with `/`.
+    /// The path from the root of the repository, with `/`; the new path of a renamed file.
     pub path: String,
-    /// What happened to it.
+    /// How the file changed.
     pub kind: ChangeKind,
-    /// How much of it changed.
+    /// How many of its lines changed.
     pub lines: Lines,
 }
 
-/// What happened to a file.
+/// How a file changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// It is new.
+    /// The file is new.
     Added,
-    /// It has other content or another mode.
+    /// The content or the mode changed.
     Modified,
-    /// It is gone.
+    /// The file was deleted.
     Deleted,
-    /// It has another name, and maybe other content.
+    /// The file was renamed, and its content may have changed.
     Renamed {
-        /// The path it had.
+        /// The old path.
         from: String,
     },
 }
 
-/// How much of a file changed.
+/// How many lines of a file changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lines {
-    /// Its lines were compared.
+    /// The lines were compared.
     Counted {
         /// Lines added.
         insertions: u64,
         /// Lines removed.
         deletions: u64,
     },
-    /// It is not text.
+    /// The file is not text.
     Binary,
-    /// It is larger than 1 MiB, or the commit as a whole than 32 MiB, or it took too long.
+    /// The file is larger than 1 MiB, the files of the commit together are larger than 32 MiB, or comparing them took
+    /// too long.
     TooLarge,
-    /// A version of it is not in this clone, or damaged.
+    /// A version of the file is damaged or not in this clone.
     Missing,
-    /// It names a commit of another repository.
+    /// The entry is a submodule: a commit of another repository.
     Submodule,
     /// Lines of merges are not compared.
     Merge,
 }
 
-/// A hash of what a commit changes, blind to line numbers and white space: equal for rebased and cherry-picked
-/// copies. Meant to be compared together with the author time.
+/// A hash of the changes of a commit that ignores line numbers and white space. It is equal for rebased and
+/// cherry-picked copies. Compare it together with the author time.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct PatchId([u8; 16]);
 
@@ -115,15 +117,15 @@ impl fmt::Debug for PatchId {
     }
 }
 
-/// Whether the lines of a commit are compared too.
+/// Whether only the trees of a commit are compared, or also the lines.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::git) enum Depth {
     Trees,
     Lines,
 }
 
-/// Compares two trees; `None` is the empty one. Of an ignored file nothing is read but, where it may have been renamed,
-/// how much of it is like another.
+/// Compares two trees; `old` is `None` for the empty tree. An ignored file is read only to find out whether it was
+/// renamed.
 pub(in crate::git) fn compare(
     objects: &mut Handle,
     old: Option<gix::ObjectId>,
@@ -131,18 +133,18 @@ pub(in crate::git) fn compare(
     depth: Depth,
     is_ignored: IsIgnored<'_>,
 ) -> (Changes, Option<PatchId>) {
-    let patience = Patience::begin();
-    let mut entries = match changed_entries(objects, old, new, patience) {
+    let deadline = Deadline::begin();
+    let mut entries = match changed_entries(objects, old, new, deadline) {
         Ok(entries) => entries,
         Err(reason) => return (Changes { unknown: Some(reason), ..Changes::default() }, None),
     };
-    let mut blobs = Blobs { objects, left: COMMIT_BUDGET, patience };
+    let mut blobs = Blobs { objects, left: COMMIT_BUDGET, deadline };
     pair_renames(&mut entries.found, if depth == Depth::Lines { Some(&mut blobs) } else { None });
     entries.found.sort_by(|a, b| a.path.cmp(&b.path));
 
     let mut changes = Changes { partial: entries.partial, ..Changes::default() };
     if entries.partial && entries.found.is_empty() {
-        changes.unknown = Some("its trees are too large to be compared, or can't be read".to_owned());
+        changes.unknown = Some("its trees are too large to compare, or can't be read".to_owned());
     }
     let mut digest = DigestBuilder::default();
     let mut patch = Patch::default();
@@ -175,7 +177,7 @@ pub(in crate::git) fn compare(
     (changes, if known { patch.finish() } else { None })
 }
 
-/// The two versions of a file and where they differ.
+/// The two versions of a file, and the lines in which they differ.
 struct Text {
     old: Vec<u8>,
     new: Vec<u8>,
@@ -213,7 +215,7 @@ impl Entry {
     }
 }
 
-/// Collects what a [`PatchId`] is made of, file by file in the order of their paths.
+/// Computes a [`PatchId`] from the changed files in the order of their paths.
 struct Patch {
     hasher: blake3::Hasher,
     line: Vec<u8>,

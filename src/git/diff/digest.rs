@@ -1,10 +1,10 @@
-//! What the changed lines of a commit say, in a few hundred bytes: where they are, which names came and went,
-//! which words are new, which sentences were added.
+//! Summarises the changed lines of a commit in a few hundred bytes: their sections, names that were added or removed,
+//! new words, and added sentences.
 //!
-//! A message says why; people who search often remember what: a flag, a function, an error text. The digest carries
-//! those words to the index without carrying the diff. Everything is a line heuristic that works for any language:
-//! a parser for each would see more, cost more and miss the rest. Lock files, minified and vendored
-//! files say nothing about the change and are left out.
+//! A commit message says why; people often search for what changed: a flag, a function, an error text. The digest puts
+//! those words into the index without the whole diff. It looks at single lines, so it works for any language; a parser
+//! for each language would see more, cost more and still miss the other languages. Lock files, minified and vendored
+//! files are left out, because they say nothing about the change.
 
 use std::collections::{HashMap, HashSet};
 
@@ -22,28 +22,28 @@ const WORD_LIMIT: usize = 40;
 /// Added words of one file that are looked up in its old version.
 const FRESH_LIMIT: usize = 1000;
 
-/// Changed lines that are looked at in one commit; a commit beyond this is an import, not an edit.
+/// Changed lines that are read in one commit. A commit with more is an import of files, not an edit.
 const CHANGED_LIMIT: usize = 20_000;
 
-/// Bytes before added lines that may make a secret of what these hold: the beginning of a key's block.
+/// Bytes before added lines that are searched for secrets too: the beginning of a key block may stand there.
 const CONTEXT_OF_SECRETS: usize = 2048;
 
-/// What a sentence ends with that was cut.
+/// The end of a sentence that was cut.
 const CUT: &str = " …";
 
-/// Lines looked at backwards for a heading.
+/// Lines that are searched backwards for a heading.
 const LOOK_BACK: usize = 400;
 
-/// What the changed lines of a commit say.
+/// A summary of the changed lines of a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Digest {
-    /// The definitions or sections that changed lines lie in, as they read, in order of appearance; at most 40.
+    /// The definitions or sections that contain changed lines, as written, in order of appearance; at most 40.
     pub headings: Vec<String>,
     /// How many headings are left out.
     pub more_headings: usize,
-    /// Names defined by added lines only; at most 60 together with `removed`.
+    /// Names that only added lines define; at most 60 together with `removed`.
     pub added: Vec<String>,
-    /// Names defined by removed lines only.
+    /// Names that only removed lines define.
     pub removed: Vec<String>,
     /// How many names are left out.
     pub more_symbols: usize,
@@ -53,7 +53,7 @@ pub struct Digest {
     pub words: Vec<String>,
 }
 
-/// Collects a [`Digest`] file by file.
+/// Builds a [`Digest`] file by file.
 #[derive(Default)]
 pub(in crate::git) struct DigestBuilder {
     headings: Unique,
@@ -113,10 +113,11 @@ impl DigestBuilder {
         }
     }
 
-    /// Keeps the words that the old version of the file did not contain.
+    /// Keeps those of the `fresh` words that the old version of the file does not contain.
     fn add_new_words(&mut self, fresh: Vec<&[u8]>, old: &[u8]) {
         let mut is_new: HashMap<&[u8], bool> = fresh.iter().map(|word| (*word, true)).collect();
-        // Most words of the file are none of the few that were added: a bit map tells before the table is asked.
+        // Most words of the old version are not among the few added ones: a bit map rules them out before the hash map
+        // is asked.
         let mut wanted = [0u64; 1024];
         let bit = |word: &[u8]| {
             let byte = |index: usize| usize::from(word[index]);
@@ -173,19 +174,19 @@ impl DigestBuilder {
     }
 }
 
-/// What of some text may leave its place. A password is known by what stands around it, and nobody who sees the bare
-/// word later can tell: so it must not be taken out of there.
+/// The parts of a text that may be quoted alone. The text around a password shows that it is one; the bare word would
+/// no longer be recognised, so it must not be taken out of its text.
 enum Harmless {
-    /// There is no secret in it.
+    /// The whole text: it contains no secret.
     All,
-    /// All but the secrets, and its words.
+    /// The text without its secrets, and the words of the rest.
     Rest(String, HashSet<Vec<u8>>),
 }
 
 impl Harmless {
     fn of(text: &[u8]) -> Harmless {
         let text = text.to_str_lossy();
-        // The marks are dropped, so their key doesn't matter.
+        // The marks are dropped, so the key of their hashes doesn't matter.
         let redacted = Redactor::new([0; 32]).redact(&text);
         if redacted.found.is_empty() {
             return Harmless::All;
@@ -215,7 +216,7 @@ impl Harmless {
     }
 }
 
-/// Texts in order of appearance, each once.
+/// Texts in order of appearance, without duplicates.
 #[derive(Default)]
 struct Unique {
     items: Vec<String>,
@@ -230,9 +231,9 @@ impl Unique {
     }
 }
 
-/// Returns the definition or section that text beginning with the line `first` lies in, as it reads.
+/// Returns the definition or section that contains the line `first`, as written; `above` is the text before that line.
 ///
-/// In code this is the nearest line above that defines a name and is indented less; else, as git does, the nearest
+/// In code this is the nearest line above that defines a name and is indented less; otherwise, as in git, the nearest
 /// line that begins with a letter, `_` or `$`. In prose it is the nearest `#` heading.
 fn heading(above: &[u8], first: &[u8], format: Format) -> Option<String> {
     let indent = indentation(first);
@@ -259,7 +260,7 @@ fn heading(above: &[u8], first: &[u8], format: Format) -> Option<String> {
     fallback.map(clip)
 }
 
-/// Returns a line that reads as a sentence, and a rank: prose before comments before texts in code.
+/// Returns the sentence that a line contains, and its rank: 0 for prose, 1 for comments, 2 for strings in code.
 fn sentence(line: &[u8], format: Format) -> Option<(u8, String)> {
     if line.len() > 2000 {
         return None;
@@ -278,8 +279,8 @@ fn sentence(line: &[u8], format: Format) -> Option<(u8, String)> {
     reads(said).then(|| (rank, beginning(said.trim())))
 }
 
-/// Returns what stands between the first and the last `quote` of a line of code, or behind the only one; an apostrophe
-/// within a word is none.
+/// Returns the text between the first and the last `quote` of a line of code, or after the only one. An apostrophe
+/// within a word is no quote.
 fn within(line: &str, quote: char) -> Option<&str> {
     let is_quote = |(at, _): &(usize, &str)| {
         let is_letter = |c: Option<char>| c.is_some_and(char::is_alphanumeric);
@@ -295,7 +296,8 @@ fn within(line: &str, quote: char) -> Option<&str> {
     }
 }
 
-/// Whether a text reads as a sentence: four words at least, most of what it is made of, and no table, code or query.
+/// Returns whether a text reads as a sentence: it has at least four words, words make up most of it, and it is no
+/// table, code or query.
 fn reads(said: &str) -> bool {
     let is_word = |word: &str| {
         let word = word.trim_matches(|c: char| c.is_ascii_punctuation());
@@ -313,7 +315,8 @@ fn reads(said: &str) -> bool {
     lettered >= 4 && words * 5 >= all * 3 && !is_drawn
 }
 
-/// Returns the beginning of a sentence in at most 120 bytes: to the end of one within it, else of a word, with `…`.
+/// Returns the beginning of a text in at most 120 bytes: up to the end of a sentence, otherwise of a word followed by
+/// `…`.
 fn beginning(said: &str) -> String {
     if said.len() <= WIDTH {
         return clip(said.as_bytes());
@@ -327,7 +330,7 @@ fn beginning(said: &str) -> String {
     format!("{}{CUT}", head[..end].trim_end())
 }
 
-/// Returns the identifiers, flags and words of a text: 3 to 60 bytes, at least one of them a letter. A flag keeps its
+/// Returns the identifiers, flags and words of a text that have 3 to 60 bytes and at least one letter. A flag keeps its
 /// dashes: `--plain`.
 fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| !IS_WORD_PART[usize::from(*byte)]).filter_map(|word| {
@@ -339,7 +342,7 @@ fn words(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The bytes that words are made of: letters, digits, `_`, `-`, and all of every character beyond ASCII.
+/// The bytes that words consist of: letters, digits, `_`, `-`, and every byte of a character beyond ASCII.
 const IS_WORD_PART: [bool; 256] = {
     let mut table = [false; 256];
     let mut byte = 0;

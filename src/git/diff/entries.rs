@@ -1,8 +1,7 @@
-//! The files that differ between two trees: found, joined where one was renamed, and read.
+//! Finds and reads the files that differ between two trees.
 //!
-//! Trees of equal ids are equal and are never looked into, and of those that differ only so many are read as any honest
-//! commit has: a tree of a few bytes can name another ten times over, that one the next, and so on to more files than
-//! there are atoms. Renames are found by equal content, then by at least half of the lines being equal.
+//! Trees with equal ids are equal and are not read. Of the others only as many are read as a real commit needs: a tree
+//! of a few bytes can name another tree ten times, that one again, and so on, to more files than there are atoms.
 
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -14,63 +13,63 @@ use gix::objs::{Kind, TreeRefIter};
 
 use crate::git::objects::{Fault, Handle};
 
-/// Changed tree entries after which the comparison stops: a tree can name far more files than it has bytes.
+/// Changed tree entries after which the comparison stops, because a small tree can name a huge number of files.
 const ENTRY_LIMIT: usize = 20_000;
 
-/// Trees that are read to compare two, and their bytes, at most.
+/// Trees that are read for one comparison at most, and their bytes together.
 const TREE_LIMIT: usize = 50_000;
 const TREE_BYTES: usize = 64 << 20;
 
 /// The largest tree that is read, in bytes: some 400,000 files in one folder.
 const LARGEST_TREE: u64 = 16 << 20;
 
-/// Folders within folders, at most, and bytes of a path: as many as a file system has.
+/// Nested folders and bytes of a path at most: the limits of common file systems.
 const DEPTH_LIMIT: usize = 2048;
 const PATH_LIMIT: usize = 4096;
 
 /// The largest blob whose lines are compared, in bytes.
 const BLOB_LIMIT: u64 = 1 << 20;
 
-/// Bytes of blobs read for one commit.
+/// Bytes of blobs that are read for one commit.
 pub(in crate::git) const COMMIT_BUDGET: usize = 32 << 20;
 
-/// How long the files of one commit are looked at. Arbitrary: ten times what the slowest honest one took.
+/// The time spent on the files of one commit. Arbitrary: ten times as long as the slowest real commit took.
 const COMMIT_TIME: Duration = Duration::from_secs(3);
 
 /// A file that differs between two trees.
 pub(in crate::git) struct Entry {
     pub path: BString,
-    /// The path it had where it was renamed.
+    /// The old path of a renamed file.
     pub from: Option<BString>,
     pub old: Option<(EntryMode, gix::ObjectId)>,
     pub new: Option<(EntryMode, gix::ObjectId)>,
 }
 
 impl Entry {
-    /// Returns its path, and before that the one it had where it was renamed.
+    /// Returns the old path of a renamed file, then the path.
     pub fn paths(&self) -> impl Iterator<Item = &BString> {
         self.from.iter().chain([&self.path])
     }
 }
 
-/// The files that differ between two trees, and whether there were too many to see all.
+/// The files that differ between two trees.
 #[derive(Default)]
 pub(in crate::git) struct Entries {
     pub(in crate::git) found: Vec<Entry>,
     pub(in crate::git) partial: bool,
 }
 
-/// Says until when a commit's files are looked at.
+/// When to stop reading the files of a commit.
 #[derive(Clone, Copy)]
-pub(in crate::git) struct Patience(Instant);
+pub(in crate::git) struct Deadline(Instant);
 
-impl Patience {
-    /// Begins with a commit.
-    pub fn begin() -> Patience {
-        Patience(Instant::now() + COMMIT_TIME)
+impl Deadline {
+    /// Starts the time for one commit.
+    pub fn begin() -> Deadline {
+        Deadline(Instant::now() + COMMIT_TIME)
     }
 
-    /// Whether it has taken long enough.
+    /// Returns whether the time has passed.
     pub fn is_over(&self) -> bool {
         Instant::now() >= self.0
     }
@@ -93,23 +92,24 @@ impl Item {
     }
 }
 
-/// Two trees that are compared with one another, or one with nothing, and how far that has come.
+/// Two folders that are being compared, or one that exists on one side only, with the entries that are left.
 struct Pair {
-    /// Bytes of the path that the folder takes.
+    /// The length of the folder's path in bytes.
     path: usize,
     old: std::vec::IntoIter<Item>,
     new: std::vec::IntoIter<Item>,
 }
 
-/// Compares two trees; no `old` one is the empty tree.
+/// Compares two trees; `old` is `None` for the empty tree.
 ///
-/// Errors, with what is wrong, where one of the two can't be read; a tree within them that can't be leaves the result
-/// partial.
+/// # Errors
+///
+/// Why `old` or `new` can't be read, in words. If a tree inside them can't be read, the result is partial.
 pub(in crate::git) fn changed_entries(
     objects: &mut Handle,
     old: Option<gix::ObjectId>,
     new: gix::ObjectId,
-    patience: Patience,
+    deadline: Deadline,
 ) -> Result<Entries, String> {
     if old == Some(new) {
         return Ok(Entries::default());
@@ -120,8 +120,8 @@ pub(in crate::git) fn changed_entries(
     let new = read(new)?;
     let mut entries = Entries::default();
     let mut path = BString::default();
-    // Trees without a file in them, which may be named over and over.
-    let mut barren: HashSet<gix::ObjectId> = HashSet::new();
+    // Trees without any file, which a hostile repository may name again and again.
+    let mut without_files: HashSet<gix::ObjectId> = HashSet::new();
     let mut stack = vec![Pair { path: 0, old: old.into_iter(), new: new.into_iter() }];
     while let Some(pair) = stack.last_mut() {
         path.truncate(pair.path);
@@ -159,13 +159,13 @@ pub(in crate::git) fn changed_entries(
             || trees.bytes >= TREE_BYTES
             || stack.len() >= DEPTH_LIMIT
             || path.len() >= PATH_LIMIT
-            || patience.is_over();
+            || deadline.is_over();
         if is_over {
             entries.partial = true;
             return Ok(entries);
         }
-        let is_barren = |id: &gix::ObjectId| barren.contains(id);
-        if old.iter().chain(&new).all(is_barren) {
+        let has_no_file = |id: &gix::ObjectId| without_files.contains(id);
+        if old.iter().chain(&new).all(has_no_file) {
             continue;
         }
         let mut read = |id: Option<gix::ObjectId>| match id.map(|id| trees.read(&id)) {
@@ -178,9 +178,9 @@ pub(in crate::git) fn changed_entries(
         };
         let (old_items, new_items) = (read(old), read(new));
         for (id, items) in [(old, &old_items), (new, &new_items)] {
-            let is_barren = |item: &Item| item.is_tree() && barren.contains(&item.id);
-            if let Some(id) = id.filter(|_| items.iter().all(is_barren)) {
-                barren.insert(id);
+            let has_no_file = |item: &Item| item.is_tree() && without_files.contains(&item.id);
+            if let Some(id) = id.filter(|_| items.iter().all(has_no_file)) {
+                without_files.insert(id);
             }
         }
         stack.push(Pair { path: path.len(), old: old_items.into_iter(), new: new_items.into_iter() });
@@ -188,7 +188,7 @@ pub(in crate::git) fn changed_entries(
     Ok(entries)
 }
 
-/// Reads trees and counts what that takes.
+/// Reads trees, and counts them and their bytes.
 struct Trees<'a> {
     objects: &'a mut Handle,
     buffer: Vec<u8>,
@@ -212,7 +212,8 @@ impl Trees<'_> {
     }
 }
 
-/// Orders entries as git stores them: folders as if their names ended in `/`. A file and a folder of one name are two.
+/// Orders entries as git stores them: folders as if their names ended in `/`. A file and a folder of the same name are
+/// different entries.
 fn order(old: &Item, new: &Item) -> Ordering {
     let shared = old.name.len().min(new.name.len());
     let end = |item: &Item| item.name.get(shared).copied().unwrap_or(if item.is_tree() { b'/' } else { 0 });
@@ -222,11 +223,11 @@ fn order(old: &Item, new: &Item) -> Ordering {
         .then_with(|| old.name.len().cmp(&new.name.len()))
 }
 
-/// Reads blobs as long as the commit's budget and time last.
+/// Reads blobs within the budget and the time of a commit.
 pub(in crate::git) struct Blobs<'a> {
     pub objects: &'a mut Handle,
     pub left: usize,
-    pub patience: Patience,
+    pub deadline: Deadline,
 }
 
 pub(in crate::git) enum Blob {
@@ -237,10 +238,10 @@ pub(in crate::git) enum Blob {
 }
 
 impl Blobs<'_> {
-    /// Reads one side of a change; the side that does not exist is an empty text.
+    /// Reads one side of a change. A side that does not exist reads as an empty text.
     pub fn read(&mut self, side: Option<(EntryMode, gix::ObjectId)>) -> Blob {
         let Some((_, id)) = side else { return Blob::Text(Vec::new()) };
-        if self.patience.is_over() {
+        if self.deadline.is_over() {
             return Blob::TooLarge;
         }
         let mut data = Vec::new();
@@ -250,7 +251,7 @@ impl Blobs<'_> {
             Err(_) => return Blob::Missing,
         }
         self.left -= data.len().min(self.left);
-        // As git tells: a NUL among the first 8,000 bytes.
+        // The same test as in git: a NUL among the first 8,000 bytes.
         if data[..data.len().min(8000)].contains(&0) { Blob::Binary } else { Blob::Text(data) }
     }
 }

@@ -1,4 +1,4 @@
-//! The lines in which two texts differ.
+//! Finds the lines in which two texts differ.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -6,28 +6,28 @@ use std::ops::Range;
 use gix::bstr::ByteSlice;
 use gix::diff::blob::{Algorithm, Diff, InternedInput, sources::byte_lines};
 
-/// Bytes of a line that are shown. Arbitrary; what is longer is data.
+/// Bytes of a line that are shown. Arbitrary; longer lines are data.
 const LONGEST_LINE: usize = 240;
 
-/// Lines on both sides, behind a common beginning and before a common end, that are compared one by one. A megabyte of an
-/// honest text has some 30,000; of one- and two-byte lines, made so, it has half a million, and the time grows with their
-/// square.
+/// Lines of both sides that are compared one by one, without the common beginning and end. A megabyte of real text has
+/// some 30,000 lines, but one built of one- and two-byte lines has half a million, and the time grows with the square
+/// of their number.
 const LINE_LIMIT: u64 = 100_000;
 
-/// A run of whole lines that was replaced; offsets in bytes, one side may be empty.
+/// A run of whole lines that was replaced, as byte offsets. One side may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::git) struct Hunk {
-    /// In the old text.
+    /// The range in the old text.
     pub removed: Range<usize>,
-    /// In the new text.
+    /// The range in the new text.
     pub added: Range<usize>,
 }
 
 /// Returns the hunks that turn `old` into `new`, from top to bottom.
 ///
-/// The common beginning and end are cut off first, byte by byte, so the cost follows the changed part. Where a
-/// hunk could as well lie higher or lower it is not moved for looks: no person reads it, it is counted, hashed,
-/// searched for names and summarised. More than 100,000 lines between the common beginning and end are one hunk.
+/// The common beginning and end are cut off first, byte by byte, so the cost depends on the changed part only. A hunk
+/// that could stand higher or lower is not moved for readability, because it is counted, hashed, searched for names and
+/// summarised, but never shown. More than 100,000 lines between the common beginning and end become one hunk.
 pub(in crate::git) fn hunks(old: &[u8], new: &[u8]) -> Vec<Hunk> {
     let start = common_start(old, new);
     let end = common_end(&old[start..], &new[start..]);
@@ -49,8 +49,8 @@ pub(in crate::git) fn hunks(old: &[u8], new: &[u8]) -> Vec<Hunk> {
         .collect()
 }
 
-/// Returns the lines in which `new` differs from `old`, removed ones behind `-`, added ones behind `+`: `most` bytes of them
-/// at most, in whole lines.
+/// Returns the lines in which `new` differs from `old`, removed ones after `-`, added ones after `+`; whole lines, at
+/// most `most` bytes.
 pub(in crate::git) fn changed_lines(old: &str, new: &str, most: usize) -> String {
     let mut shown = String::new();
     for Hunk { removed, added } in hunks(old.as_bytes(), new.as_bytes()) {
@@ -71,11 +71,11 @@ pub(in crate::git) fn changed_lines(old: &str, new: &str, most: usize) -> String
     shown
 }
 
-/// Letters of a line, without white space, from which on it tells one change from another. Arbitrary: a bracket doesn't.
+/// Letters that a line must have, without white space, to identify a change. Arbitrary: a lone bracket has too few.
 const TELLING: usize = 6;
 
-/// Returns a hash of a line that was put in or taken out, the same however it is indented and spaced; `None` of a line that
-/// says too little to be known by.
+/// Returns a hash of an added or removed line that ignores indentation and spacing; `None` for a line with fewer than
+/// six letters, which identifies nothing.
 pub fn line_hash(is_added: bool, line: &str) -> Option<u32> {
     let mut hasher = blake3::Hasher::new();
     hasher.update(if is_added { b"+" } else { b"-" });
@@ -89,8 +89,8 @@ pub fn line_hash(is_added: bool, line: &str) -> Option<u32> {
     (letters >= TELLING).then(|| u32::from_le_bytes(*bytes))
 }
 
-/// Returns the hashes of the lines in which `new` differs from `old`, each with how many lines of `new` have it, or of `old`
-/// where it was taken out.
+/// Returns the hashes of the lines in which `new` differs from `old`. The value counts the lines with that hash: in
+/// `new` for an added line, in `old` for a removed one.
 pub(in crate::git) fn changed_hashes(old: &[u8], new: &[u8]) -> HashMap<u32, usize> {
     let of = |is_added: bool, text: &[u8]| -> Vec<u32> {
         text.lines().filter_map(|line| line_hash(is_added, &line.to_str_lossy())).collect()
@@ -108,7 +108,7 @@ pub(in crate::git) fn changed_hashes(old: &[u8], new: &[u8]) -> HashMap<u32, usi
     hashes
 }
 
-/// Walks a text line by line, keeping the offset.
+/// Walks through a text line by line and tracks the byte offset.
 struct Cursor {
     at: usize,
     line: usize,
@@ -129,12 +129,12 @@ impl Cursor {
     }
 }
 
-/// Bytes compared at once.
+/// Bytes that are compared at a time.
 const BLOCK: usize = 256;
 
-/// Returns how many bytes of whole lines the texts share at their beginning.
+/// Returns how many bytes of whole lines the texts have in common at their beginning.
 fn common_start(old: &[u8], new: &[u8]) -> usize {
-    // Whole blocks first: equal ones are compared many bytes at a time.
+    // Whole blocks first, because they are compared many bytes at a time.
     let blocks =
         old.chunks_exact(BLOCK).zip(new.chunks_exact(BLOCK)).take_while(|(old, new)| old == new).count()
             * BLOCK;
@@ -146,7 +146,7 @@ fn common_start(old: &[u8], new: &[u8]) -> usize {
     old[..same].rfind_byte(b'\n').map_or(0, |newline| newline + 1)
 }
 
-/// Returns how many bytes of whole lines the texts share at their end.
+/// Returns how many bytes of whole lines the texts have in common at their end.
 fn common_end(old: &[u8], new: &[u8]) -> usize {
     let blocks =
         old.rchunks_exact(BLOCK).zip(new.rchunks_exact(BLOCK)).take_while(|(old, new)| old == new).count()

@@ -1,31 +1,31 @@
-//! Names that lines of code define, and which files hold code at all.
+//! Finds the names that lines of code define, and tells code from other files.
 //!
-//! A table of keywords instead of a parser for each language: it needs no grammar, works on a lone line of a diff
-//! and on languages nobody thought of. It misses definitions that have no keyword, except functions of C and its
-//! relatives, and takes a rare line of prose in a string for one.
+//! It uses a table of keywords instead of a parser for each language: that needs no grammar, and works on a single line
+//! of a diff and in unknown languages. It misses definitions without a keyword, except functions in C-like languages,
+//! and takes a rare line of prose in a string for a definition.
 
 use gix::bstr::ByteSlice;
 
-/// Bytes of one heading, symbol or line; longer ones are cut.
+/// Bytes of a heading, symbol or line; longer ones are cut.
 pub(in crate::git) const WIDTH: usize = 120;
 
-/// What kind of lines a file holds.
+/// What kind of lines a file contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::git) enum Format {
     /// Code in a language whose definitions begin with a keyword.
     Code,
     /// Code in which functions are defined by a type, a name and parentheses.
     CLike,
-    /// Text for readers.
+    /// Text for people.
     Prose,
-    /// Settings, data, anything else.
+    /// Settings, data and anything else.
     Other,
-    /// Written by programs or copied from elsewhere.
+    /// Files that programs write or that are copied from elsewhere.
     Noise,
 }
 
 impl Format {
-    /// Tells the format by the path alone.
+    /// Returns the format of the file at `path`, judged by its name alone.
     pub(in crate::git) fn of(path: &str) -> Format {
         let path = path.to_ascii_lowercase();
         let name = path.rsplit('/').next().unwrap_or(&path);
@@ -54,7 +54,7 @@ impl Format {
     }
 }
 
-/// Returns the width of the white space a line begins with; a tab counts four.
+/// Returns the width of the leading white space of a line; a tab counts as four.
 pub(in crate::git) fn indentation(line: &[u8]) -> usize {
     line.iter()
         .take_while(|byte| byte.is_ascii_whitespace())
@@ -69,7 +69,7 @@ pub(in crate::git) fn clip(line: &[u8]) -> String {
     text[..text.floor_char_boundary(WIDTH)].to_owned()
 }
 
-/// Words before a defining keyword that say nothing about the name.
+/// Words before a defining keyword that are not part of the name.
 const MODIFIERS: [&str; 34] = [
     "pub",
     "export",
@@ -107,7 +107,7 @@ const MODIFIERS: [&str; 34] = [
     "\"C\"",
 ];
 
-/// Keywords that define the name that follows.
+/// Keywords that are followed by the name that they define.
 const KEYWORDS: [&str; 35] = [
     "fn",
     "def",

@@ -1,4 +1,5 @@
-//! Finds renamed files among those that a commit deletes and adds.
+//! Finds renamed files among the deleted and added files of a commit: by equal content, then by at least half of the
+//! lines being equal.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,14 +8,14 @@ use gix::objs::tree::EntryMode;
 
 use super::entries::{Blob, Blobs, Entry};
 
-/// Pairs of a deleted and an added file that are compared to find renames with changes.
+/// Pairs of a deleted and an added file whose lines are compared.
 const RENAME_PAIRS: usize = 400;
 
-/// Files of equal content among which one of the same name is looked for.
+/// Deleted files of equal content that are searched for one with the same file name.
 const NAMESAKES: usize = 64;
 
-/// Joins a deleted and an added file into one that was renamed: first those of equal content, preferring equal
-/// file names, then, if `blobs` can be read and there are few, the pairs that share most lines.
+/// Joins a deleted and an added file into one renamed file. Pairs files of equal content first, and prefers equal file
+/// names. Then, if `blobs` is given and there are few files, pairs those that share most lines.
 pub(in crate::git) fn pair_renames(entries: &mut Vec<Entry>, blobs: Option<&mut Blobs<'_>>) {
     let is_blob = |side: &Option<(EntryMode, gix::ObjectId)>| side.is_some_and(|(mode, _)| mode.is_blob());
     let mut deleted: Vec<usize> = Vec::new();
@@ -70,7 +71,7 @@ fn file_name(path: &BString) -> &[u8] {
     path.rsplit_once_str("/").map_or(path.as_slice(), |(_, name)| name)
 }
 
-/// Returns the pairs with at least half of their bytes in equal lines, the most alike first.
+/// Returns the pairs that have at least half of their bytes in equal lines, the most similar first.
 fn similar(
     entries: &[Entry],
     deleted: &[usize],
@@ -118,7 +119,7 @@ fn similar(
     pairs
 }
 
-/// FNV-1a: fast on short lines, and a collision only makes two files look more alike.
+/// FNV-1a: fast for short lines. A collision only makes two files look more similar.
 fn hash(bytes: &[u8]) -> u64 {
     bytes
         .iter()

@@ -1,47 +1,48 @@
-//! Reads the files that control a repository: as regular files beneath one directory, never through links, and only up
-//! to a stated size.
+//! Reads the control files of a repository: only regular files below one directory, never through links, and only up to
+//! a stated size.
 //!
-//! A repository can come from anywhere. A link in the place of `HEAD` would show a file from elsewhere, a pipe would
-//! never answer, and a sparse file of gigabytes takes a few bytes in an archive. On Unix each folder on the way is
-//! opened without following links and the next one from there, so what takes a place meanwhile is not followed either.
-//! Elsewhere each part is looked at right before the file is opened; what takes its place in between is followed.
+//! A repository can come from anywhere. A link in place of `HEAD` would show a file from elsewhere, reading a pipe
+//! would never end, and a sparse file of gigabytes takes a few bytes in an archive. On Unix each folder of a path is
+//! opened relative to the previous one without following links, so a link that is put there meanwhile is not followed
+//! either. On other systems each part of a path is checked right before the file is opened, and a link that is put
+//! there in between is followed.
 
 use std::fmt;
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// Why a file is not read. The words are ours: nothing of what stands in the file is in them.
+/// Why a file is not read. No message contains text of the file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::git) enum Fault {
-    /// It, or a folder on the way to it, is a link.
+    /// The file, or a folder of its path, is a link.
     Link,
     /// It is neither a file nor a folder.
     Special,
-    /// There is a folder in the place of a file.
+    /// It is a folder instead of a file.
     Folder,
     /// It has this many bytes, more than such a file ever has.
     TooLarge(u64),
-    /// The operating system doesn't let it be read.
+    /// The operating system denies reading it.
     Unreadable(ErrorKind),
-    /// It holds something else than such a file does.
+    /// Its content is not what such a file contains.
     Content,
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Fault::Link => f.write_str("is a link, or lies behind one"),
+            Fault::Link => f.write_str("is a link, or is reached through one"),
             Fault::Special => f.write_str("is a pipe, a device or a socket instead of a file"),
             Fault::Folder => f.write_str("is a folder instead of a file"),
             Fault::TooLarge(bytes) => write!(f, "has {bytes} bytes, more than such a file ever has"),
             Fault::Unreadable(kind) => write!(f, "cannot be read: {kind}"),
-            Fault::Content => f.write_str("does not hold what such a file holds"),
+            Fault::Content => f.write_str("has invalid content"),
         }
     }
 }
 
-/// What stands at a place, as far as it can be told without opening it.
+/// The type of a path, without opening it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::git) enum Found {
     Nothing,
@@ -52,7 +53,7 @@ pub(in crate::git) enum Found {
 }
 
 impl Found {
-    /// Looks at `path` itself, not at what it links to.
+    /// Returns the type of `path` itself, not of a link's target.
     pub fn at(path: &Path) -> Found {
         match path.symlink_metadata() {
             Ok(metadata) => Found::of(metadata.file_type()),
@@ -70,19 +71,19 @@ impl Found {
     }
 }
 
-/// A directory whose files are read.
+/// A directory in which files are read.
 #[derive(Clone, Debug)]
 pub(in crate::git) struct Folder {
     path: PathBuf,
-    /// Whether links are followed, because the user trusts who made them.
+    /// Whether links are followed, because the user trusts the repository.
     follows: bool,
-    /// The folder itself, where it was opened to read several of its files.
+    /// The open directory, if several of its files are read.
     #[cfg(unix)]
     opened: Option<std::sync::Arc<std::os::fd::OwnedFd>>,
 }
 
 impl Folder {
-    /// Returns the directory `path`; links on the way to it are the caller's concern.
+    /// Returns the directory `path`. Links in `path` itself are not checked.
     pub fn new(path: PathBuf, follows: bool) -> Folder {
         Folder {
             path,
@@ -92,22 +93,22 @@ impl Folder {
         }
     }
 
-    /// Returns its path.
+    /// Returns the path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Whether links are followed.
+    /// Returns whether links are followed.
     pub fn follows(&self) -> bool {
         self.follows
     }
 
-    /// Returns the folder called `name` in it.
+    /// Returns the subfolder `name`.
     pub fn within(&self, name: &str) -> Folder {
         Folder::new(self.path.join(name), self.follows)
     }
 
-    /// Returns the folder `name` in it, opened once for all files that are read there; `None` where there is none.
+    /// Returns the subfolder `name`, opened once for reading several files; `None` if there is none.
     pub fn opened(&self, name: &str) -> Result<Option<Folder>, Fault> {
         #[cfg(unix)]
         if !self.follows {
@@ -118,19 +119,19 @@ impl Folder {
         Ok(Some(self.within(name)))
     }
 
-    /// Returns what the file `name` holds, `name` being a path with `/`; `None` where there is none.
+    /// Returns the content of the file `name`, a relative path with `/`; `None` if there is none.
     pub fn read(&self, name: &str, most: u64) -> Result<Option<Vec<u8>>, Fault> {
         let Some((file, metadata)) = self.open(name)? else { return Ok(None) };
         if metadata.len() > most {
             return Err(Fault::TooLarge(metadata.len()));
         }
         let mut bytes = Vec::with_capacity(usize::try_from(metadata.len()).unwrap_or_default());
-        // It may have grown since.
+        // The file may have grown meanwhile.
         file.take(most).read_to_end(&mut bytes).map_err(|error| Fault::Unreadable(error.kind()))?;
         Ok(Some(bytes))
     }
 
-    /// Returns the last `most` bytes of the file `name` as text; `None` where there is none that can be read.
+    /// Returns the last `most` bytes of the file `name` as text; `None` if there is none or it can't be read.
     pub fn end(&self, name: &str, most: u64) -> Option<String> {
         let (mut file, metadata) = self.open(name).ok()??;
         file.seek(SeekFrom::Start(metadata.len().saturating_sub(most))).ok()?;
@@ -139,12 +140,12 @@ impl Folder {
         Some(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Returns the text of the link `name` in this folder itself, where it is one.
+    /// Returns the target of the link `name`; `None` if it is no link.
     pub fn link(&self, name: &str) -> Option<PathBuf> {
         fs::read_link(self.path.join(name)).ok()
     }
 
-    /// Returns what is there, itself and not what it links to, unless links are followed.
+    /// Returns the type of `name`. A link counts as a link unless links are followed.
     pub fn look(&self, name: &str) -> Found {
         let path = self.path.join(name);
         match Found::at(&path) {
@@ -155,8 +156,8 @@ impl Folder {
         }
     }
 
-    /// Returns what lies in the folder `name`, at most `most` of it and whether that is all; nothing where there is no
-    /// such folder.
+    /// Returns at most `most` entries of the subfolder `name`, sorted by name, and whether these are all; no entries if
+    /// there is no such folder.
     pub fn list(&self, name: &str, most: usize) -> Result<(Vec<(String, Found)>, bool), Fault> {
         let Some(entries) = self.entries(name)? else { return Ok((Vec::new(), true)) };
         let mut found = Vec::new();
@@ -170,7 +171,7 @@ impl Folder {
         Ok((found, true))
     }
 
-    /// Opens the regular file `name`; `None` where there is none.
+    /// Opens the regular file `name`; `None` if there is none.
     pub fn open(&self, name: &str) -> Result<Option<(File, Metadata)>, Fault> {
         let opened = if self.follows { follow(&self.path.join(name)) } else { self.open_itself(name) };
         let file = match opened {
@@ -187,7 +188,7 @@ impl Folder {
     }
 }
 
-/// Opens what `path` leads to, where that is a file.
+/// Opens the file that `path` leads to, through links.
 fn follow(path: &Path) -> Result<Option<File>, Fault> {
     match fs::metadata(path) {
         Ok(metadata) if metadata.is_file() => {}
@@ -205,7 +206,7 @@ fn nothing_or<T>(error: &io::Error) -> Result<Option<T>, Fault> {
     }
 }
 
-/// Returns the path that `bytes` are, where they can be one.
+/// Returns the path that `bytes` represent, or `None` if they can't be a path.
 #[cfg(unix)]
 pub(super) fn path_of(bytes: &[u8]) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStrExt;
@@ -213,7 +214,7 @@ pub(super) fn path_of(bytes: &[u8]) -> Option<PathBuf> {
     is_path.then(|| PathBuf::from(std::ffi::OsStr::from_bytes(bytes)))
 }
 
-/// Returns the path that `bytes` are, where they can be one.
+/// Returns the path that `bytes` represent, or `None` if they can't be a path.
 #[cfg(not(unix))]
 pub(super) fn path_of(bytes: &[u8]) -> Option<PathBuf> {
     let text = std::str::from_utf8(bytes).ok()?;
@@ -230,7 +231,7 @@ mod by_steps {
     use super::*;
 
     impl Folder {
-        /// Opens `name` without following a link on the way beneath this folder.
+        /// Opens `name` without following any link below this folder.
         pub(super) fn open_itself(&self, name: &str) -> Result<Option<File>, Fault> {
             let (folders, last) = name.rsplit_once('/').unwrap_or(("", name));
             let entered;
@@ -249,7 +250,7 @@ mod by_steps {
                 Found::Special => return Err(Fault::Special),
                 Found::File => {}
             }
-            // Should a pipe or a link have taken its place by now, it is neither waited for nor followed.
+            // If a pipe or a link takes its place meanwhile, opening it neither blocks nor follows it.
             let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
             match openat(folder, last, flags, Mode::empty()) {
                 Ok(file) => Ok(Some(File::from(file))),
@@ -258,7 +259,7 @@ mod by_steps {
             }
         }
 
-        /// Returns what lies in the folder `name`, or `None` where there is no such folder.
+        /// Returns the entries of the subfolder `name`, or `None` if there is no such folder.
         pub(super) fn entries(
             &self,
             name: &str,
@@ -281,7 +282,7 @@ mod by_steps {
                     FileType::RegularFile => Found::File,
                     FileType::Directory => Found::Folder,
                     FileType::Symlink => Found::Link,
-                    // Some file systems don't say.
+                    // Some file systems don't report the type.
                     FileType::Unknown => Found::at(&path.join(&*name)),
                     _ => Found::Special,
                 };
@@ -289,7 +290,7 @@ mod by_steps {
             })))
         }
 
-        /// Opens the folder `name` beneath this one, a step at a time.
+        /// Opens the subfolder `name`, one path component at a time.
         pub(super) fn enter(&self, name: &str) -> Result<Option<OwnedFd>, Fault> {
             let Some(mut folder) = enter_itself(&self.path)? else { return Ok(None) };
             for step in name.split('/').filter(|step| !step.is_empty()) {
@@ -349,7 +350,7 @@ impl Folder {
         })))
     }
 
-    /// Looks at each part of the way to `name`; returns what the last one is.
+    /// Checks each component of `name`; returns the type of the last one.
     fn step_by_step(&self, name: &str) -> Result<Found, Fault> {
         let mut path = self.path.clone();
         let mut found = Found::Folder;

@@ -1,11 +1,11 @@
-//! Which repository a path belongs to, and whether it is what it says.
+//! Finds the repository that contains a path, and checks that it may be trusted.
 //!
-//! A repository that came from elsewhere can name another one's git directory: in a `.git` file, in a link, in
-//! `commondir`. Taken at its word it would read and write that one's memory. So a git directory that lies elsewhere is
-//! accepted only where it names the work tree back, as git writes it down on both sides: a linked worktree in
-//! `worktrees/*/gitdir`, a submodule in `core.worktree`. A bare repository is accepted where the user named it, not
-//! where it is met on the way up; what belongs to another user is refused. What the user trusts ([`Trust`]) is taken as it
-//! is.
+//! A repository from elsewhere can name the git directory of another one: in a `.git` file, in a link, in `commondir`.
+//! If that were accepted, it could read and write the other one's memory. So a git directory elsewhere is accepted only
+//! if it names the work tree back, as git records it on both sides: a linked worktree in `worktrees/*/gitdir`, a
+//! submodule in `core.worktree`. A bare repository is accepted only if the user named it, not if the search meets it in
+//! a parent directory. Repositories of other users are refused. None of these checks apply to what the user trusts
+//! ([`Trust`]).
 
 pub(super) mod files;
 pub(super) mod refs;
@@ -24,59 +24,62 @@ use settings::Settings;
 
 pub use trust::Trust;
 
-/// Bytes of a file that names a directory, at most.
+/// Bytes of a file that contains a path, at most.
 const PATH_LIMIT: u64 = 8 << 10;
 
-/// What to try where a repository is refused that an honest person may have made.
-const TRUST_IT: &str = "if you know who made it, name the directory in the option `git.trusted`";
+/// The hint for a repository that is refused although it may be harmless.
+const TRUST_IT: &str = "if you trust its author, add the directory to the option `git.trusted`";
 
-/// Where a repository is.
+/// The directories and settings of a repository.
 #[derive(Clone, Debug)]
 pub(super) struct Location {
     /// The git directory of this work tree.
     pub own: Folder,
-    /// The git directory that all work trees share.
+    /// The git directory that all work trees share; the same as `own` unless this is a linked worktree.
     pub common: Folder,
-    /// The root of the work tree; none in a bare repository.
+    /// The root of the work tree; `None` in a bare repository.
     pub work_dir: Option<PathBuf>,
-    /// What its configuration says.
+    /// The settings in its configuration.
     pub settings: Settings,
-    /// Why it can't be read, although it is the one that it says.
-    pub trouble: Option<Trouble>,
+    /// Why a trustworthy repository can't be read.
+    pub unreadable: Option<Unreadable>,
 }
 
-/// Why a repository can't be read that is the one that it says: its format, or a mistake in its configuration.
+/// Why a trustworthy repository can't be read: its format is not supported, or its configuration has a mistake.
 #[derive(Clone, Debug)]
-pub(super) struct Trouble {
+pub(super) struct Unreadable {
     message: String,
     hint: &'static str,
 }
 
-impl Trouble {
-    /// Returns it as an error.
+impl Unreadable {
+    /// Returns an error with this message and hint.
     pub fn error(&self) -> Error {
         Error::new(Kind::Git, self.message.clone()).hint(self.hint)
     }
 }
 
 impl Location {
-    /// Returns the place of a repository that can be read.
+    /// Returns the location if the repository can be read, otherwise the reason as an error.
     pub fn whole(self) -> Result<Location> {
-        match &self.trouble {
-            Some(trouble) => Err(trouble.error()),
+        match &self.unreadable {
+            Some(unreadable) => Err(unreadable.error()),
             None => Ok(self),
         }
     }
 
-    /// Whether this is a work tree made by `git worktree add`.
+    /// Returns whether this is a linked worktree, made by `git worktree add`.
     pub fn is_linked(&self) -> bool {
         self.own.path() != self.common.path()
     }
 }
 
-/// Returns the repository that the canonical directory `start` lies in, looking upwards within its file system.
+/// Returns the repository that contains the canonical directory `start`: looks in each directory upwards within its
+/// file system.
 ///
-/// Errors with [`Kind::Git`] where what is found is refused.
+/// # Errors
+///
+/// [`Kind::Git`] if the repository is refused.
 pub(super) fn search(start: &Path, trust: &Trust) -> Result<Option<Location>> {
     let mut bare = None;
     for directory in start.ancestors().take_while(|directory| is_same_device(start, directory)) {
@@ -96,7 +99,7 @@ pub(super) fn search(start: &Path, trust: &Trust) -> Result<Option<Location>> {
         None => Ok(None),
         Some(directory) => {
             let message = format!(
-                "`{}` looks like a bare repository, and is one only by your word",
+                "`{}` looks like a bare repository, which Tiro opens only if you name it",
                 directory.display()
             );
             Err(Error::new(Kind::Git, message).hint(format!(
@@ -107,16 +110,18 @@ pub(super) fn search(start: &Path, trust: &Trust) -> Result<Option<Location>> {
     }
 }
 
-/// Returns the repository whose common directory is `common`: one that was known before.
+/// Returns the repository with the common directory `common`, which was found before.
 ///
-/// Errors with [`Kind::Git`] where there is none or it is refused.
+/// # Errors
+///
+/// [`Kind::Git`] if there is none or it is refused.
 pub(super) fn known(common: &Path, trust: &Trust) -> Result<Location> {
     stands(common, trust)?.whole()
 }
 
 fn stands(common: &Path, trust: &Trust) -> Result<Location> {
     let canonical =
-        common.canonicalize().map_err(|error| unreadable(common, Fault::Unreadable(error.kind())))?;
+        common.canonicalize().map_err(|error| cannot_read(common, Fault::Unreadable(error.kind())))?;
     let above = canonical.parent().filter(|_| canonical.ends_with(".git"));
     if let Some(place) = above.map(|above| look(above, trust)).transpose()?.flatten()
         && place.common.path() == canonical
@@ -124,10 +129,10 @@ fn stands(common: &Path, trust: &Trust) -> Result<Location> {
         return Ok(place);
     }
     if !is_git_dir(&canonical) {
-        return Err(Error::new(Kind::Git, format!("`{}` is no repository", common.display())));
+        return Err(Error::new(Kind::Git, format!("`{}` is not a repository", common.display())));
     }
     let mut place = open_bare(&canonical, trust)?;
-    // A submodule's work tree leads here.
+    // The work tree of a submodule names this directory.
     if let Some(work_dir) = named_work_dir(&place)
         && let Ok(Some(there)) = look(&work_dir, trust)
         && there.own.path() == canonical
@@ -137,7 +142,7 @@ fn stands(common: &Path, trust: &Trust) -> Result<Location> {
     Ok(place)
 }
 
-/// Returns the repository whose work tree is the canonical `directory`, where one is.
+/// Returns the repository with the canonical work tree `directory`, or `None`.
 fn look(directory: &Path, trust: &Trust) -> Result<Option<Location>> {
     let dot_git = directory.join(".git");
     let is_trusted = trust.covers(directory);
@@ -152,36 +157,36 @@ fn look(directory: &Path, trust: &Trust) -> Result<Option<Location>> {
         Found::File => elsewhere(directory, named_git_dir(directory, &dot_git)?, trust).map(Some),
         Found::Link => match dot_git.canonicalize() {
             Ok(target) if target.is_dir() => elsewhere(directory, target, trust).map(Some),
-            _ => Err(unreadable(&dot_git, Fault::Link)),
+            _ => Err(cannot_read(&dot_git, Fault::Link)),
         },
-        Found::Special => Err(unreadable(&dot_git, Fault::Special)),
+        Found::Special => Err(cannot_read(&dot_git, Fault::Special)),
     }
 }
 
-/// Opens the repository of `directory` whose git directory lies at the canonical `git_dir`.
+/// Opens the repository of `directory` with the git directory `git_dir`, both canonical.
 fn elsewhere(directory: &Path, git_dir: PathBuf, trust: &Trust) -> Result<Location> {
     if !is_git_dir(&git_dir) {
-        let message = format!("`{}` names no git directory", directory.join(".git").display());
+        let message = format!("`{}` does not name a git directory", directory.join(".git").display());
         return Err(Error::new(Kind::Git, message).hint("check it with `git status`"));
     }
     let is_trusted = trust.covers(directory);
     let own = Folder::new(git_dir, is_trusted);
     let common = common_dir(&own, Some(directory))?;
     let place = open(directory, own, common, trust)?;
-    // The usual layout of a bare repository with its worktrees beside it.
+    // A common layout: a bare repository in `.bare`, with its worktrees next to it.
     let is_beside = place.own.path() == directory.join(".bare");
     let names_back = || named_work_dir(&place).as_deref() == Some(directory);
     if place.is_linked() || is_trusted || is_beside || names_back() {
         return Ok(place);
     }
-    // What it can't say for itself isn't believed.
+    // A repository that can't be read can't confirm that it belongs to the work tree.
     place.whole()?;
     let message =
         format!("`{}` names a git directory that does not name it back", directory.join(".git").display());
     Err(Error::new(Kind::Git, message).hint(TRUST_IT))
 }
 
-/// Opens a git directory that has no work tree.
+/// Opens a git directory without a work tree.
 fn open_bare(git_dir: &Path, trust: &Trust) -> Result<Location> {
     let own = Folder::new(git_dir.to_owned(), trust.covers(git_dir));
     let common = common_dir(&own, None)?;
@@ -205,7 +210,7 @@ fn open(directory: &Path, own: Folder, common: Folder, trust: &Trust) -> Result<
     }
     for (folder, name) in [(&own, "HEAD"), (&common, "objects"), (&common, "refs")] {
         let fault = match (name, folder.look(name)) {
-            // Git once wrote `HEAD` as a link; it is read as text, not followed.
+            // Old versions of git wrote `HEAD` as a link; its target is read as text, not followed.
             ("HEAD", Found::File | Found::Link) => continue,
             (_, Found::Folder) if name != "HEAD" => continue,
             (_, Found::Link) => Fault::Link,
@@ -213,32 +218,32 @@ fn open(directory: &Path, own: Folder, common: Folder, trust: &Trust) -> Result<
             ("HEAD", Found::Folder) => Fault::Folder,
             _ => Fault::Content,
         };
-        return Err(unreadable(&folder.path().join(name), fault));
+        return Err(cannot_read(&folder.path().join(name), fault));
     }
-    let (settings, mut trouble) = match settings::read(&common, &own) {
+    let (settings, mut unreadable) = match settings::read(&common, &own) {
         Ok(settings) => (settings, None),
         Err((path, Fault::Content)) => {
             let message = format!("cannot read the repository: `{}` {}", path.display(), Fault::Content);
-            let trouble = Trouble { message, hint: "`git config --list` says where the mistake is" };
-            (Settings::default(), Some(trouble))
+            let unreadable = Unreadable { message, hint: "`git config --list` shows where the mistake is" };
+            (Settings::default(), Some(unreadable))
         }
-        Err((path, fault)) => return Err(unreadable(&path, fault)),
+        Err((path, fault)) => return Err(cannot_read(&path, fault)),
     };
     if let Some(foreign) = settings.foreign {
         let message = format!("cannot read the repository `{}`: {foreign}", directory.display());
-        let hint = "Tiro reads repositories whose objects are named by SHA-1 and whose references are files";
-        trouble = Some(Trouble { message, hint });
+        let hint = "Tiro reads repositories that name objects by SHA-1 and keep references in files";
+        unreadable = Some(Unreadable { message, hint });
     }
     let is_linked = own.path() != common.path();
     let work_dir = Some(directory.to_owned()).filter(|_| is_linked || !settings.bare);
-    Ok(Location { own, common, work_dir, settings, trouble })
+    Ok(Location { own, common, work_dir, settings, unreadable })
 }
 
-/// Returns the directory that the work trees of a repository share: `own`, or the one that it names and that names it,
-/// and the work tree in `directory`, back.
+/// Returns the git directory that all work trees share: `own`, or the directory that its `commondir` names, provided
+/// that directory names `own` back, and `own` names the work tree in `directory`.
 fn common_dir(own: &Folder, directory: Option<&Path>) -> Result<Folder> {
     let path = own.path().join("commondir");
-    let failed = |fault| unreadable(&path, fault);
+    let failed = |fault| cannot_read(&path, fault);
     let Some(named) = own.read("commondir", PATH_LIMIT).map_err(failed)? else { return Ok(own.clone()) };
     let named = path_of(named.trim_ascii_end()).ok_or_else(|| failed(Fault::Content))?;
     let common = own.path().join(named).canonicalize();
@@ -264,23 +269,23 @@ fn common_dir(own: &Folder, directory: Option<&Path>) -> Result<Folder> {
 
 /// Returns the git directory that the file `.git` in `directory` names, canonical.
 fn named_git_dir(directory: &Path, dot_git: &Path) -> Result<PathBuf> {
-    let failed = |fault| unreadable(dot_git, fault);
+    let failed = |fault| cannot_read(dot_git, fault);
     let text = Folder::new(directory.to_owned(), false).read(".git", PATH_LIMIT).map_err(failed)?;
     let text = text.unwrap_or_default();
     let named = text.strip_prefix(b"gitdir: ").and_then(|named| path_of(named.trim_ascii_end()));
     let named = named.ok_or_else(|| failed(Fault::Content))?;
     directory.join(named).canonicalize().map_err(|_| {
-        Error::new(Kind::Git, format!("`{}` names a directory that isn't there", dot_git.display()))
-            .hint("mend it with `git worktree repair` or `git submodule update --init`")
+        Error::new(Kind::Git, format!("`{}` names a directory that does not exist", dot_git.display()))
+            .hint("repair it with `git worktree repair` or `git submodule update --init`")
     })
 }
 
-/// Returns the canonical work tree that the configuration of a repository names.
+/// Returns the work tree that the repository's configuration names, canonical.
 fn named_work_dir(place: &Location) -> Option<PathBuf> {
     place.own.path().join(place.settings.work_tree.as_ref()?).canonicalize().ok()
 }
 
-/// Whether a directory is laid out as git's are.
+/// Returns whether a directory has the layout of a git directory.
 fn is_git_dir(directory: &Path) -> bool {
     let found = |name: &str| Found::at(&directory.join(name));
     if found("HEAD") == Found::Nothing {
@@ -290,13 +295,13 @@ fn is_git_dir(directory: &Path) -> bool {
     (is_folder("objects") && is_folder("refs")) || found("commondir") != Found::Nothing
 }
 
-fn unreadable(path: &Path, fault: Fault) -> Error {
+fn cannot_read(path: &Path, fault: Fault) -> Error {
     let hint = match fault {
         Fault::Link => TRUST_IT,
         Fault::Special => {
-            "reading it could wait for ever; find out where the repository comes from, and remove it"
+            "reading it could block forever; check where the repository comes from, then remove the file"
         }
-        _ => "check the repository with `git fsck`, and find out where it comes from",
+        _ => "check the repository with `git fsck`, and check where it comes from",
     };
     Error::new(Kind::Git, format!("cannot read the repository: `{}` {fault}", path.display())).hint(hint)
 }

@@ -1,8 +1,8 @@
-//! References: what is checked out, and where the local branches stand.
+//! Reads references: what is checked out, and the commits of the local branches.
 //!
-//! Read as text, from files of their own and from `packed-refs`. Symbolic references are followed a few steps, and only
-//! beneath `refs/`, as git does. A reference that can't be read is left out and named; nothing of what stands in its
-//! place is.
+//! References are read as text, from loose files and from `packed-refs`. Symbolic references are followed a few steps,
+//! only below `refs/`, as git does. A reference that can't be read is left out and reported by name, without its
+//! content.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,56 +14,56 @@ use super::Location;
 use super::files::{Folder, Found};
 use crate::git::sha::Sha;
 
-/// Bytes of a file that holds one reference, at most.
+/// Bytes of a loose reference at most.
 const REF_LIMIT: u64 = 1 << 10;
 
-/// Bytes of `packed-refs`, at most: a million references.
+/// Bytes of `packed-refs` at most: a million references.
 const PACKED_LIMIT: u64 = 64 << 20;
 
-/// Branches that are read, at most.
+/// Branches that are read at most.
 pub(in crate::git) const BRANCH_LIMIT: usize = 20_000;
 
-/// Folders of branches that are looked into, at most.
+/// Folders of branches that are read at most.
 const FOLDER_LIMIT: usize = 10_000;
 
-/// Steps from a symbolic reference to the next, at most: as many as git takes.
+/// Symbolic references that are followed in a row at most, as in git.
 const STEPS: usize = 5;
 
-/// What `HEAD` says.
+/// The content of `HEAD`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::git) struct Head {
-    /// The reference it names, `refs/heads/main`; none when detached.
+    /// The reference that it names, such as `refs/heads/main`; `None` when detached.
     pub name: Option<String>,
     pub commit: Option<Sha>,
-    /// Why it could not be read, in words.
+    /// Why `HEAD` could not be read, in words.
     pub fault: Option<String>,
 }
 
 /// The local branches.
 #[derive(Clone, Debug, Default)]
 pub(in crate::git) struct Branches {
-    /// By name, without `refs/heads/`.
+    /// The commits by branch name, without `refs/heads/`.
     pub found: BTreeMap<String, Sha>,
-    /// Which were left out, and why.
+    /// Which references were left out, and why, in words.
     pub faults: Vec<String>,
-    /// There are more branches than are read.
+    /// Whether there are more branches than were read.
     pub partial: bool,
 }
 
-/// `packed-refs` as it was read last.
+/// The content of `packed-refs`, as last read.
 #[derive(Default)]
 pub(in crate::git) struct Packed(Mutex<Option<(Stamp, Arc<Vec<u8>>)>>);
 
 type Stamp = (u64, Option<SystemTime>);
 
-/// What a reference's file holds.
+/// The content of a loose reference.
 enum Target {
     Id(Sha),
     Name(String),
 }
 
 impl Packed {
-    /// Returns what the file holds, or why it can't be read; nothing where there is none.
+    /// Returns the content of the file, or why it can't be read; empty if there is no such file.
     fn read(&self, common: &Folder) -> Result<Arc<Vec<u8>>, String> {
         let failed = |fault| format!("`packed-refs` {fault}");
         let stamp = |metadata: &Metadata| (metadata.len(), metadata.modified().ok());
@@ -95,7 +95,7 @@ fn packed(bytes: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Sha)> {
 pub(in crate::git) fn head(location: &Location, packed: &Packed) -> Head {
     match step(location, "HEAD") {
         Err(fault) => Head { fault: Some(fault), ..Head::default() },
-        Ok(None) => Head { fault: Some("`HEAD` is gone".to_owned()), ..Head::default() },
+        Ok(None) => Head { fault: Some("`HEAD` is missing".to_owned()), ..Head::default() },
         Ok(Some(Target::Id(commit))) => Head { commit: Some(commit), ..Head::default() },
         Ok(Some(Target::Name(name))) => {
             let (commit, fault) = match resolve(location, packed, &name) {
@@ -107,7 +107,7 @@ pub(in crate::git) fn head(location: &Location, packed: &Packed) -> Head {
     }
 }
 
-/// Returns the object that a reference leads to; `None` where there is no such reference.
+/// Returns the object that a reference resolves to; `None` if there is no such reference.
 fn resolve(location: &Location, kept: &Packed, name: &str) -> Result<Option<Sha>, String> {
     let mut name = name.to_owned();
     for _ in 0..STEPS {
@@ -123,16 +123,16 @@ fn resolve(location: &Location, kept: &Packed, name: &str) -> Result<Option<Sha>
     Err(format!("`{name}` is reached through more than {STEPS} references"))
 }
 
-/// Reads one reference's file; `None` where it has none.
+/// Reads the loose file of a reference; `None` if there is none.
 fn step(location: &Location, name: &str) -> Result<Option<Target>, String> {
     let is_own =
         ["HEAD", "refs/bisect/", "refs/worktree/", "refs/rewritten/"].iter().any(|own| name.starts_with(own));
     read(if is_own { &location.own } else { &location.common }, name, name, true)
 }
 
-/// Reads the file `file` of a reference called `name`; `None` where there is none.
+/// Reads the loose file `file` of the reference `name`; `None` if there is none.
 fn read(folder: &Folder, file: &str, name: &str, may_be_link: bool) -> Result<Option<Target>, String> {
-    // The old form of a symbolic reference is a link; its text is read, it is not followed.
+    // Old versions of git wrote a symbolic reference as a link; its target is read as text, not followed.
     let linked =
         may_be_link.then(|| folder.link(file)).flatten().and_then(|target| Some(target.to_str()?.to_owned()));
     if let Some(target) = linked.filter(|target| is_name(target)) {
@@ -151,10 +151,11 @@ fn read(folder: &Folder, file: &str, name: &str, may_be_link: bool) -> Result<Op
             .and_then(|id| id.parse().ok())
             .map(Target::Id),
     };
-    target.map(Some).ok_or_else(|| failed(&"is no reference"))
+    target.map(Some).ok_or_else(|| failed(&"is not a reference"))
 }
 
-/// Whether a reference may be called that: beneath `refs/`, without what leads elsewhere or can't be shown.
+/// Returns whether `name` is a safe name of a reference: below `refs/`, without parts that lead elsewhere or can't be
+/// shown.
 fn is_name(name: &str) -> bool {
     let is_plain = |part: &str| {
         !part.is_empty() && !part.starts_with('.') && !part.ends_with(".lock") && !part.contains("..")
@@ -166,12 +167,12 @@ fn is_name(name: &str) -> bool {
         && name.split('/').all(is_plain)
 }
 
-/// Reads the local branches: those in files of their own, then those in `packed-refs` that have none.
+/// Reads the local branches: loose ones, then those in `packed-refs` that are not loose.
 pub(in crate::git) fn branches(location: &Location, kept: &Packed) -> Branches {
     beneath(location, kept, "refs/heads/")
 }
 
-/// Reads the references beneath `heads`, as [`branches`] does.
+/// Reads the references below `heads`, as [`branches`] does.
 pub(in crate::git) fn beneath(location: &Location, kept: &Packed, heads: &str) -> Branches {
     let mut branches = Branches::default();
     match kept.read(&location.common) {
@@ -231,7 +232,7 @@ pub(in crate::git) fn beneath(location: &Location, kept: &Packed, heads: &str) -
             match sha {
                 Ok(Some(sha)) => drop(branches.found.insert(branch, sha)),
                 Ok(None) if name.contains(char::REPLACEMENT_CHARACTER) => {
-                    branches.fault(format!("`{name}` is not called by a name in UTF-8"));
+                    branches.fault(format!("`{name}` has a name that is not UTF-8"));
                 }
                 Ok(None) => {}
                 Err(fault) => {

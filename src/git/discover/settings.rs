@@ -1,4 +1,4 @@
-//! The few settings of a repository that matter here. Includes are not followed, and nothing that a setting names is run.
+//! Reads a handful of settings of a repository. Includes are not followed, and nothing that a setting names is run.
 
 use std::path::PathBuf;
 
@@ -8,24 +8,28 @@ use gix::config::file::Metadata;
 
 use super::files::{Fault, Folder, path_of};
 
-/// Bytes of a configuration file, at most. Arbitrary: a thousand branches take a tenth of it.
+/// Bytes of a configuration file at most. Arbitrary: a thousand branches take a tenth of it.
 const LIMIT: u64 = 1 << 20;
 
-/// What a repository's configuration says.
+/// The settings of a repository.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::git) struct Settings {
     /// `core.bare`: whether it has no work tree.
     pub bare: bool,
-    /// `core.worktree`, as it stands there: relative to the git directory.
+    /// `core.worktree` as written: relative to the git directory.
     pub work_tree: Option<PathBuf>,
-    /// `core.hooksPath`, as it stands there.
+    /// `core.hooksPath` as written.
     pub hooks_path: Option<String>,
-    /// What of its format is not understood, in words.
+    /// Why the format of the repository is not supported, in words.
     pub foreign: Option<&'static str>,
 }
 
-/// Reads `config` of the directory that all work trees share, and `config.worktree` of the one's own where that counts;
-/// or returns which of the two can't be read, and why.
+/// Reads `config` in the directory that all work trees share, and `config.worktree` in the work tree's own git
+/// directory if that is enabled.
+///
+/// # Errors
+///
+/// Which of the two files can't be read, and why.
 pub(super) fn read(common: &Folder, own: &Folder) -> Result<Settings, (PathBuf, Fault)> {
     let shared = one(common, "config")?;
     let Some(shared) = shared else { return Ok(Settings::default()) };
@@ -36,10 +40,10 @@ pub(super) fn read(common: &Folder, own: &Folder) -> Result<Settings, (PathBuf, 
     let path = |key: &str| string(key).and_then(|value| path_of(&value));
     let foreign = match () {
         () if string("extensions.objectFormat").is_some_and(|format| format != "sha1") => {
-            Some("its objects are not named by SHA-1")
+            Some("it does not name its objects by SHA-1")
         }
         () if string("extensions.refStorage").is_some_and(|format| format != "files") => {
-            Some("its references are not kept in files")
+            Some("it does not keep its references in files")
         }
         () => None,
     };
@@ -57,7 +61,7 @@ fn one(folder: &Folder, name: &str) -> Result<Option<File>, (PathBuf, Fault)> {
     parse(&bytes).map(Some).ok_or_else(|| failed(Fault::Content))
 }
 
-/// Reads what a configuration file holds; `None` where it is none.
+/// Parses a configuration file; returns `None` if it is invalid.
 pub(in crate::git) fn parse(bytes: &[u8]) -> Option<File> {
     File::from_bytes_no_includes(bytes, Metadata::api(), Default::default()).ok()
 }

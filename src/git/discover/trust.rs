@@ -1,9 +1,9 @@
-//! Whom the user trusts with what a repository may do that an honest one hardly ever does.
+//! Which repositories the user trusts although they look suspicious.
 
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
-/// What the user said of repositories: by naming one, and by `git.trusted`.
+/// The user's statements about repositories: the one named as the project, and the option `git.trusted`.
 #[derive(Clone, Debug, Default)]
 pub struct Trust {
     named: Option<PathBuf>,
@@ -13,15 +13,15 @@ pub struct Trust {
 }
 
 impl Trust {
-    /// Returns the trust in what this process's user owns. `named` is the directory that the user named as the project:
-    /// it may be a bare repository.
+    /// Returns trust in what this process's user owns. `named` is the directory that the user named as the project; it
+    /// may be a bare repository.
     pub fn new(named: Option<&Path>) -> Trust {
         let named = named.and_then(|named| named.canonicalize().ok());
         Trust { named, users: own_user(), ..Trust::default() }
     }
 
-    /// Adds directories whose repositories are taken as they are; `/*` at the end stands for all beneath. Those that
-    /// aren't there, and relative ones, name nothing.
+    /// Adds directories whose repositories are not checked. A trailing `/*` stands for all directories below.
+    /// Directories that don't exist and relative paths are skipped.
     pub fn and_in<'a>(
         mut self,
         directories: impl IntoIterator<Item = &'a str>,
@@ -43,37 +43,37 @@ impl Trust {
         self
     }
 
-    /// Adds another user whose repositories are taken for one's own: who called `sudo`.
+    /// Adds a second user whose repositories count as own ones: the one who called `sudo`.
     pub fn and_of(mut self, user: Option<u32>) -> Trust {
-        // As git does: only root acts for another.
+        // Only root acts for another user, as in git.
         self.users.extend(user.filter(|_| self.users == [0]));
         self
     }
 
-    /// Returns the trust that may open a repository known already: as if the user had named `place`.
+    /// Returns a trust that also names `place`, to open a repository that is already known.
     pub fn naming(&self, place: &Path) -> Trust {
         Trust { named: place.canonicalize().ok(), ..self.clone() }
     }
 
-    /// Whether the repository in the canonical `directory` is taken as it is.
+    /// Returns whether the repository in the canonical `directory` is not checked.
     pub(super) fn covers(&self, directory: &Path) -> bool {
         let is_beneath = |above: &PathBuf| directory.starts_with(above) && directory != above;
         self.trusted.iter().any(|trusted| trusted == directory) || self.beneath.iter().any(is_beneath)
     }
 
-    /// Whether the user named the canonical `directory` itself.
+    /// Returns whether the user named the canonical `directory` itself.
     pub(super) fn names(&self, directory: &Path) -> bool {
         self.named.as_deref() == Some(directory)
     }
 
-    /// Whether what `metadata` is of belongs to the user.
+    /// Returns whether the user owns the file with this `metadata`.
     #[cfg(unix)]
     pub(super) fn owns(&self, metadata: &Metadata) -> bool {
         use std::os::unix::fs::MetadataExt;
         self.users.contains(&metadata.uid())
     }
 
-    /// Whether what `metadata` is of belongs to the user; taken for granted where owners can't be told.
+    /// Returns true: file owners are unknown on this platform.
     #[cfg(not(unix))]
     pub(super) fn owns(&self, _: &Metadata) -> bool {
         true

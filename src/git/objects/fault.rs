@@ -4,14 +4,14 @@ use std::fmt;
 
 use gix::objs::Kind;
 
-/// Why an object is not read, in our own words.
+/// Why an object can't be read. No message of a library is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::git) enum Fault {
     Missing,
     Damaged,
-    /// It has this many bytes, more than are read of its kind.
+    /// The object has this many bytes, more than the caller accepts.
     TooLarge(u64),
-    /// It is of this kind, which nobody asked for.
+    /// The object is of this kind, not of the one that was asked for.
     Kind(Kind),
 }
 
@@ -20,13 +20,13 @@ impl fmt::Display for Fault {
         match self {
             Fault::Missing => f.write_str("the object is missing"),
             Fault::Damaged => f.write_str("the object is damaged"),
-            Fault::TooLarge(bytes) => write!(f, "it has {bytes} bytes, too many to be read"),
+            Fault::TooLarge(bytes) => write!(f, "it has {bytes} bytes, too many to read"),
             Fault::Kind(kind) => write!(f, "it is a {kind}"),
         }
     }
 }
 
-/// Checks that an object is of the kind that was asked for.
+/// Checks that an object has the expected kind.
 pub(super) fn expect(wanted: Kind, found: Kind) -> Result<(), Fault> {
     if wanted == found { Ok(()) } else { Err(Fault::Kind(found)) }
 }

@@ -1,4 +1,4 @@
-//! Objects in files of their own: `objects/ab/cdef…`, deflated, a line with kind and size first.
+//! Reads loose objects: `objects/ab/cdef…`, a deflated header line with kind and size, then the content.
 
 use gix::objs::Kind;
 use gix::zlib::{Inflate, Status};
@@ -6,7 +6,7 @@ use gix::zlib::{Inflate, Status};
 use super::fault::{Fault, expect};
 use crate::git::discover::files::{self, Folder, Found};
 
-/// Bytes in which the line with kind and size stands.
+/// Bytes that contain the whole header line.
 const HEADER: usize = 64;
 
 fn name(id: &gix::ObjectId) -> String {
@@ -14,13 +14,13 @@ fn name(id: &gix::ObjectId) -> String {
     format!("{}/{}", &hex[..2], &hex[2..])
 }
 
-/// Whether there is a file for the object.
+/// Returns whether a loose file exists for the object.
 pub(super) fn exists(directories: &[Folder], id: &gix::ObjectId) -> bool {
     let name = name(id);
     directories.iter().any(|directory| directory.look(&name) == Found::File)
 }
 
-/// Reads an object of `kind` and of at most `most` bytes into `buffer`.
+/// Reads an object of `kind` with at most `most` bytes into `buffer`.
 pub(super) fn read(
     directories: &[Folder],
     id: &gix::ObjectId,
@@ -30,7 +30,7 @@ pub(super) fn read(
     inflate: &mut Inflate,
 ) -> Result<(), Fault> {
     let name = name(id);
-    // Deflated bytes are hardly more than those they stand for.
+    // Deflated data is at most slightly longer than the data itself.
     let deflated_most = most + most / 100 + 1024;
     for directory in directories {
         let bytes = match directory.read(&name, deflated_most) {

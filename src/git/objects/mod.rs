@@ -1,8 +1,8 @@
-//! Objects by their names: from packs and from files of their own.
+//! Reads objects by name, from packs and from loose files.
 //!
-//! The sizes that an object states are looked at before a byte of it is unpacked, and what has more than the caller
-//! takes is not read: a few bytes can state gigabytes. A damaged object, or a damaged pack, costs what is in it. Other
-//! repositories' objects (`objects/info/alternates`) are read only where the user trusts the repository.
+//! The size that an object states is checked before any of it is unpacked, and a larger object than the caller accepts
+//! is not read: a few bytes can state gigabytes. A damaged object or pack makes only its own content unavailable.
+//! Objects of other repositories (`objects/info/alternates`) are read only if the user trusts the repository.
 
 mod fault;
 mod loose;
@@ -25,22 +25,22 @@ use packs::{Pack, Packs};
 
 pub(super) use fault::Fault;
 
-/// Object directories that are read, one's own and those of others, at most.
+/// Object directories that are read at most, including those of other repositories.
 const DIRECTORIES: usize = 16;
 
-/// Bytes of `objects/info/alternates`, at most.
+/// Bytes of `objects/info/alternates` that are read at most.
 const ALTERNATES_LIMIT: u64 = 64 << 10;
 
-/// The objects of a repository; shareable between threads, each of which reads through a [`Handle`].
+/// The objects of a repository. Threads can share them; each thread reads through its own [`Handle`].
 pub(super) struct Objects {
     directories: Vec<Folder>,
     packs: Packs,
-    /// Whether other repositories' objects belong to it that are not read.
+    /// Whether the repository uses objects of other repositories that are not read.
     pub lacks_alternates: bool,
 }
 
 impl Objects {
-    /// Looks at the directory `objects`; nothing in it is opened yet.
+    /// Returns the objects in the directory `objects`, which is not read yet.
     pub fn new(objects: Folder) -> Objects {
         let mut directories = vec![objects];
         let mut at = 0;
@@ -68,7 +68,7 @@ impl Objects {
         Objects { directories, packs: Packs::default(), lacks_alternates }
     }
 
-    /// Returns a way to read them that keeps nothing.
+    /// Returns a reader without a cache.
     pub fn handle(self: &Arc<Self>) -> Handle {
         Handle {
             objects: Arc::clone(self),
@@ -85,7 +85,7 @@ impl Objects {
 pub(super) struct Handle {
     objects: Arc<Objects>,
     packs: Arc<Vec<Arc<Pack>>>,
-    /// The pack in which an object was found last.
+    /// The index of the pack that contained the last object.
     last: usize,
     inflate: gix::zlib::Inflate,
     recent: Option<Recent>,
@@ -93,19 +93,19 @@ pub(super) struct Handle {
 }
 
 impl Handle {
-    /// Keeps so many bytes of objects, and of what others are deltas of, for those that are read next.
+    /// Adds a cache of `objects` bytes of trees and commits, and one of `bases` bytes of delta bases.
     pub fn keeping(mut self, objects: usize, bases: usize) -> Handle {
         self.recent = Some(Recent::new(objects));
         self.bases = Box::new(Bases::new(bases));
         self
     }
 
-    /// Whether there is such an object.
+    /// Returns whether the object exists.
     pub fn contains(&mut self, id: &gix::ObjectId) -> bool {
         self.packed(id).is_some() || loose::exists(&self.objects.directories, id) || self.relist(id)
     }
 
-    /// Reads an object of `kind` and of at most `most` bytes into `buffer`.
+    /// Reads an object of `kind` with at most `most` bytes into `buffer`.
     pub fn read(
         &mut self,
         id: &gix::ObjectId,
@@ -113,7 +113,7 @@ impl Handle {
         most: u64,
         buffer: &mut Vec<u8>,
     ) -> Result<(), Fault> {
-        // Blobs are read once; trees and commits of neighbours are mostly the same.
+        // A blob is read once; neighbouring commits share most trees and commits.
         let keeps = kind != Kind::Blob;
         if keeps && let Some(found) = self.recent.as_mut().and_then(|recent| recent.get(id, buffer)) {
             return expect(kind, found);
@@ -130,7 +130,7 @@ impl Handle {
     }
 
     fn look(&mut self, id: &gix::ObjectId, kind: Kind, most: u64, buffer: &mut Vec<u8>) -> Result<(), Fault> {
-        // What is damaged in one place may be whole in another.
+        // An object that is damaged in one place may be intact in another.
         let mut fault = Fault::Missing;
         if let Some((pack, index)) = self.packed(id) {
             let pack = Arc::clone(&self.packs[pack]);
@@ -145,7 +145,7 @@ impl Handle {
         }
     }
 
-    /// Returns the pack that holds an object, and where in its index.
+    /// Returns the index of the pack that contains an object, and the object's position in the pack's index.
     fn packed(&mut self, id: &gix::ObjectId) -> Option<(usize, u32)> {
         let count = self.packs.len();
         let order = (0..count).map(|n| (self.last + n) % count.max(1));
@@ -156,7 +156,7 @@ impl Handle {
         found
     }
 
-    /// Lists the packs anew where there are others since; returns whether the object is there now.
+    /// Lists the packs again if there are new ones; returns whether the object is in one of them.
     fn relist(&mut self, id: &gix::ObjectId) -> bool {
         let listed = self.objects.packs.listed(&self.objects.directories);
         if Arc::ptr_eq(&listed, &self.packs) {

@@ -1,4 +1,5 @@
-//! Objects in packs: an index that says where each lies, and the pack with objects and with what differs from others.
+//! Reads objects in packs. The index of a pack contains the offset of each object; the pack contains objects, whole or
+//! as deltas of others.
 
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,25 +17,25 @@ use gix::zlib::Inflate;
 use super::fault::{Fault, expect};
 use crate::git::discover::files::Folder;
 
-/// Files of `objects/pack` that are looked at, at most: four for each pack.
+/// Files of `objects/pack` that are read at most: four for each pack.
 const FILES: usize = 40_000;
 
-/// Bytes that unpacking one object may take, whatever the object's own size: the bases of deltas are unpacked too.
+/// Bytes that unpacking one object may take, including the bases of its deltas.
 const UNPACK_LIMIT: usize = 128 << 20;
 
-/// The packs of a repository, as they were listed last.
+/// The packs of a repository, as last listed.
 #[derive(Default)]
 pub(super) struct Packs(Mutex<Listed>);
 
 #[derive(Default)]
 struct Listed {
-    /// When each folder of packs changed last.
+    /// The times when the folders of packs last changed; `None` before the first listing.
     stamp: Option<Vec<Option<SystemTime>>>,
     packs: Arc<Vec<Arc<Pack>>>,
 }
 
 impl Packs {
-    /// Returns the packs in `directories`, listing them where there are others since the last time.
+    /// Returns the packs in `directories`, and lists them again if a directory changed.
     pub fn listed(&self, directories: &[Folder]) -> Arc<Vec<Arc<Pack>>> {
         let mut listed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let changed = |directory: &Folder| {
@@ -55,7 +56,7 @@ impl Packs {
                     before.get(&pack.name()).map_or_else(|| Arc::new(pack), Arc::clone)
                 }));
             }
-            // Those that were written last hold what is asked for most.
+            // The newest packs contain the objects that are read most.
             packs.sort_by_key(|pack| std::cmp::Reverse(pack.changed));
             *listed = Listed { stamp: Some(stamp), packs: Arc::new(packs) };
         }
@@ -63,7 +64,7 @@ impl Packs {
     }
 }
 
-/// A pack and its index, opened when they are needed.
+/// A pack and its index, opened when they are first needed.
 pub(super) struct Pack {
     directory: Folder,
     index_name: String,
@@ -83,7 +84,7 @@ impl Pack {
         self.directory.path().join(&self.index_name)
     }
 
-    /// Returns a file's path, where a regular file stands there and no link leads to it.
+    /// Returns the path of a file in the directory if it is a regular file that no link leads to.
     fn file(&self, name: &str) -> Option<PathBuf> {
         self.directory.open(name).ok().flatten()?;
         Some(self.directory.path().join(name))
@@ -91,7 +92,7 @@ impl Pack {
 
     fn index(&self) -> Option<&index::File> {
         let open = || index::File::at(self.file(&self.index_name)?, HashKind::Sha1).ok();
-        self.index.get_or_init(|| quietly(open).flatten()).as_ref()
+        self.index.get_or_init(|| catch_panic(open).flatten()).as_ref()
     }
 
     fn data(&self) -> Option<&data::File> {
@@ -100,16 +101,16 @@ impl Pack {
             let data = data::File::at(self.file(&name)?, HashKind::Sha1).ok()?;
             Some(data.with_alloc_limit_bytes(Some(UNPACK_LIMIT)))
         };
-        self.data.get_or_init(|| quietly(open).flatten()).as_ref()
+        self.data.get_or_init(|| catch_panic(open).flatten()).as_ref()
     }
 
-    /// Returns where in the index an object stands; `None` where it is not in this pack.
+    /// Returns the position of an object in the pack's index; `None` if the pack does not contain it.
     pub fn lookup(&self, id: &gix::ObjectId) -> Option<u32> {
         let index = self.index()?;
-        quietly(|| index.lookup(id)).flatten()
+        catch_panic(|| index.lookup(id)).flatten()
     }
 
-    /// Reads the object at a place of the index, of `kind` and of at most `most` bytes, into `buffer`.
+    /// Reads the object at a position of the index, of `kind` and with at most `most` bytes, into `buffer`.
     pub fn read(
         &self,
         place: u32,
@@ -133,14 +134,14 @@ impl Pack {
             }
             let base = |id: &gix::oid, _: &mut Vec<u8>| Ok(entry_of(id)?.map(entry::ResolvedBase::InPack));
             data.decode_entry(entry, buffer, inflate, &base, bases).map_err(|_| Fault::Damaged)?;
-            // Of a delta the size that was stated is not the one that came of it.
+            // The real size of a delta can differ from the size that it states.
             if buffer.len() as u64 > most { Err(Fault::TooLarge(buffer.len() as u64)) } else { Ok(()) }
         };
-        quietly(read).unwrap_or(Err(Fault::Damaged))
+        catch_panic(read).unwrap_or(Err(Fault::Damaged))
     }
 }
 
-/// Runs the library's code on bytes that others wrote; `None` where it panics.
-fn quietly<T>(work: impl FnOnce() -> T) -> Option<T> {
+/// Runs code of the library on untrusted bytes; returns `None` if it panics.
+fn catch_panic<T>(work: impl FnOnce() -> T) -> Option<T> {
     catch_unwind(AssertUnwindSafe(work)).ok()
 }

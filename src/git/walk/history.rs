@@ -137,10 +137,10 @@ fn too_large(edges: usize) -> Error {
     match edges > EDGE_LIMIT {
         true => {
             Error::new(Kind::Git, format!("the history has more than {EDGE_LIMIT} links between commits"))
-                .hint("find out where the repository comes from: no project has so many")
+                .hint("check where the repository comes from: no real project has that many")
         }
-        false => Error::new(Kind::Git, "the history takes longer to walk than there is time now")
-            .hint("`tiro import git` takes the time"),
+        false => Error::new(Kind::Git, "reading the history takes longer than a call may take")
+            .hint("run `tiro import git`, which has no time limit"),
     }
 }
 

@@ -114,8 +114,8 @@ impl Repository {
 }
 
 fn too_long() -> Error {
-    Error::new(Kind::Git, "it takes longer than there is time to find what is new")
-        .hint("`tiro import git` takes the time")
+    Error::new(Kind::Git, "finding the new commits takes longer than a call may take")
+        .hint("run `tiro import git`, which has no time limit")
 }
 
 impl Walk {
