@@ -1,27 +1,27 @@
-//! Changing the configuration file: one table of a provider, or the name of the default.
+//! Edits the configuration file: the table of one provider, or the name of the default provider.
 //!
-//! Comments and order stay. The file is written only if what results is right, whole or not at all, and it is the
-//! user's alone: where keys are is nobody else's business. Two that change it at once take turns.
+//! Comments and order stay. The file is written only if the result is valid, whole or not at all, and only the user can
+//! read it, because it tells where keys are. Two processes that edit it take turns.
 
 use std::fs::{self, File};
 use std::path::Path;
 
-use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, value};
+use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, value};
 
 use super::file::{Sources, parsed_to, text};
 use super::providers::{Configured, Use};
 use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::file::user_file::{Bytes, State, look, replace};
 
-/// What becomes of a setting.
+/// A change of one setting.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Given<T> {
-    /// It stays as it is.
+    /// Keep the value.
     #[default]
     Not,
-    /// It has this value.
+    /// Set this value.
     As(T),
-    /// It goes.
+    /// Remove the setting.
     Gone,
 }
 
@@ -31,44 +31,46 @@ impl<T> From<Option<T>> for Given<T> {
     }
 }
 
-/// What is said of a provider.
+/// The changes of one provider's settings; `None` keeps a value.
 #[derive(Clone, Debug, Default)]
 pub struct Change {
-    /// Who serves it, as the file spells it.
+    /// The service, as spelled in the file.
     pub service: Option<String>,
-    /// Its address.
+    /// The address.
     pub endpoint: Given<String>,
     /// The model.
     pub model: Option<String>,
-    /// The variable that holds its key.
+    /// The variable that contains the key.
     pub key_variable: Given<String>,
-    /// The file that holds its key.
+    /// The file that contains the key.
     pub key_file: Given<String>,
-    /// What it may be asked for.
+    /// The uses.
     pub uses: Option<Vec<Use>>,
     /// Whether it may search the memory.
     pub memory: Option<bool>,
-    /// Tokens of an answer.
+    /// Tokens of an answer at most.
     pub max_output: Option<u64>,
-    /// Its temperature.
+    /// The temperature.
     pub temperature: Option<f64>,
-    /// Tokens of request and answer.
+    /// The context window in tokens.
     pub window: Option<u64>,
-    /// Dollars for a million tokens, sent and received.
+    /// Dollars per million tokens, sent and received.
     pub price: Option<(f64, f64)>,
-    /// Dollars for a call.
+    /// The limit for a call, in dollars.
     pub limit_call: Given<f64>,
-    /// Dollars for a day.
+    /// The limit for a day, in dollars.
     pub limit_day: Given<f64>,
-    /// Whether it is the default from now on.
+    /// Whether it becomes the default provider.
     pub is_default: bool,
 }
 
-/// Writes what `change` says of the provider `name`; returns whether that changed the file. `admit` is given the provider as
-/// it stands, where there is one, while nobody else changes the file.
+/// Applies `change` to the provider `name`; returns whether the file changed. `admit` gets the provider as configured
+/// so far, while no other process changes the file, and may refuse the change.
 ///
-/// Errors with what `admit` errors with, and with [`Kind::BadInput`] where the file would not be right afterwards, or where the
-/// provider would send its key unencrypted; leaves it as it is then.
+/// # Errors
+///
+/// The error of `admit`; [`Kind::BadInput`] if the file would be invalid or the provider would send its key
+/// unencrypted. The file stays as it is then.
 pub fn change(
     sources: &Sources,
     name: &str,
@@ -82,34 +84,14 @@ pub fn change(
         if !is_bare {
             let providers = document.entry("providers").or_insert_with(|| {
                 let mut table = Table::new();
-                // Only the tables in it are worth a line.
+                // The table itself needs no line in the file.
                 table.set_implicit(true);
                 Item::Table(table)
             });
             let providers = providers.as_table_like_mut().ok_or_else(|| no_table("providers"))?;
             let table = providers.entry(name).or_insert_with(|| Item::Table(Table::new()));
             let table = table.as_table_like_mut().ok_or_else(|| no_table(name))?;
-            let mut set = |key: &str, given: Given<toml_edit::Value>| match given {
-                Given::Not => {}
-                Given::Gone => {
-                    table.remove(key);
-                }
-                Given::As(new) => {
-                    let old = table.get(key).and_then(Item::as_value);
-                    let is_same = old.is_some_and(|old| old.to_string().trim() == new.to_string().trim());
-                    match table.get_mut(key).and_then(Item::as_value_mut) {
-                        _ if is_same => {}
-                        Some(old) => {
-                            let decor = old.decor().clone();
-                            *old = new;
-                            *old.decor_mut() = decor;
-                        }
-                        None => {
-                            table.insert(key, Item::Value(new));
-                        }
-                    }
-                }
-            };
+            let mut set = |key: &str, given| set(table, key, given);
             let words = |given: &Given<String>| match given {
                 Given::Not => Given::Not,
                 Given::As(word) => Given::As(word.as_str().into()),
@@ -131,20 +113,7 @@ pub fn change(
                 price.insert("output", output.into());
                 set("price", Given::As(price.into()));
             }
-            if (&change.limit_call, &change.limit_day) != (&Given::Not, &Given::Not) {
-                let limits = table.entry("limits").or_insert_with(|| value(InlineTable::new()));
-                let limits = limits.as_table_like_mut().ok_or_else(|| no_table("limits"))?;
-                for (key, amount) in [("call", &change.limit_call), ("day", &change.limit_day)] {
-                    match amount {
-                        Given::Not => {}
-                        Given::As(amount) => drop(limits.insert(key, value(*amount))),
-                        Given::Gone => drop(limits.remove(key)),
-                    }
-                }
-                if limits.is_empty() {
-                    table.remove("limits");
-                }
-            }
+            set_limits(table, change)?;
         }
         if change.is_default {
             set_default(document, name);
@@ -153,7 +122,7 @@ pub fn change(
     })
 }
 
-/// Takes the provider `name` out of the file; returns whether it stood there.
+/// Removes the provider `name` from the file; returns whether it was there.
 pub fn remove(sources: &Sources, name: &str) -> Result<bool> {
     edit(sources, None, |document| {
         if let Some(providers) = document.get_mut("providers").and_then(Item::as_table_like_mut) {
@@ -167,11 +136,49 @@ pub fn remove(sources: &Sources, name: &str) -> Result<bool> {
 }
 
 impl Change {
-    /// Returns whether it says nothing of the provider, but perhaps that it is the default.
+    /// Returns whether nothing changes, except perhaps the default provider.
     pub fn says_nothing(&self) -> bool {
         let bare = Change { is_default: self.is_default, ..Change::default() };
         format!("{self:?}") == format!("{bare:?}")
     }
+}
+
+/// Changes the setting `key` of a table. A changed value keeps its comments; an equal one is not touched.
+fn set(table: &mut dyn TableLike, key: &str, given: Given<toml_edit::Value>) {
+    let new = match given {
+        Given::Not => return,
+        Given::Gone => return drop(table.remove(key)),
+        Given::As(new) => new,
+    };
+    match table.get_mut(key).and_then(Item::as_value_mut) {
+        Some(old) if old.to_string().trim() == new.to_string().trim() => {}
+        Some(old) => {
+            let decor = old.decor().clone();
+            *old = new;
+            *old.decor_mut() = decor;
+        }
+        None => drop(table.insert(key, Item::Value(new))),
+    }
+}
+
+/// Changes the limits of a provider, and removes their table when it is empty.
+fn set_limits(table: &mut dyn TableLike, change: &Change) -> Result<()> {
+    if (&change.limit_call, &change.limit_day) == (&Given::Not, &Given::Not) {
+        return Ok(());
+    }
+    let limits = table.entry("limits").or_insert_with(|| value(InlineTable::new()));
+    let limits = limits.as_table_like_mut().ok_or_else(|| no_table("limits"))?;
+    for (key, amount) in [("call", &change.limit_call), ("day", &change.limit_day)] {
+        match amount {
+            Given::Not => {}
+            Given::As(amount) => drop(limits.insert(key, value(*amount))),
+            Given::Gone => drop(limits.remove(key)),
+        }
+    }
+    if limits.is_empty() {
+        table.remove("limits");
+    }
+    Ok(())
 }
 
 fn set_default(document: &mut DocumentMut, name: &str) {
@@ -198,27 +205,28 @@ fn uses_array(uses: &[Use]) -> Array {
 }
 
 fn no_table(name: &str) -> Error {
-    Error::bad_input(format!("`{}` in the configuration file is no table", quoted(name)))
+    Error::bad_input(format!("`{}` in the configuration file is not a table", quoted(name)))
 }
 
-/// Has `work` edit the file, and checks it before it is written; `changed` is the provider that it changes.
+/// Lets `work` edit the file, and checks the result before it is written. `changed` is the provider that it changes.
 fn edit(
     sources: &Sources,
     changed: Option<&str>,
     work: impl FnOnce(&mut DocumentMut) -> Result<()>,
 ) -> Result<bool> {
     let Some(path) = &sources.file else {
-        return Err(Error::bad_input("there is no place for a configuration file")
+        return Err(Error::bad_input("the configuration file has no path")
             .hint("set HOME, or name a file in TIRO_CONFIG"));
     };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     create_private(folder)?;
-    // Until it is dropped; where folders can't be locked, the last one wins.
+    // Held until the end of the function. Where folders can't be locked, the last writer wins.
     let _turn = File::open(folder).and_then(|folder| folder.lock().map(|()| folder));
     let written = text(path)?.unwrap_or_default();
     let broken = |error: toml_edit::TomlError| {
         let place = parsed_to(&error);
-        Error::bad_input(format!("`{}` is no TOML{place}", quoted(path.display()))).hint("mend it first")
+        Error::bad_input(format!("`{}` is not valid TOML{place}", quoted(path.display())))
+            .hint("correct it first")
     };
     let mut document: DocumentMut = written.parse().map_err(broken)?;
     work(&mut document)?;
@@ -232,18 +240,18 @@ fn edit(
     Ok(true)
 }
 
-/// Checks that the file would be right, and that the provider `changed` would keep its key.
+/// Checks that the file would be valid, and that the provider `changed` would not send its key unencrypted.
 fn check(new: &str, sources: &Sources, changed: Option<&str>) -> Result<()> {
     let trial =
         tempfile::NamedTempFile::new().context(Kind::Io, || "cannot write a temporary file".into())?;
     fs::write(trial.path(), new).context(Kind::Io, || "cannot write a temporary file".into())?;
     let trial = Sources { file: Some(trial.path().to_owned()), ..sources.clone() };
-    // The path in its errors would be that of the trial.
+    // Its errors must name the real file instead of the trial copy.
     let plain = |error: Error| {
         let shown = trial.file.as_ref().map(|path| quoted(path.display())).unwrap_or_default();
         let own = sources.file.as_ref().map(|path| quoted(path.display())).unwrap_or_default();
         let error_text = error.to_string().replace(&shown, &own);
-        let hint = error.way_out().unwrap_or("mend the configuration file").to_owned();
+        let hint = error.way_out().unwrap_or("correct the configuration file").to_owned();
         Error::bad_input(error_text).hint(hint)
     };
     let options = trial.options().map_err(plain)?;

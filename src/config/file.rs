@@ -1,4 +1,4 @@
-//! Where options come from: the command line, variables, the configuration file; and what is wrong with them.
+//! Reads options from the command line, variables and the configuration file, and reports mistakes.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -14,26 +14,28 @@ use crate::redact::Redactor;
 /// The largest configuration file that is read, in bytes. Arbitrary: a thousand times a long one.
 const LIMIT: u64 = 1 << 20;
 
-/// The table of providers; [`super::providers`] reads what stands in it.
+/// The table of providers, which [`super::providers`] reads.
 const PROVIDERS: &str = "providers";
 
-/// What options are read from. The file is read each time: a server lives longer than what it says.
+/// The sources of options. The file is read again each time, because it may change while a server runs.
 #[derive(Clone, Debug, Default)]
 pub struct Sources {
-    /// `KEY=VALUE` of the command line.
+    /// The `KEY=VALUE` of each `--set`.
     pub set: Vec<(String, String)>,
-    /// The variables that say options, by name.
+    /// The variables that set options, by name.
     pub variables: BTreeMap<String, String>,
-    /// Those variables that are set and hold the key of a service, by name alone.
+    /// The names of variables that contain the key of a service.
     pub keys: Vec<String>,
-    /// The configuration file, which needn't be there.
+    /// The configuration file, which may be missing.
     pub file: Option<PathBuf>,
 }
 
 impl Sources {
     /// Returns the options.
     ///
-    /// Errors with [`Kind::BadInput`] naming the place, the key and what would be right.
+    /// # Errors
+    ///
+    /// [`Kind::BadInput`] with the place, the key and the allowed values.
     pub fn options(&self) -> Result<Options> {
         let mut options = Options::default();
         if let Some(document) = self.document()? {
@@ -54,27 +56,27 @@ impl Sources {
         Ok(options)
     }
 
-    /// Returns the file as it stands, or `None` where there is none.
+    /// Returns the parsed file, or `None` if there is none.
     pub(super) fn document(&self) -> Result<Option<Document<String>>> {
         let Some(path) = &self.file else { return Ok(None) };
         let Some(text) = text(path)? else { return Ok(None) };
         let document = Document::parse(text).map_err(|error| {
-            Error::bad_input(format!("`{}` is no TOML{}", quoted(path.display()), parsed_to(&error)))
-                .hint("mend the line; `tiro doctor` says whether the rest is as it should be")
+            Error::bad_input(format!("`{}` is not valid TOML{}", quoted(path.display()), parsed_to(&error)))
+                .hint("correct the line; `tiro doctor` checks the rest")
         })?;
         Ok(Some(document))
     }
 }
 
-/// Returns what the file at `path` says, or `None` where there is none.
+/// Returns the text of the file at `path`, or `None` if there is none.
 pub(super) fn text(path: &Path) -> Result<Option<String>> {
-    // Quoting makes the rules for secrets ready, which takes ten milliseconds.
+    // Quoting loads the rules for secrets, which takes ten milliseconds.
     let shown = || quoted(path.display());
     match file::read_to_string(path, Links::Followed, LIMIT) {
         Ok(text) => Ok(Some(text)),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(error) if error.kind() == ErrorKind::InvalidInput => {
-            Err(Error::bad_input(format!("`{}` is no configuration file", shown()))
+            Err(Error::bad_input(format!("`{}` is not a configuration file", shown()))
                 .source(error)
                 .hint("name another in TIRO_CONFIG, or remove it"))
         }
@@ -100,7 +102,7 @@ fn read_file(options: &mut Options, path: &Path, document: &Document<String>) ->
     Ok(())
 }
 
-/// Returns where `item` stands: the file and the line.
+/// Returns the file and the line of `item`.
 pub(super) fn place(path: &Path, document: &Document<String>, item: &Item) -> String {
     let line = item.span().map(|span| document.raw()[..span.start].matches('\n').count() + 1);
     match line {
@@ -109,7 +111,7 @@ pub(super) fn place(path: &Path, document: &Document<String>, item: &Item) -> St
     }
 }
 
-/// Returns the words of a value: as written, an array with [`END`] after each.
+/// Returns a value as text; of an array each word followed by [`END`].
 pub(super) fn words(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.value().clone()),
@@ -130,7 +132,7 @@ fn from_item(
 ) -> Result<()> {
     let place = place(path, document, item);
     let Some(text) = item.as_value().and_then(words) else {
-        return Err(Error::bad_input(format!("`{}` in {place} is no plain value", setting.key))
+        return Err(Error::bad_input(format!("`{}` in {place} is not a plain value", setting.key))
             .hint(format!("give {}", setting.right)));
     };
     read(setting, options, &text, &place)
@@ -140,30 +142,30 @@ fn read(setting: &Setting, options: &mut Options, text: &str, place: &str) -> Re
     if setting.read(options, text) {
         return Ok(());
     }
-    // It may be a key that was put into the wrong place.
+    // The value may be a key that the user put here by mistake.
     let is_secret = !Redactor::new([0; 32]).redact(text).found.is_empty();
     let shown = if is_secret { "a secret".to_owned() } else { format!("`{}`", quoted(text.trim())) };
     Err(Error::bad_input(format!("`{}` in {place} is {shown}", setting.key))
         .hint(format!("give {}", setting.right)))
 }
 
-/// Returns the error that `key`, found in `place`, names no option.
+/// Returns the error for an unknown option `key` in `place`.
 fn unknown(key: &str, place: &str) -> Error {
     let near = Options::ALL.iter().map(|setting| setting.key);
     let section = key.split('.').next().unwrap_or_default();
     let like: Vec<&str> = near.clone().filter(|known| known.split('.').next() == Some(section)).collect();
-    // The last part may stand in the wrong section.
+    // The key may be in the wrong section.
     let last = key.rsplit('.').next().unwrap_or_default();
     let moved = near.clone().find(|known| known.rsplit('.').next() == Some(last));
     let hint = match (moved, like.is_empty()) {
-        (Some(moved), _) => format!("it is called `{moved}`"),
-        (None, false) => format!("there are {}", like.join(", ")),
+        (Some(moved), _) => format!("did you mean `{moved}`?"),
+        (None, false) => format!("the options are {}", like.join(", ")),
         (None, true) => "README.md lists the options".to_owned(),
     };
-    Error::bad_input(format!("`{}` in {place} is no option", quoted(key))).hint(hint)
+    Error::bad_input(format!("`{}` in {place} is not an option", quoted(key))).hint(hint)
 }
 
-/// Returns from where on a file is no TOML, `, from line 3 on`: what the parser says of it quotes the file.
+/// Returns the line of a syntax error as `, from line 3 on`. The parser's own message quotes the file.
 pub(super) fn parsed_to(error: &toml_edit::TomlError) -> String {
     let text = error.to_string();
     let line =
@@ -238,8 +240,8 @@ mod tests {
         let (message, hint) = error("[limits]\ndaily = 3\n");
         assert!(message.contains("`limits.daily`") && hint.contains("limits.day"), "{message}; {hint}");
         let (message, _) = error("[context\nmax_tokens = 5\n");
-        assert!(message.contains("is no TOML") && message.contains("line 1"), "{message}");
-        assert!(error("external = { a = 1 }\n").0.contains("no plain value"));
+        assert!(message.contains("is not valid TOML") && message.contains("line 1"), "{message}");
+        assert!(error("external = { a = 1 }\n").0.contains("not a plain value"));
         let (message, _) = error("default_provider = 'sk-proj-Zq8Lk2Vn5Xw1Rt7Yb4Mc9Pd3Hf6Jg0Ks'\n");
         assert!(message.contains("`default_provider`") && !message.contains("Zq8Lk2"), "{message}");
     }
@@ -262,6 +264,6 @@ mod tests {
         sources.file = Some(folder.path().join("none.toml"));
         assert_eq!(sources.options().unwrap(), Options::default());
         sources.file = Some(folder.path().to_owned());
-        assert!(sources.options().unwrap_err().to_string().contains("no configuration file"));
+        assert!(sources.options().unwrap_err().to_string().contains("not a configuration file"));
     }
 }

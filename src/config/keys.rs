@@ -1,5 +1,5 @@
-//! Finding the key of a provider: in a variable, or in a file that nobody else can read. It is read for each call and never
-//! kept.
+//! Reads the key of a provider from a variable, or from a file that only its owner can read. It is read for each call
+//! and never kept.
 
 use std::fs::Metadata;
 use std::path::Path;
@@ -11,16 +11,18 @@ use crate::llm::Key;
 /// The largest file that can hold a key, in bytes. Arbitrary.
 const LARGEST_KEY: u64 = 16 << 10;
 
-/// Finds a key; `None` where there is none to send. It is asked for each call.
+/// Returns the key, or `None` if none is needed.
 ///
-/// Errors with [`Kind::BadInput`] where the variable is not set, or others can read the file.
+/// # Errors
+///
+/// [`Kind::BadInput`] if the variable is not set, or other users can read the file.
 pub fn key(key: &Key) -> Result<Option<String>> {
     match key {
         Key::None => Ok(None),
         Key::Variable(name) => match std::env::var(name) {
             Ok(key) if !key.trim().is_empty() => Ok(Some(key.trim().to_owned())),
-            _ => Err(Error::bad_input(format!("the variable {name}, which is to hold the key, is not set"))
-                .hint("set it where Tiro is started: a client's configuration has a place for it")),
+            _ => Err(Error::bad_input(format!("the variable {name} for the key is not set"))
+                .hint("set it where Tiro is started, for example in the client's configuration of servers")),
         },
         Key::File(path) => from_file(path).map(Some),
     }
@@ -31,13 +33,13 @@ fn from_file(path: &Path) -> Result<String> {
     let failed = || format!("cannot read the key in `{shown}`");
     let opened = file::open(path, Links::Followed, LARGEST_KEY).context(Kind::BadInput, failed)?;
     if is_shared(&opened.metadata().context(Kind::BadInput, failed)?) {
-        return Err(Error::bad_input(format!("`{shown}` holds a key, and others can read it"))
+        return Err(Error::bad_input(format!("`{shown}` contains a key, and others can read it"))
             .hint(format!("chmod 600 {shown}")));
     }
     let bytes = file::read_all(opened, LARGEST_KEY).context(Kind::BadInput, failed)?;
     let text = String::from_utf8(bytes).context(Kind::BadInput, failed)?;
     match text.trim() {
-        "" => Err(Error::bad_input(format!("`{shown}` is empty, and is to hold a key"))),
+        "" => Err(Error::bad_input(format!("`{shown}` should contain a key, but is empty"))),
         key => Ok(key.to_owned()),
     }
 }

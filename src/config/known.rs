@@ -1,25 +1,24 @@
-//! What is known of providers by their names: who serves them, where they listen on this machine, which variables hold their
-//! keys, and what people call them beside.
+//! The providers that are known by name: their services, addresses on this machine, key variables and other names.
 
 use crate::llm::Service;
 
-/// What a provider is where nothing else is said of it.
+/// The defaults of a provider with a known name.
 pub(super) struct Known {
-    /// What it is configured as.
+    /// The name in the configuration.
     pub name: &'static str,
-    /// What people call it, too, in lower case.
+    /// Other names that people use, in lower case.
     pub aliases: &'static [&'static str],
-    /// Who serves it.
+    /// The service.
     pub service: Service,
-    /// Where it listens on this machine, where the service has no address of its own.
+    /// The address on this machine, for a service without an address of its own.
     pub endpoint: Option<&'static str>,
-    /// A model of it. Arbitrary: small and current. Empty where it has to be named, since its server serves many.
+    /// The default model. Arbitrary: small and current. Empty if it must be configured, because the server offers many.
     pub model: &'static str,
-    /// Variables that hold its key.
+    /// The variables that may contain its key.
     pub keys: &'static [&'static str],
 }
 
-/// Every one.
+/// All known providers.
 pub(super) const KNOWN: &[Known] = &[
     Known {
         name: "ollama",
@@ -53,7 +52,7 @@ pub(super) const KNOWN: &[Known] = &[
         model: "gemini-2.5-flash",
         keys: &["GEMINI_API_KEY", "GOOGLE_API_KEY", "PERSISTENCE_GOOGLE_API_KEY"],
     },
-    // It serves the one model that it was started with, whatever it is called.
+    // This server offers the one model that it was started with, under any name.
     Known {
         name: "llamacpp",
         aliases: &["llama.cpp", "llama-cpp", "llama_cpp", "llama-server", "llamafile"],
@@ -81,13 +80,14 @@ pub(super) const KNOWN: &[Known] = &[
 ];
 
 impl Known {
-    /// Returns what is known of what people call `name`.
+    /// Returns the provider that is known under `name`, in any case.
     pub fn called(name: &str) -> Option<&'static Known> {
         let name = name.trim().to_lowercase();
         KNOWN.iter().find(|known| known.name == name || known.aliases.contains(&name.as_str()))
     }
 
-    /// Returns what is known of a provider called `name` of `service`; of servers that merely speak a dialect only by name.
+    /// Returns the defaults of a provider of `service` called `name`: by name, or by service if the service has an
+    /// address of its own.
     pub fn of(name: &str, service: Service) -> Option<&'static Known> {
         let by_name = Known::called(name).filter(|known| known.service == service);
         let is_own = |known: &&Known| known.service == service && known.endpoint.is_none();
@@ -95,36 +95,36 @@ impl Known {
     }
 }
 
-/// Returns the name under which a provider is configured that people call `name`: `gemini` for `google`, `llamacpp` for
-/// `llama.cpp`; any other as it is.
+/// Returns the configured name of a provider that people call `name`: `gemini` for `google`, `llamacpp` for
+/// `llama.cpp`. Unknown names are returned unchanged.
 pub fn usual_name(name: &str) -> String {
     Known::called(name).map_or(name, |known| known.name).to_owned()
 }
 
-/// Returns the address where a provider called `name` is asked unless told otherwise: that of its service, or for the name of
-/// a server for this machine the one where that server listens.
+/// Returns the default address of a provider called `name`: the one where the known server listens on this machine,
+/// otherwise that of the service.
 pub fn usual_endpoint(name: &str, service: Service) -> Option<&'static str> {
     let by_name = Known::called(name).filter(|known| known.service == service);
     by_name.and_then(|known| known.endpoint).or(service.own_endpoint())
 }
 
-/// Returns the variables that hold keys of services.
+/// Returns the variables that may contain the key of a service.
 pub(super) fn key_variables() -> impl Iterator<Item = &'static str> {
     KNOWN.iter().flat_map(|known| known.keys.iter().copied())
 }
 
-/// Returns the variables that hold the key of `service`; one that many servers share has none.
+/// Returns the variables that may contain the key of `service`; none for the dialect that many servers share.
 pub fn own_keys(service: Service) -> &'static [&'static str] {
     let service = if service == Service::OpenaiResponses { Service::Openai } else { service };
     KNOWN.iter().find(|known| known.service == service).map_or(&[], |known| known.keys)
 }
 
-/// Returns the service that a provider called `name` has where its table doesn't say.
+/// Returns the default service of a provider called `name`.
 pub fn usual_service(name: &str) -> Option<Service> {
     Known::called(name).map(|known| known.service).or(Service::parse(name))
 }
 
-/// Returns the variables that say something else of a service; of these, those with a value are read.
+/// Returns the variables that set the model or the address of a known provider.
 pub(super) fn other_variables() -> impl Iterator<Item = String> {
     let both = |known: &Known, what: &str| {
         ["TIRO", "PERSISTENCE"].map(|prefix| format!("{prefix}_{}_{what}", known.name.to_uppercase()))

@@ -1,7 +1,7 @@
-//! The settings: the only place that reads the environment and the configuration file.
+//! Reads settings. Only this module reads the environment and the configuration file.
 //!
-//! A setting is read once, at the door, and carried as a value from there on; but for who is asked of models and what
-//! that may cost, which is read for each call: a server lives longer than what the file says.
+//! Settings are read once, at the start, and passed on as values. Only the settings of providers and their cost are
+//! read again for each question to a model, because the file may change while a server runs.
 #![expect(clippy::disallowed_methods, reason = "this is the place")]
 
 mod edit;
@@ -28,7 +28,7 @@ use crate::clients::Places;
 use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::scope::OwnerId;
 
-/// What the environment says. Nothing is opened or created by reading it.
+/// The settings of a process. Reading them opens and creates nothing.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Where databases are kept: `TIRO_DATA_DIR`, else `tiro` in the platform's data directory.
@@ -37,40 +37,44 @@ pub struct Config {
     pub model_dir: PathBuf,
     /// The project named by `--project`, `TIRO_PROJECT` or `CLAUDE_PROJECT_DIR`.
     pub project: Option<PathBuf>,
-    /// Whether the user named it, by `--project` or `TIRO_PROJECT`: a client names whatever it was started in.
+    /// Whether the user named the project, by `--project` or `TIRO_PROJECT`. A client sets `CLAUDE_PROJECT_DIR` to any
+    /// directory it is started in.
     pub is_project_named: bool,
-    /// The user who became root by `sudo`, by number: `SUDO_UID`.
+    /// The id of the user who called `sudo`: `SUDO_UID`.
     pub sudo_user: Option<u32>,
-    /// The working directory, where there still is one.
+    /// The working directory, if it still exists.
     pub current_dir: Option<PathBuf>,
     /// The home directory, which is never a project.
     pub home: Option<PathBuf>,
     /// The operating system's user.
     pub owner: OwnerId,
-    /// Whether answers tell how long their stages took: `TIRO_TIMINGS`.
+    /// Whether answers include the duration of their stages: `TIRO_TIMINGS`.
     pub timings: bool,
-    /// Where clients keep their files; `None` without a home directory.
+    /// The directories of clients' files; `None` without a home directory.
     pub clients: Option<Places>,
-    /// The options, as they were when the process began.
+    /// The options, as read at the start.
     pub options: Options,
     /// Where the options come from.
     pub sources: Sources,
-    /// What is wrong with them; then they have their defaults.
+    /// Why the options could not be read; then `options` has the defaults.
     pub fault: Option<Arc<Error>>,
-    /// What is not to be remembered.
+    /// Patterns of sessions and files that are not remembered.
     pub ignored: Ignored,
-    /// Whether this is a build machine's run, which nobody wants remembered: `CI`.
+    /// Whether this is an automated build, whose work is not remembered: `CI`.
     pub ci: bool,
-    /// What is logged to stderr: `TIRO_LOG`, in the syntax of `tracing`; `warn` by default.
+    /// The filter of the log on stderr: `TIRO_LOG`, in the syntax of `tracing`; `warn` by default.
     pub log: String,
 }
 
 impl Config {
-    /// Reads the environment and the configuration file; `project` is the command line's `--project`, `set` what it
-    /// says of options.
+    /// Reads the environment and the configuration file. `project` is the argument of `--project`, `set` those of
+    /// `--set`.
     ///
-    /// Errors with [`Kind::BadInput`] where there is neither a home nor `TIRO_DATA_DIR`. What is wrong with options is
-    /// noted as the `fault`, for the caller to refuse to go on or to go on without them.
+    /// A mistake in the options becomes the `fault`, so that the caller decides whether to stop.
+    ///
+    /// # Errors
+    ///
+    /// [`Kind::BadInput`] if there is neither a home directory nor `TIRO_DATA_DIR`.
     pub fn from_environment(project: Option<&Path>, set: Vec<(String, String)>) -> Result<Config> {
         let mut config = Config::without_options(project)?;
         let given =
@@ -91,9 +95,11 @@ impl Config {
         Ok(config)
     }
 
-    /// Reads where things lie and who asks: what hooks need, which no broken file may stop.
+    /// Reads only directories and the user: what hooks need, which must work with a broken configuration file.
     ///
-    /// Errors as [`Config::from_environment`] does.
+    /// # Errors
+    ///
+    /// As [`Config::from_environment`].
     pub fn without_options(project: Option<&Path>) -> Result<Config> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         let path = |name: &str| set(name).map(PathBuf::from);
@@ -138,19 +144,21 @@ impl Config {
 }
 
 impl Config {
-    /// Returns where this program lies: what clients and hooks are told to run.
+    /// Returns the path of this program, for the configuration of clients and hooks.
     ///
-    /// Errors with [`Kind::Io`] where the operating system doesn't say.
+    /// # Errors
+    ///
+    /// [`Kind::Io`] if the operating system doesn't report it.
     pub fn program(&self) -> Result<PathBuf> {
         let program =
-            std::env::current_exe().context(Kind::Io, || "cannot tell where this program lies".into())?;
-        // After an update in place the old file is shown as deleted.
+            std::env::current_exe().context(Kind::Io, || "cannot find the path of this program".into())?;
+        // If the program was updated meanwhile, Linux reports the old file as deleted.
         let text = program.to_string_lossy();
         Ok(text.strip_suffix(" (deleted)").map_or(program.clone(), PathBuf::from))
     }
 }
 
-/// Patterns of what is not to be remembered.
+/// Patterns of sessions and files that are not remembered.
 #[derive(Clone, Debug, Default)]
 pub struct Ignored {
     sessions: GlobSet,
@@ -158,44 +166,45 @@ pub struct Ignored {
 }
 
 impl Ignored {
-    /// Reads the patterns: of sessions' names, and of paths relative to the project.
+    /// Parses the patterns for names of sessions and for paths relative to the project.
     ///
-    /// Errors with [`Kind::BadInput`] naming a pattern that is none.
+    /// # Errors
+    ///
+    /// [`Kind::BadInput`] for an invalid pattern.
     pub fn new(options: &Options) -> Result<Ignored> {
-        let set =
-            |key: &str, List(patterns): &List| {
-                let mut set = GlobSet::builder();
-                for pattern in patterns {
-                    let glob = Glob::new(pattern);
-                    set.add(glob.context(Kind::BadInput, || {
-                        format!("`{}` in `{key}` is no pattern", quoted(pattern))
-                    })?);
-                }
-                set.build().context(Kind::BadInput, || format!("the patterns in `{key}` are too many"))
-            };
+        let set = |key: &str, List(patterns): &List| {
+            let mut set = GlobSet::builder();
+            for pattern in patterns {
+                let glob = Glob::new(pattern);
+                set.add(glob.context(Kind::BadInput, || {
+                    format!("`{}` in `{key}` is not a valid pattern", quoted(pattern))
+                })?);
+            }
+            set.build().context(Kind::BadInput, || format!("the patterns in `{key}` are too many"))
+        };
         Ok(Ignored {
             sessions: set("ignore.sessions", &options.ignore_sessions)?,
             paths: set("ignore.paths", &options.ignore_paths)?,
         })
     }
 
-    /// Returns whether a session of that name is not to be remembered.
+    /// Returns whether the session called `name` is not remembered.
     pub fn session(&self, name: &str) -> bool {
         self.sessions.is_match(name)
     }
 
-    /// Returns whether the work on a file is not to be remembered.
+    /// Returns whether work on `file` is not remembered.
     pub fn path(&self, file: &str) -> bool {
         self.paths.is_match(file)
     }
 
-    /// Returns whether what touches these files is not to be remembered.
+    /// Returns whether work on any of `files` is not remembered.
     pub fn any_path(&self, files: &[String]) -> bool {
         files.iter().any(|file| self.path(file))
     }
 }
 
-/// Returns the name of the operating system's user: its number, since names can be reassigned.
+/// Returns the id of the operating system's user; a name could be reassigned.
 #[cfg(unix)]
 fn owner() -> String {
     format!("uid:{}", rustix::process::geteuid().as_raw())

@@ -11,31 +11,31 @@ use std::str::FromStr;
 use crate::memory::Millis;
 use crate::money::Money;
 
-/// Ends each word of an array, so that words may hold commas, and one word is told from a list of several.
+/// Ends each word of an array, so that words may contain commas, and one word differs from a list.
 pub(super) const END: char = '\u{1f}';
 
-/// Whether anything may be asked of providers outside this machine.
+/// Whether providers outside this machine may be asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum External {
-    /// As the `uses` of each provider say.
+    /// Each for its `uses`.
     Allowed,
-    /// Nothing, whatever else is configured.
+    /// Never, whatever else is configured.
     Never,
 }
 
-/// Patterns or other words, in an array or separated by commas.
+/// A list of words or patterns, from an array or separated by commas.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct List(pub Vec<String>);
 
-/// An option as it is read, told of and listed.
+/// One option: its names, its description, and how it is read and shown.
 pub struct Setting {
-    /// How the configuration file and `--set` call it: `context.max_tokens`.
+    /// The key in the configuration file and for `--set`, such as `context.max_tokens`.
     pub key: &'static str,
-    /// What it is for.
+    /// The description.
     pub about: &'static str,
-    /// What a value must be.
+    /// The allowed values, in words.
     pub right: &'static str,
-    /// Other variables that stand for it.
+    /// Further variables that set it.
     pub also: &'static [&'static str],
     read: fn(&mut Options, &str) -> bool,
     show: fn(&Options) -> String,
@@ -47,18 +47,18 @@ impl Setting {
         self.key.to_uppercase().replace('.', "_")
     }
 
-    /// Returns its variables, the one that goes before the others first.
+    /// Returns the variables that set the option, the strongest first.
     pub fn variables(&self) -> Vec<String> {
         let own = ["TIRO_", "PERSISTENCE_"].map(|prefix| format!("{prefix}{}", self.suffix()));
         own.into_iter().chain(self.also.iter().map(|name| (*name).to_owned())).collect()
     }
 
-    /// Puts the value that `text` says into `options`; returns false where it says none that is right.
+    /// Parses `text` into `options`; returns false if the value is not allowed.
     pub(super) fn read(&self, options: &mut Options, text: &str) -> bool {
         (self.read)(options, text.trim())
     }
 
-    /// Returns the value in `options` as it would be written.
+    /// Returns the value in `options` as text that [`Setting::read`] accepts.
     pub fn show(&self, options: &Options) -> String {
         (self.show)(options)
     }
@@ -80,7 +80,7 @@ macro_rules! options {
         }
 
         impl Options {
-            /// Every option there is.
+            /// All options.
             pub const ALL: &'static [Setting] = &[$(Setting {
                 key: $key,
                 about: concat!($($about),+),
@@ -180,17 +180,17 @@ impl Options {
         Options::ALL.iter().find(|setting| setting.key == key)
     }
 
-    /// Returns how long an answer may be given again, in milliseconds.
+    /// Returns how long a cached answer may be reused, in milliseconds.
     pub fn cache_ttl(&self) -> Millis {
         millis(self.cache_ttl_s)
     }
 
-    /// Returns how many bytes the answers that are kept may take.
+    /// Returns how many bytes all cached answers may take.
     pub fn cache_bytes(&self) -> i64 {
         i64::try_from(self.cache_max_bytes).unwrap_or(i64::MAX)
     }
 
-    /// Returns how long a conversation that grew keeps its summary, in milliseconds.
+    /// Returns how old the summary of a conversation with new messages may become, in milliseconds.
     pub fn summary_update_interval(&self) -> Millis {
         millis(self.summary_update_interval_s)
     }
@@ -223,20 +223,20 @@ fn percent(n: &f64) -> bool {
     (0.0..=100.0).contains(n)
 }
 
-/// Returns whether `name` can name a provider: it is a key in a file and a word on the command line.
+/// Returns whether `name` is a valid name of a provider: a key in the file and a word on the command line.
 #[expect(clippy::ptr_arg, reason = "the list of options hands over what an option holds")]
 pub(super) fn is_name(name: &String) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-_".contains(&byte);
     (1..=40).contains(&name.len()) && name.bytes().all(is_plain)
 }
 
-/// A type that an option can have.
+/// A type of an option's value.
 trait Value: Sized {
     fn read(text: &str) -> Option<Self>;
     fn show(&self) -> String;
 }
 
-/// What Rust itself reads and writes.
+/// Types that Rust parses and prints itself.
 trait Plain: FromStr + Display {}
 impl Plain for String {}
 impl Plain for u32 {}
@@ -285,7 +285,7 @@ impl Value for Option<Money> {
 }
 
 impl Value for List {
-    /// An array comes with an end after each word, so that words may hold commas.
+    /// Words from an array end in [`END`], so that they may contain commas.
     fn read(text: &str) -> Option<List> {
         let between = [END, '\n'].into_iter().find(|end| text.contains(*end)).unwrap_or(',');
         let words = text.split(between);

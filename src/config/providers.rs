@@ -1,8 +1,9 @@
-//! Who may be asked what: `[providers.NAME]` in the configuration file, and what the environment alone says.
+//! The configured providers and their uses: `[providers.NAME]` in the configuration file, and those that variables
+//! define.
 //!
-//! A key in the environment enables consulting and nothing else; a model on this machine may summarise too. What leaves
-//! the machine for a summary does so because the user wrote that use behind the provider's name. A key is found for
-//! each call and never kept: this module knows where keys are, not what they are.
+//! A key in the environment allows consulting only; a model on this machine may also summarise. Memories leave the
+//! machine for a summary only if the user lists that use for the provider. This module knows where keys are, not the
+//! keys themselves: they are read for each call and never kept.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -17,56 +18,60 @@ use crate::error::{Error, Result};
 use crate::llm::{Key, Price, Provider, Service, is_model};
 use crate::money::Money;
 
-/// What a provider may be asked for.
+/// A purpose that a provider may be asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Use {
-    /// Making summaries of what is remembered.
+    /// To summarise memories.
     Summarize,
-    /// Embedding what is remembered.
+    /// To embed memories.
     Embed,
-    /// Being consulted, with what the call gives it.
+    /// To answer questions, with what the call passes on.
     Consult,
 }
 
-/// What may be spent on one provider.
+/// Limits of what may be spent on one provider.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// On one call.
+    /// For one call.
     pub call: Option<Money>,
-    /// On a day.
+    /// For one day.
     pub day: Option<Money>,
 }
 
-/// Why a provider is known.
+/// Where a provider is defined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// It stands in the configuration file.
+    /// In the configuration file.
     File,
-    /// Variables name its model or its key.
+    /// By variables that contain its model or its key.
     Environment,
 }
 
-/// A provider, and what it may be asked for.
+/// A provider and its uses.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Configured {
-    /// How it is asked.
+    /// How to reach it.
     pub provider: Provider,
-    /// What for.
+    /// The purposes that it may be asked for.
     pub uses: Vec<Use>,
     /// Whether it may search the memory while it is consulted.
     pub memory: bool,
-    /// What may be spent on it.
+    /// The spending limits.
     pub limits: Limits,
-    /// Why it is known.
+    /// Where it is defined.
     pub origin: Origin,
-    /// Where it stands in the configuration file.
+    /// The place in the configuration file: path and line.
     pub place: Option<String>,
 }
 
 impl Configured {
-    /// Errors with [`BadInput`](crate::error::Kind::BadInput) where it would send its key unencrypted.
+    /// Checks that the key would not be sent unencrypted.
+    ///
+    /// # Errors
+    ///
+    /// [`BadInput`](crate::error::Kind::BadInput) if it would.
     pub fn keeps_key(&self) -> Result<()> {
         match &self.place {
             Some(place) => {
@@ -76,27 +81,29 @@ impl Configured {
         }
     }
 
-    /// Returns whether it is asked on this machine.
+    /// Returns whether requests stay on this machine.
     pub fn is_local(&self) -> bool {
         self.provider.is_local()
     }
 
-    /// Returns whether it may be asked for `purpose` under `options`.
+    /// Returns whether `options` allow asking it for `purpose`.
     pub fn may(&self, purpose: Use, options: &Options) -> bool {
         self.uses.contains(&purpose) && self.may_at_all(options)
     }
 
-    /// Returns whether `options` let it be asked for anything.
+    /// Returns whether `options` allow asking it at all.
     pub fn may_at_all(&self, options: &Options) -> bool {
         options.external == External::Allowed || self.is_local()
     }
 }
 
 impl Sources {
-    /// Returns every provider that is configured, by name; also one that would send its key unencrypted, which is refused where
-    /// it is changed or asked ([`Configured::keeps_key`]).
+    /// Returns all configured providers, sorted by name. Includes those that would send their key unencrypted:
+    /// [`Configured::keeps_key`] refuses them when they are changed or asked.
     ///
-    /// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput) as [`Sources::options`] does.
+    /// # Errors
+    ///
+    /// [`Kind::BadInput`](crate::error::Kind::BadInput) as for [`Sources::options`].
     pub fn providers(&self, options: &Options) -> Result<Vec<Configured>> {
         let mut found = Vec::new();
         if let (Some(document), Some(path)) = (self.document()?, &self.file) {
@@ -104,7 +111,7 @@ impl Sources {
                 None => None,
                 Some(item) => Some(item.as_table_like().ok_or_else(|| {
                     let place = file::place(path, &document, item);
-                    Error::bad_input(format!("`providers` in {place} is no table"))
+                    Error::bad_input(format!("`providers` in {place} is not a table"))
                         .hint("give each provider a table of its own, such as `[providers.ollama]`")
                 })?),
             };
@@ -112,13 +119,13 @@ impl Sources {
                 found.push(Reader { name, path, document: &document, sources: self }.provider(item)?);
             }
         }
-        // Those with an address on this machine are there once they are named.
+        // A known server without a service of its own must be configured by name.
         for known in KNOWN.iter().filter(|known| known.endpoint.is_none()) {
             if found.iter().all(|each| each.provider.name != known.name) {
                 found.extend(self.known(known, options)?);
             }
         }
-        // The seeds' variable names a provider for summaries, which is all that it takes.
+        // `PERSISTENCE_SUMMARIZATION_PROVIDER` alone allows its provider to summarise.
         let named = self.variables.get("PERSISTENCE_SUMMARIZATION_PROVIDER");
         if let Some(each) = found.iter_mut().find(|each| named == Some(&each.provider.name))
             && options.default_provider == each.provider.name
@@ -130,10 +137,10 @@ impl Sources {
         Ok(found)
     }
 
-    /// Returns a service that variables alone make a provider of.
+    /// Returns the known provider if variables define it.
     fn known(&self, known: &Known, options: &Options) -> Result<Option<Configured>> {
         let named = self.variables.get("PERSISTENCE_SUMMARIZATION_PROVIDER").is_some_and(|name| {
-            // What is named for summaries is meant to be asked, key or not: the error then says what is missing.
+            // The user wants this provider for summaries even if the key is missing: asking it then reports that.
             name == known.name && options.default_provider == known.name
         });
         let variable = |what: &str| {
@@ -152,12 +159,14 @@ impl Sources {
         }
         if model.as_ref().is_some_and(|model| !is_model(model)) {
             let name = known.name.to_uppercase();
-            return Err(Error::bad_input(format!("the variable TIRO_{name}_MODEL names no model"))
-                .hint(format!("give {MODEL}")));
+            return Err(Error::bad_input(format!(
+                "the variable TIRO_{name}_MODEL is not the name of a model"
+            ))
+            .hint(format!("give {MODEL}")));
         }
         let endpoint = (known.service == Service::Ollama).then(|| variable("ENDPOINT")).flatten();
         if let Some(endpoint) = &endpoint {
-            host(endpoint).map_err(|error| error.hint("mend the variable TIRO_OLLAMA_ENDPOINT"))?;
+            host(endpoint).map_err(|error| error.hint("correct the variable TIRO_OLLAMA_ENDPOINT"))?;
         }
         let provider = Provider {
             name: known.name.into(),
@@ -182,7 +191,7 @@ impl Sources {
     }
 }
 
-/// Returns what a provider may be asked for where nothing is said.
+/// Returns the default uses of a provider.
 fn usual_uses(provider: &Provider) -> Vec<Use> {
     match provider.is_local() {
         true => vec![Use::Summarize, Use::Consult],
@@ -190,7 +199,7 @@ fn usual_uses(provider: &Provider) -> Vec<Use> {
     }
 }
 
-/// Reads one table of the file.
+/// Reads one provider's table in the file.
 struct Reader<'a> {
     name: &'a str,
     path: &'a Path,
@@ -206,9 +215,8 @@ impl Reader<'_> {
                 Some(known) if known.name != self.name => format!("call it `{}`", known.name),
                 _ => "name it in lower-case letters, digits, - and _, and give it a table".to_owned(),
             };
-            return Err(
-                Error::bad_input(format!("`providers.{}` in {place} is no provider", self.name)).hint(hint)
-            );
+            return Err(Error::bad_input(format!("`providers.{}` in {place} is not a provider", self.name))
+                .hint(hint));
         };
         let service = match table.get("service") {
             Some(item) => {
@@ -260,7 +268,7 @@ impl Reader<'_> {
             ))
             .hint("give the address of the server, such as http://localhost:8080/v1"));
         }
-        // The key of a service goes to the service: to another address only a key that is named for it.
+        // A service's key is sent to the service only. Another address needs a key that is configured for it.
         if let (Key::None, None, Some(usual)) = (&provider.key, &provider.endpoint, usual) {
             let set = usual.keys.iter().find(|name| self.sources.keys.iter().any(|set| set == *name));
             provider.key = set.or(usual.keys.first()).map_or(Key::None, |name| Key::Variable((*name).into()));
@@ -293,7 +301,7 @@ impl Reader<'_> {
             }
             "key_variable" => {
                 let name = self.text(item, field, VARIABLE)?;
-                // It may be the key itself, so it is not repeated.
+                // The value may be a key, so the error does not quote it.
                 if !is_variable(&name) {
                     return Err(self.wrong(item, field, VARIABLE));
                 }
@@ -312,9 +320,9 @@ impl Reader<'_> {
             "limits" => configured.limits = self.limits(item)?,
             _ => {
                 let place = file::place(self.path, self.document, item);
-                let message = format!("`providers.{}.{field}` in {place} is no setting", self.name);
+                let message = format!("`providers.{}.{field}` in {place} is not a setting", self.name);
                 return Err(Error::bad_input(message).hint(
-                    "there are service, endpoint, model, key_variable, key_file, uses, memory, max_output, \
+                    "the settings are service, endpoint, model, key_variable, key_file, uses, memory, max_output, \
                      temperature, window, price and limits",
                 ));
             }
@@ -376,7 +384,7 @@ impl Reader<'_> {
 
     fn wrong(&self, item: &Item, field: &str, right: &str) -> Error {
         let place = file::place(self.path, self.document, item);
-        Error::bad_input(format!("`providers.{}.{field}` in {place} is not as it should be", self.name))
+        Error::bad_input(format!("`providers.{}.{field}` in {place} is invalid", self.name))
             .hint(format!("give {right}"))
     }
 }
@@ -385,9 +393,9 @@ const SERVICES: &str = "openai, openai-responses, anthropic, gemini, ollama or o
 const MODEL: &str = "the model's name as the service spells it: at most 200 letters, digits and marks";
 const ENDPOINT: &str = "an address, http:// or https://, without user, query or fragment";
 const VARIABLE: &str =
-    "the name of a variable, such as OPENAI_API_KEY; a key itself has no place in the file";
+    "the name of a variable, such as OPENAI_API_KEY; the key itself does not belong into the file";
 
-/// Returns the use that `word` names.
+/// Returns the use called `word`.
 pub fn purpose(word: &str) -> Option<Use> {
     match word {
         "summarize" => Some(Use::Summarize),
@@ -397,21 +405,23 @@ pub fn purpose(word: &str) -> Option<Use> {
     }
 }
 
-/// Returns whether `name` can name a provider.
+/// Returns whether `name` is a valid name of a provider.
 pub fn is_provider(name: &str) -> bool {
     is_name(&name.to_owned())
 }
 
-/// Returns whether `name` can be that of a variable that holds a key.
+/// Returns whether `name` is a valid name of a variable for a key.
 pub fn is_variable(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
     (2..=64).contains(&name.len()) && name.as_bytes()[0].is_ascii_uppercase() && name.bytes().all(is_plain)
 }
 
-/// Returns the host that `endpoint` names.
+/// Returns the host in `endpoint`.
 ///
-/// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput) where it is anything but scheme, host, port and a plain
-/// path: what parsers read in different ways could be local to one and elsewhere for another.
+/// # Errors
+///
+/// [`Kind::BadInput`](crate::error::Kind::BadInput) unless it consists of scheme, host, port and a plain path. Anything
+/// else could be local for one parser and remote for another.
 pub fn host(endpoint: &str) -> Result<&str> {
     let parse = || {
         let rest = endpoint.strip_prefix("http://").or_else(|| endpoint.strip_prefix("https://"))?;
@@ -430,11 +440,12 @@ pub fn host(endpoint: &str) -> Result<&str> {
             port.is_empty() || port.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok());
         (is_host && is_port).then_some(host)
     };
-    parse()
-        .ok_or_else(|| Error::bad_input("the endpoint is no plain address").hint(format!("give {ENDPOINT}")))
+    parse().ok_or_else(|| {
+        Error::bad_input("the endpoint is not a plain address").hint(format!("give {ENDPOINT}"))
+    })
 }
 
-/// Returns whether `host` is this machine.
+/// Returns whether `host` is a loopback address or `localhost`.
 pub fn is_loopback(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost")
         || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())

@@ -1,8 +1,9 @@
-//! Opening files that others may have put there: regular files only, bounded, and never waited for.
+//! Opens files that others may have placed: only regular files, up to a maximal size, without blocking.
 //!
-//! A path can be a pipe that nobody writes to, a device, or gigabytes of nothing, and it can be replaced between a look
-//! and the reading. So a file is opened without waiting, then asked what it is, and read up to a bound. Whether a link
-//! is followed says the caller: a person's own settings often are links, a file that Tiro wrote never is.
+//! A path can lead to a pipe without a writer, to a device, or to a sparse file of gigabytes, and it can be replaced
+//! between a check and the read. So a file is opened without blocking, checked through its handle, and read up to the
+//! maximal size. The caller decides whether links are followed: a user's own settings are often links, a file that Tiro
+//! wrote never is.
 
 pub mod user_file;
 
@@ -11,23 +12,23 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// What becomes of a link at the end of a path.
+/// How a link at the end of a path is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
-    /// What it leads to is opened.
+    /// The target is opened.
     Followed,
-    /// It is refused.
+    /// The link is refused.
     Refused,
 }
 
-/// Why a file is not read. It is the cause within an [`io::Error`], and shown as such.
+/// Why a file is not read; the source of an [`io::Error`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// It is a directory, a pipe, a device or a link.
     NotRegular,
-    /// It has more bytes than this.
+    /// It has more than this many bytes.
     TooLarge(u64),
-    /// A link or a file stands in the place of a folder.
+    /// A link or a file is in the place of a folder.
     NoFolder,
     /// It belongs to another user.
     NotOwn,
@@ -52,11 +53,11 @@ impl From<Refused> for io::Error {
     }
 }
 
-/// Fills `buffer` from the file, beginning at the byte `start`; where the file stands for other reads is left undefined.
+/// Fills `buffer` from the file, starting at the byte `start`. The file's own position is undefined afterwards.
 ///
 /// # Errors
 ///
-/// As reading does, and with [`io::ErrorKind::UnexpectedEof`] where the file ends before.
+/// As for reading, and [`io::ErrorKind::UnexpectedEof`] if the file ends earlier.
 pub fn read_at(file: &File, buffer: &mut [u8], start: u64) -> io::Result<()> {
     #[cfg(unix)]
     return std::os::unix::fs::FileExt::read_exact_at(file, buffer, start);
@@ -73,11 +74,11 @@ pub fn read_at(file: &File, buffer: &mut [u8], start: u64) -> io::Result<()> {
     }
 }
 
-/// Opens the regular file at `path` that has at most `most` bytes; returns at once whatever is there.
+/// Opens the regular file at `path` with at most `most` bytes, without blocking.
 ///
 /// # Errors
 ///
-/// As opening does, and with [`Refused`].
+/// As for opening, and [`Refused`].
 pub fn open(path: &Path, links: Links, most: u64) -> io::Result<File> {
     let mut options = File::options();
     options.read(true);
@@ -102,11 +103,11 @@ pub fn open(path: &Path, links: Links, most: u64) -> io::Result<File> {
     Ok(file)
 }
 
-/// Checks that `file` is a regular one of at most `most` bytes.
+/// Checks that `file` is a regular file of at most `most` bytes.
 ///
 /// # Errors
 ///
-/// With [`Refused`] where it isn't.
+/// [`Refused`] otherwise.
 pub fn regular(file: &File, most: u64) -> io::Result<()> {
     let metadata = file.metadata()?;
     match metadata.is_file() {
@@ -127,17 +128,17 @@ pub fn read_to_string(path: &Path, links: Links, most: u64) -> io::Result<String
     String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
-/// Reads the rest of `file`, which may grow meanwhile and still is refused beyond `most` bytes.
+/// Reads the rest of `file`. Fails if it grows beyond `most` bytes meanwhile.
 pub fn read_all(file: File, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most { Err(Refused::TooLarge(most).into()) } else { Ok(bytes) }
 }
 
-/// What begins the text of a path that is none itself: no canonical path begins so.
+/// The prefix of a path that is written as bytes; no canonical path begins with it.
 const BYTES: &str = "bytes:";
 
-/// Returns a text for `path` that no other path has: the path itself where it is text, else its bytes, written out.
+/// Returns a text that is unique for `path`: the path itself if it is valid text, otherwise its bytes after a prefix.
 pub fn text_of(path: &Path) -> String {
     if let Some(text) = path.to_str().filter(|text| !text.starts_with(BYTES)) {
         return text.to_owned();
@@ -152,7 +153,7 @@ pub fn text_of(path: &Path) -> String {
     text
 }
 
-/// Returns the path that [`text_of`] made `text` of.
+/// Returns the path that [`text_of`] turned into `text`.
 pub fn path_of(text: &str) -> PathBuf {
     let Some(written) = text.strip_prefix(BYTES) else { return PathBuf::from(text) };
     let mut bytes = Vec::with_capacity(written.len());
@@ -184,35 +185,35 @@ fn path_of_bytes(bytes: Vec<u8>) -> PathBuf {
     PathBuf::from(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Writes a path into JSON as [`text_of`] does: `#[serde(with = "crate::file::as_text")]`.
+/// Serializes a path as [`text_of`] does: `#[serde(with = "crate::file::as_text")]`.
 pub mod as_text {
     use std::path::{Path, PathBuf};
 
     use serde::{Deserialize, Deserializer, Serializer};
 
-    /// Writes it.
+    /// Serializes the path.
     pub fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&super::text_of(path))
     }
 
-    /// Reads it.
+    /// Deserializes the path.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<PathBuf, D::Error> {
         String::deserialize(deserializer).map(|text| super::path_of(&text))
     }
 }
 
-/// The same for a path that may be missing.
+/// Serializes an optional path as [`text_of`] does.
 pub mod as_optional_text {
     use std::path::PathBuf;
 
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-    /// Writes it.
+    /// Serializes the path.
     pub fn serialize<S: Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
         path.as_deref().map(super::text_of).serialize(serializer)
     }
 
-    /// Reads it.
+    /// Deserializes the path.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<PathBuf>, D::Error> {
         Ok(Option::<String>::deserialize(deserializer)?.map(|text| super::path_of(&text)))
     }

@@ -1,7 +1,7 @@
-//! Replaces a file of the user's whole, such as the configuration of a client.
+//! Replaces a file of the user as a whole, such as the configuration of a client.
 //!
-//! A file is replaced by renaming a finished one over it, so a client that reads meanwhile sees the old bytes or the
-//! new. A link stays a link: what it leads to is replaced, in its own directory. Mode and owner stay.
+//! A finished file is renamed over the old one, so a client that reads meanwhile sees either the old or the new bytes.
+//! A link stays a link: its target is replaced, in its own directory. Mode and owner stay the same.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write};
@@ -15,35 +15,35 @@ use crate::error::{Context, Error, Kind, Result, quoted};
 /// The largest file that is edited, in bytes. Arbitrary; settings have a few thousand.
 const LIMIT: u64 = 4 << 20;
 
-/// A file as it stands.
+/// The content and the mode of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct State {
-    /// What it holds.
+    /// The content.
     pub bytes: Bytes,
-    /// The permission bits; 0 where the platform has none.
+    /// The permission bits; 0 if the platform has none.
     pub mode: u32,
 }
 
-/// Bytes that are written down as text where they are text.
+/// Bytes that are serialized as text if they are valid text.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Written", into = "Written")]
 pub struct Bytes(pub Vec<u8>);
 
-/// Where a path leads, and what is there.
+/// The file that a path leads to.
 #[derive(Debug)]
 pub struct Target {
-    /// The path itself, or what it links to.
+    /// The path, or the target of the link.
     pub path: PathBuf,
-    /// `None` if there is no file.
+    /// The content; `None` if there is no file.
     pub state: Option<State>,
 }
 
-/// Looks at `path`, through links.
+/// Reads the file that `path` leads to.
 ///
 /// # Errors
 ///
-/// [`Kind::BadInput`] if there is something that is not to be replaced: a link to nowhere, a directory, a file of
-/// more than 4 MiB. [`Kind::Io`] if it cannot be read.
+/// [`Kind::BadInput`] if it can't be replaced: a dangling link, a directory, a file of more than 4 MiB. [`Kind::Io`] if
+/// it can't be read.
 pub fn look(path: &Path) -> Result<Target> {
     let metadata = match path.symlink_metadata() {
         Ok(metadata) => metadata,
@@ -70,12 +70,12 @@ pub fn look(path: &Path) -> Result<Target> {
     Ok(Target { state: Some(State { bytes: Bytes(bytes), mode: mode(&metadata) }), path: target })
 }
 
-/// Checks that `target`, reached by `path`, may be changed: it is not read-only, and no link leads out of `home` and
-/// of the directory that `path` is in.
+/// Checks that `target`, the file that `path` leads to, may be changed: it is not read-only, and it is below `home` or
+/// the directory of `path`.
 ///
 /// # Errors
 ///
-/// [`Kind::BadInput`], with what was found.
+/// [`Kind::BadInput`] with the reason.
 pub fn check(path: &Path, target: &Target, home: &Path) -> Result<()> {
     if target.path != path {
         let is_beneath = |dir: &Path| fs::canonicalize(dir).is_ok_and(|dir| target.path.starts_with(dir));
@@ -93,11 +93,11 @@ pub fn check(path: &Path, target: &Target, home: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Puts `state` in the place of what is at `target`: the whole of it or nothing.
+/// Replaces the file at `target` by `state`, whole or not at all.
 ///
 /// # Errors
 ///
-/// [`Kind::Io`] if it cannot be written.
+/// [`Kind::Io`] if it can't be written.
 pub fn replace(target: &Path, state: &State) -> Result<()> {
     let parent = target.parent().unwrap_or(Path::new("."));
     let write = || -> std::io::Result<()> {
@@ -148,7 +148,7 @@ fn set_mode(_: &File, _: u32) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Gives `file` the owner of what is at `target`, so that nobody loses their settings to root.
+/// Gives `file` the owner of the file at `target`, so that a run as root does not take settings away from their user.
 #[cfg(unix)]
 fn keep_owner(file: &File, target: &Path) -> std::io::Result<()> {
     use std::os::unix::fs::MetadataExt;
@@ -176,7 +176,7 @@ fn sync(_: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// How [`Bytes`] are written down.
+/// The serialized form of [`Bytes`].
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum Written {

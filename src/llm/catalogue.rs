@@ -1,8 +1,8 @@
-//! What is known of models beforehand: windows, longest answers, prices.
+//! What is known about models: context windows, longest answers, prices.
 //!
-//! The table is `assets/models.txt`, compiled in. It grows old, so a provider's own settings go before it, and of a
-//! model that it doesn't know nothing is assumed: the cost of an unknown model is unknown, not nothing. What a person runs
-//! costs nothing ([`Provider::is_free`]). All prices err upwards, because money is reserved by them before a call.
+//! The table is `assets/models.txt`, compiled in. It grows old, so a provider's own settings take precedence. Nothing
+//! is assumed about an unknown model: its cost is unknown, not zero. A server of the user's own costs nothing
+//! ([`Provider::is_free`]). All prices err upwards, because money is reserved by them before a call.
 
 use std::sync::LazyLock;
 
@@ -12,35 +12,35 @@ const TABLE: &str = include_str!("../../assets/models.txt");
 
 static MODELS: LazyLock<Vec<Model>> = LazyLock::new(|| TABLE.lines().filter_map(read).collect());
 
-/// What is known of a model.
+/// A model of the catalogue.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    /// Who serves it: `openai`, `anthropic` or `gemini`.
+    /// The service that offers it: `openai`, `anthropic` or `gemini`.
     pub service: &'static str,
-    /// Its name without a date.
+    /// The name without a date.
     pub name: &'static str,
-    /// Tokens of request and answer together.
+    /// The context window: tokens of request and answer together.
     pub window: usize,
     /// Tokens of an answer at most.
     pub max_output: Option<usize>,
-    /// What it costs.
+    /// The prices.
     pub rates: Rates,
-    /// What it costs in requests of more than so many tokens, where that differs.
+    /// A number of input tokens, and the prices of requests with more than that; `None` if they are the same.
     pub over: Option<(u64, Rates)>,
     /// Whether the service refuses a temperature.
     pub fixed_temperature: bool,
-    /// Whether it is no longer served.
+    /// Whether the service no longer offers it.
     pub is_retired: bool,
 }
 
-/// US dollars for a million tokens.
+/// Prices in US dollars per million tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rates {
-    /// Of what is sent.
+    /// For tokens that are sent.
     pub input: f64,
-    /// Of what is sent and was in the provider's cache.
+    /// For tokens that are sent and were in the provider's cache.
     pub cached: f64,
-    /// Of what comes back.
+    /// For tokens that are received.
     pub output: f64,
 }
 
@@ -52,15 +52,15 @@ impl Rates {
     }
 }
 
-/// Returns every model that is known, the newest of each service first.
+/// Returns every model of the catalogue, the newest of each service first.
 pub fn models() -> &'static [Model] {
     &MODELS
 }
 
-/// Returns what is known of the model of `provider`.
+/// Returns the catalogue's entry for the model of `provider`.
 ///
-/// A name stands for its dated versions too. Of a server that merely speaks somebody's dialect nothing is known: what
-/// it calls `gpt-4.1` may be anything.
+/// An entry covers the dated versions of its model too. There is no entry for a server that merely speaks the dialect
+/// of a service: its `gpt-4.1` may be any model.
 pub fn model(provider: &Provider) -> Option<&'static Model> {
     let service = match provider.service {
         Service::Openai | Service::OpenaiResponses => "openai",
@@ -83,19 +83,21 @@ pub fn model(provider: &Provider) -> Option<&'static Model> {
         .max_by_key(|model| model.name.len())
 }
 
-/// Returns the tokens of request and answer together that the model of `provider` takes, where that is known.
+/// Returns the context window of the model of `provider`, in tokens of request and answer together; `None` if it is
+/// unknown.
 pub fn window(provider: &Provider) -> Option<usize> {
     provider.window.or_else(|| model(provider).map(|model| model.window))
 }
 
-/// Returns what a request costs at most, in US dollars: `input` tokens, and an answer of `max_output` at most.
+/// Returns the highest possible cost of a request in US dollars, for `input` tokens and an answer of at most
+/// `max_output`.
 ///
-/// `None` where nobody said what the model costs; nothing where the service is local.
+/// `None` if the price of the model is unknown; 0 if the provider is free.
 pub fn estimate(provider: &Provider, input: usize, max_output: usize) -> Option<f64> {
     dollars(provider, input as u64, 0, max_output as u64)
 }
 
-/// Returns what `usage` cost, in US dollars; `None` and nothing as for [`estimate`].
+/// Returns the cost of `usage` in US dollars; `None` and 0 as for [`estimate`].
 pub fn cost(provider: &Provider, usage: &Usage) -> Option<f64> {
     dollars(provider, usage.input, usage.cached, usage.output)
 }

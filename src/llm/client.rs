@@ -1,4 +1,5 @@
-//! Asking until there is an answer, a reason why there is none, or no time left.
+//! Asks a provider: repeats a request that failed where that can help, until there is an answer, an error, or no time
+//! left.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -17,22 +18,22 @@ use super::relay::{Relay, Route};
 use super::{Failed, Key, Provider, Reply, Request, Service, is_model};
 use crate::error::{Context, Error, Kind, Result, quoted};
 
-/// Finds a key. It is asked for each call, and once more when the key is refused; `None` where there is none to send.
+/// Finds a key; `None` if there is none to send. It is called for each request, and once more when the key is refused.
 pub type Keys = Arc<dyn Fn(&Key) -> Result<Option<String>> + Send + Sync>;
 
-/// Is told of each request that failed, and waited for; where it errors the request is not repeated.
+/// Called and awaited for each request that failed. If it returns an error, the request is not repeated.
 pub type OnFailure = Arc<dyn Fn(Failed) -> Pin<Box<dyn Future<Output = Result<()>> + Send>> + Send + Sync>;
 
-/// How often a request is repeated at most.
+/// How often a request is repeated at most, by default.
 const RETRIES: u32 = 3;
 
-/// What is waited before the first repetition; twice as long before each further one.
+/// The pause before the first repetition; it doubles before each further one.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// How long a connection may take to be made: beyond it nobody is there.
+/// How long connecting may take.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// A provider that can be asked. Making one opens no connection.
+/// A provider that can be asked. Creating a client opens no connection.
 pub struct Client {
     provider: Provider,
     keys: Keys,
@@ -46,22 +47,27 @@ pub struct Client {
 }
 
 impl Client {
-    /// Returns a client of `provider`, whose key `keys` finds.
+    /// Returns a client of `provider`; `keys` finds its key.
     ///
-    /// Errors with [`Kind::BadInput`] where its endpoint or model can't be one.
+    /// # Errors
+    ///
+    /// [`Kind::BadInput`] if the endpoint or the name of the model is invalid.
     pub fn new(provider: Provider, keys: Keys) -> Result<Client> {
         let base = provider.base()?;
         let model = &provider.model;
         if !is_model(model) {
-            // It may be a key, or hide characters, so it is not repeated.
-            return Err(Error::bad_input(format!("provider `{}` has no name of a model", provider.name))
-                .hint("name the model as the service does, in at most 200 plain characters"));
+            // The name may be a key or hide characters, so the error does not quote it.
+            return Err(Error::bad_input(format!(
+                "the name of the model of provider `{}` is invalid",
+                provider.name
+            ))
+            .hint("name the model as the service does, in at most 200 plain characters"));
         }
         provider.keeps_key()?;
         if model.contains("::") || model.contains("..") || model.contains(['?', '#', '%']) {
-            return Err(Error::bad_input(format!("`{}` is no name of a model", quoted(model))));
+            return Err(Error::bad_input(format!("`{}` is not the name of a model", quoted(model))));
         }
-        // A second installation in one process, as in tests, is no error.
+        // Fails if it was installed before in this process, as in tests.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let cannot = || format!("cannot make a client of provider `{}`", provider.name);
         let plain = || {
@@ -73,11 +79,11 @@ impl Client {
         };
         let mut outside = plain().user_agent(concat!("tiro/", env!("CARGO_PKG_VERSION")));
         if provider.is_local() {
-            // A proxy would be someone else.
+            // A proxy may be another machine.
             outside = outside.no_proxy();
         }
         if base.scheme() == "http" {
-            // The platform's certificates take a while to read.
+            // Reading the platform's certificates takes a while.
             outside = outside.tls_certs_only([]);
         }
         let outside = outside.build().context(Kind::Provider, cannot)?;
@@ -89,19 +95,19 @@ impl Client {
         Ok(Client { provider, keys, base, retries, seed: 0, pause, on_failure: None, outside, genai })
     }
 
-    /// Sets how often a request is repeated at most; 3 where nothing is said.
+    /// Sets how often a request is repeated at most; 3 by default.
     pub fn retries(mut self, retries: u32) -> Client {
         self.retries = retries;
         self
     }
 
-    /// Sets who is told of each request that failed.
+    /// Sets the function that is called for each request that failed.
     pub fn on_failure(mut self, on_failure: OnFailure) -> Client {
         self.on_failure = Some(on_failure);
         self
     }
 
-    /// Sets what the lengths of pauses are drawn from, so that processes don't repeat in step.
+    /// Sets the seed of the pauses' lengths, so that processes don't repeat at the same time.
     pub fn seed(mut self, seed: u64) -> Client {
         self.seed = seed;
         self
@@ -175,13 +181,13 @@ impl Client {
                     continue;
                 }
             }
-            // What was handed on can't be taken back.
+            // Text that was passed to `on_text` can't be taken back.
             if !failure.is_passing() || repeated == self.retries || has_spoken.load(Ordering::Relaxed) {
                 self.failed(&failure, false).await?;
                 return Err(failure.error(&self.provider, attempts));
             }
             repeated += 1;
-            // Who names a time that is over, or none, is overloaded all the same.
+            // A service that names a time in the past, or none, is overloaded all the same.
             let wait = failure.wait().unwrap_or_default().max(self.backoff(repeated));
             let left = end.saturating_duration_since(Instant::now());
             if wait >= left {
@@ -234,20 +240,20 @@ impl Client {
         }
     }
 
-    /// Returns the window that a request needs of a service that has to be told: a power of two, because each new size
-    /// makes it load the model again.
+    /// Returns the context window to request from Ollama: a power of two, because each new size makes it load the model
+    /// again. `None` for services that choose it themselves.
     fn window(&self, request: &Request) -> Option<usize> {
         if self.provider.service != Service::Ollama {
             return None;
         }
         let bytes: usize = request.texts().map(|text| text.len()).sum();
-        // Three bytes a token is more than most texts need, and the model is loaded with what is asked for.
+        // At three bytes a token few texts need more tokens, and a larger window takes more memory.
         let needed = bytes / 3 + convert::most_output(&self.provider, request).unwrap_or(1024) + 512;
         let needed = needed.next_power_of_two().max(4096);
         Some(self.provider.window.map_or(needed, |window| needed.min(window)))
     }
 
-    /// Returns what is waited before the `nth` repetition: between three and five quarters of the doubled pause.
+    /// Returns the pause before the `nth` repetition: the doubled pause times a factor between 0.75 and 1.25.
     fn backoff(&self, nth: u32) -> Duration {
         let mut drawn = [0; 8];
         let seed = [self.seed.to_le_bytes(), u64::from(nth).to_le_bytes()].concat();

@@ -1,4 +1,4 @@
-//! Between our words and genai's: what is asked, and what came back.
+//! Converts requests to genai's types, and its answers back.
 
 use futures_util::StreamExt;
 use genai::chat::{
@@ -12,10 +12,10 @@ use super::failure::{self, Failure};
 use super::{Call, Provider, Reply, Request, Service, Turn, Usage};
 use crate::tokens;
 
-/// What is given the text of an answer as it comes.
+/// Called with the text of an answer, piece by piece.
 pub(super) type OnText<'a> = Option<&'a (dyn Fn(&str) + Send + Sync)>;
 
-/// Asks by genai and returns what came back. The key is not sent from here, only kept out of errors.
+/// Sends a request through genai and returns the answer. `key` is not sent from here; it is only kept out of errors.
 pub(super) async fn converse(
     genai: &genai::Client,
     target: ServiceTarget,
@@ -43,11 +43,11 @@ pub(super) async fn converse(
             _ => {}
         }
     }
-    // An answer says why it ends, or it did not.
+    // A complete answer states why it ended.
     Err(Failure::BrokenOff)
 }
 
-/// Returns the tokens that an answer may have at most, where anything bounds it.
+/// Returns the tokens that an answer may have at most; `None` if nothing bounds it.
 pub(super) fn most_output(provider: &Provider, request: &Request) -> Option<usize> {
     let asked = Some(request.max_output).filter(|most| *most > 0);
     let known = catalogue::model(provider).and_then(|model| model.max_output);
@@ -73,7 +73,8 @@ fn options(provider: &Provider, request: &Request) -> ChatOptions {
         options = options.with_response_format(ChatResponseFormat::JsonSpec(format));
     }
     if matches!(provider.service, Service::Openai | Service::OpenaiResponses | Service::OpenaiCompatible) {
-        // genai takes the end of a name for an effort (`qwen3-max`); a budget it has no field for keeps the name whole.
+        // genai takes the end of some names for a reasoning effort (`qwen3-max`). A budget, which these adapters
+        // ignore, keeps the name whole.
         options = options.with_reasoning_effort(ReasoningEffort::Budget(0));
     }
     options
@@ -144,8 +145,8 @@ fn reply(
     Ok(Reply { text, calls, is_cut, usage, attempts: 1 })
 }
 
-/// Returns what was reported, and an estimate from above of each number that was not. No request has no tokens, so
-/// genai's 0 is a number that the service did not give.
+/// Returns the usage that the service reported, and an upper estimate of each number that it did not report. genai
+/// returns 0 for a missing number; a real request never has 0 tokens.
 fn usage(request: &Request, text: &str, calls: &[Call], reported: genai::chat::Usage) -> Usage {
     let number = |tokens: Option<i32>| {
         tokens.and_then(|tokens| u64::try_from(tokens).ok()).filter(|tokens| *tokens > 0)
@@ -166,7 +167,7 @@ fn usage(request: &Request, text: &str, calls: &[Call], reported: genai::chat::U
     }
 }
 
-/// Returns what became of the answer, where the relay knows nothing better.
+/// Returns why genai failed, where the relay has no better reason.
 fn failed(error: &Error, key: Option<&str>, request: &Request) -> Failure {
     match error {
         Error::ChatResponse { body, .. } => Failure::Reported(failure::word(body, key, request)),

@@ -1,7 +1,7 @@
-//! Why a model did not answer, and what of it may be told.
+//! Why a model did not answer, in words that are safe to show.
 //!
-//! What a service writes into an error is not repeated: some echo the key or the request. One word of it may be, the
-//! kind or code that services name errors by, and only if it stands in neither.
+//! The text of a service's error is not repeated, because some services echo the key or the request. Only the error's
+//! kind or code may be repeated, and only if neither the key nor the request contains it.
 
 use std::time::Duration;
 
@@ -10,41 +10,41 @@ use serde_json::Value;
 use super::{Fate, Provider, Request, Service};
 use crate::error::{Error, Kind};
 
-/// The longest word of a service's error that is repeated. Arbitrary.
+/// The longest code of a service's error that is repeated. Arbitrary.
 const LONGEST_WORD: usize = 48;
 
-/// What is said of a connection that ended when the request may have been read.
+/// Shown when a connection ended after the service may have read the request.
 pub(super) const CLOSED: &str = "the connection was closed before an answer came";
 pub(super) const TIMED_OUT: &str = "the connection timed out";
 
-/// A wait beyond it is told as more than this, in seconds: a year.
+/// A wait beyond this many seconds, a year, is shown as "more than a year".
 const ENDLESS: f64 = 31_536_000.0;
 
-/// Why one request failed.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Failure {
-    /// What was found as its key can't be sent as one.
+    /// The key contains characters that a header can't carry.
     NoKey,
-    /// No connection, or it ended before an answer began.
+    /// There was no connection, or it ended before an answer began; why, in words.
     Unreachable(&'static str),
-    /// The service refused, with a word of its own and how long it asks to be left alone.
+    /// The service refused: its status, the code of its error, and how long it asks us to wait (`Retry-After`).
     Status { status: u16, word: Option<String>, wait: Option<Duration> },
-    /// The service reported an error in the middle of an answer.
+    /// The service reported an error in the middle of an answer; the code of the error.
     Reported(Option<String>),
-    /// The answer ended before its end.
+    /// The connection ended in the middle of an answer.
     BrokenOff,
     /// The answer is larger than this limit, in bytes.
     TooLarge(u64),
     /// The answer is not in the dialect of the service.
     Unreadable,
-    /// The answer holds neither text nor a call; whether it reached its limit.
+    /// The answer contains neither text nor a call; whether it reached its limit of tokens.
     Empty { is_cut: bool },
-    /// The service's filter withheld the answer.
+    /// The service's content filter withheld the answer.
     Withheld,
 }
 
 impl Failure {
-    /// Returns the failure that a refusal is, given the word that its body names it by.
+    /// Returns the failure of a response with an error `status`.
     pub(super) fn of_status(status: u16, word: Option<String>, wait: Option<Duration>) -> Failure {
         Failure::Status { status, word, wait }
     }
@@ -67,12 +67,12 @@ impl Failure {
         }
     }
 
-    /// Returns what became of the request, as far as money goes.
+    /// Returns whether the request may be billed.
     pub(super) fn fate(&self) -> Fate {
         match self {
             Failure::NoKey => Fate::Unsent,
             Failure::Unreachable(why) if ![CLOSED, TIMED_OUT].contains(why) => Fate::Unsent,
-            // The service, or who stands before it, gave up waiting: it may have been at work.
+            // The service, or a proxy before it, gave up waiting: the model may have worked on the request.
             Failure::Status { status: 408 | 499, .. } => Fate::Lost,
             Failure::Status { status: 300..=499, .. } => Fate::Refused,
             _ => Fate::Lost,
@@ -84,7 +84,7 @@ impl Failure {
         matches!(self, Failure::Status { status: 401, .. })
     }
 
-    /// Returns how long the service asks to be left alone.
+    /// Returns how long the service asks us to wait (`Retry-After`).
     pub(super) fn wait(&self) -> Option<Duration> {
         match self {
             Failure::Status { wait, .. } => *wait,
@@ -92,7 +92,7 @@ impl Failure {
         }
     }
 
-    /// Returns the error that is shown, after so many requests.
+    /// Returns the error to show after this many requests.
     pub(super) fn error(&self, provider: &Provider, attempts: u32) -> Error {
         let mut said = format!("provider `{}` {}", provider.name, self.reason(provider));
         if attempts > 1 {
@@ -108,7 +108,7 @@ impl Failure {
     fn reason(&self, provider: &Provider) -> String {
         match self {
             Failure::NoKey => {
-                "was not asked: what was found as its key holds line feeds or the like".to_owned()
+                "was not asked: its key contains line feeds or other control characters".to_owned()
             }
             Failure::Unreachable(why) => format!("could not be reached at {}: {why}", provider.host()),
             Failure::Status { status: 404, word, .. } => {
@@ -129,13 +129,13 @@ impl Failure {
             Failure::BrokenOff => "broke off in the middle of its answer".to_owned(),
             Failure::TooLarge(limit) => format!("sent more than {} MiB, which no answer needs", limit >> 20),
             Failure::Unreadable => {
-                format!("answered something else than {}", provider.service.dialect())
+                format!("did not answer with {}", provider.service.dialect())
             }
             Failure::Empty { is_cut: false } => "gave an empty answer".to_owned(),
             Failure::Empty { is_cut: true } => {
                 "gave an empty answer: it reached its limit of tokens before it said anything".to_owned()
             }
-            Failure::Withheld => "withheld its answer: its filter objected".to_owned(),
+            Failure::Withheld => "withheld its answer because of its content filter".to_owned(),
         }
     }
 
@@ -155,22 +155,22 @@ impl Failure {
                 format!("`ollama pull {}`, or name a model that `ollama list` shows", provider.model)
             }
             Failure::Status { status: 404, .. } => {
-                "name a model that the service offers; it may have dropped this one, and a wrong endpoint \
+                "name a model that the service offers; it may have removed this one, and a wrong endpoint \
                  answers the same"
                     .to_owned()
             }
             Failure::Status { status: 300..=399, .. } => {
                 "name the address it redirects to as the endpoint".to_owned()
             }
-            Failure::Status { status: 402, .. } => "the service wants to be paid first".to_owned(),
-            Failure::Unreadable => "check service and endpoint: they must belong together".to_owned(),
+            Failure::Status { status: 402, .. } => "the service asks for payment".to_owned(),
+            Failure::Unreadable => "check that the endpoint belongs to the service".to_owned(),
             Failure::Empty { is_cut: true } => "allow more tokens with `max_output`".to_owned(),
             _ => return None,
         })
     }
 }
 
-/// Returns the error of a call whose time ran out, `received` bytes into an answer.
+/// Returns the error of a call that reached its deadline after `received` bytes of an answer.
 pub(super) fn late(provider: &Provider, deadline: Duration, received: u64) -> Error {
     let seconds = (deadline.as_secs_f64() * 10.0).round() / 10.0;
     let said = match received {
@@ -183,7 +183,7 @@ pub(super) fn late(provider: &Provider, deadline: Duration, received: u64) -> Er
     Error::new(Kind::Provider, said)
 }
 
-/// Returns the error of a service that asks to be left alone for longer than there is time.
+/// Returns the error of a service that asks us to wait longer than the time that is left.
 pub(super) fn too_long(
     failure: &Failure,
     wait: Duration,
@@ -209,10 +209,10 @@ pub(super) fn not_repeated(failure: &Failure, why: &Error, provider: &Provider, 
     }
 }
 
-/// Returns the word that names the error in a service's body, unless it says something of the key or the request.
+/// Returns the code of the error in a response, unless the key or the request contains it.
 pub(super) fn word(body: &Value, key: Option<&str>, request: &Request) -> Option<String> {
     let error = body.get("error").unwrap_or(body);
-    // Gemini's `code` is the number of the status, its `status` the word.
+    // In Gemini's errors `code` is the HTTP status and `status` the code.
     ["code", "type", "status"].iter().find_map(|field| {
         let word = error.get(field)?.as_str()?;
         let is_word = (3..=LONGEST_WORD).contains(&word.len())

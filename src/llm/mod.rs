@@ -1,12 +1,11 @@
-//! Asking language models: who serves them, what is asked and what comes back.
+//! Asks language models.
 //!
-//! A provider is data: [`Provider`] comes from the configuration. [`Client`] is what the rest of the house asks; it holds
-//! its deadline, caps what it reads, tries again where that can help, and ends the request when it is dropped. Nothing
-//! here knows memories, budgets of answers or what an answer is for, and nothing is asked that the caller did not
-//! reserve money for.
+//! A [`Provider`] comes from the configuration. A [`Client`] asks it: it keeps its deadline, limits what it reads,
+//! repeats a request where that can help, and ends the request when it is dropped. This module knows nothing of
+//! memories, of budgets of answers or of what an answer is for. It spends money only as far as the caller reserved it.
 //!
-//! The dialects are genai's (`convert`); the connection is ours (`relay`, which says why). Google's Vertex is left
-//! out, because its sign-in can't be tested here.
+//! `convert` translates to genai, which knows the dialects of the services; `relay` makes the connection and says why.
+//! Google's Vertex is left out, because its sign-in can't be tested here.
 
 use std::path::PathBuf;
 
@@ -26,32 +25,32 @@ pub use client::{Client, Keys, OnFailure};
 pub use request::{Call, Function, Request, Turn};
 pub use service::is_model;
 
-/// What the libraries beneath log is turned off by: keys, requests and answers are in it.
+/// Log directives that silence the libraries below, because they log keys, requests and answers.
 pub const QUIET: &str = "genai=off,hyper=off,hyper_util=off,h2=off,reqwest=off,rustls=off";
 
-/// Who serves models, and in which of their dialects.
+/// A service that offers models, and the dialect it is asked in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Service {
-    /// OpenAI's chat completions.
+    /// OpenAI's Chat Completions API.
     Openai,
-    /// OpenAI's responses.
+    /// OpenAI's Responses API.
     OpenaiResponses,
-    /// Anthropic's messages.
+    /// Anthropic's Messages API.
     Anthropic,
-    /// Google's Gemini.
+    /// Google's Gemini API.
     Gemini,
-    /// A local Ollama, in its own dialect.
+    /// Ollama, in its own dialect.
     Ollama,
-    /// Any server that speaks OpenAI's chat completions: llama.cpp, vLLM.
+    /// Any server with OpenAI's Chat Completions API, such as llama.cpp or vLLM.
     OpenaiCompatible,
 }
 
-/// Where a provider's key is found; it is resolved for each call and never kept.
+/// Where the key of a provider is. The key is read for each call and never kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Key {
-    /// There is none.
+    /// The provider needs no key.
     #[default]
     None,
     /// In the environment variable of this name.
@@ -60,88 +59,88 @@ pub enum Key {
     File(PathBuf),
 }
 
-/// A configured model and who serves it.
+/// A configured model.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Provider {
-    /// What the user calls it.
+    /// The name in the configuration.
     pub name: String,
-    /// Who serves it.
+    /// The service, which determines the dialect.
     pub service: Service,
-    /// The base address, where it isn't the service's own.
+    /// The base address, if it differs from the service's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
-    /// The model, as the service calls it.
+    /// The name of the model, as the service spells it.
     pub model: String,
-    /// Where its key is found.
+    /// Where the key is.
     #[serde(default)]
     pub key: Key,
     /// Tokens of an answer at most.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_output: Option<usize>,
-    /// Overrides the temperature that the use of the model asks for.
+    /// The temperature; it replaces the one that a request asks for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<f64>,
-    /// Tokens of request and answer together, where the catalogue doesn't know or is wrong.
+    /// The context window in tokens of request and answer together, if the catalogue lacks it or is wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window: Option<usize>,
-    /// What it costs, where the catalogue doesn't know or is wrong.
+    /// The price, if the catalogue lacks it or is wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub price: Option<Price>,
 }
 
-/// US dollars for a million tokens.
+/// Prices in US dollars per million tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Price {
-    /// Of what is sent.
+    /// For tokens that are sent.
     pub input: f64,
-    /// Of what comes back.
+    /// For tokens that are received.
     pub output: f64,
 }
 
-/// What a model answered.
+/// An answer of a model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Reply {
     /// The text.
     pub text: String,
-    /// The functions it wants called.
+    /// The functions that the model wants to call.
     pub calls: Vec<Call>,
-    /// Whether the answer ended because it reached its limit.
+    /// Whether the answer was cut at its limit of tokens.
     pub is_cut: bool,
-    /// What it took.
+    /// The tokens that it took.
     pub usage: Usage,
-    /// How many requests it took, the first included.
+    /// How many requests were sent, the first included.
     pub attempts: u32,
 }
 
-/// Tokens as the provider reports them; estimated, from above, where it doesn't.
+/// Numbers of tokens, as the provider reports them, or upper estimates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Usage {
-    /// Sent.
+    /// Tokens that were sent.
     pub input: u64,
-    /// Of what was sent, read from the provider's cache.
+    /// Tokens that were sent and read from the provider's cache.
     pub cached: u64,
-    /// Received.
+    /// Tokens that were received.
     pub output: u64,
-    /// Whether the provider did not say and this is an estimate.
+    /// Whether a number is an estimate, because the provider did not report it.
     pub is_estimate: bool,
 }
 
-/// What became of a request that brought no answer.
+/// What may be billed of a request that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It never left.
+    /// Nothing: the request was not sent.
     Unsent,
-    /// It was refused, which nobody bills.
+    /// Nothing: the service refused the request.
     Refused,
-    /// The service may have worked on it, and may bill that.
+    /// Everything: the service may have worked on the request.
     Lost,
 }
 
 /// A request that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failed {
-    /// What became of it.
+    /// What may be billed.
     pub fate: Fate,
-    /// Whether it is about to be repeated.
+    /// Whether the request is about to be repeated.
     pub is_repeated: bool,
 }

@@ -1,16 +1,15 @@
-//! What stands between genai and the network.
+//! A relay between genai and the network, for one request.
 //!
-//! genai knows the dialects, and it reads a body to its end, however long, keeps nothing of a `Retry-After` in a
-//! stream, and puts bodies into errors. Neither it nor reqwest offers a place beneath to hook into: adapters are
-//! private, a connector's connections are sealed. So genai is given an address on the loopback interface, where this
-//! relay takes its one request, sends it to the service with the key that genai never had, and passes the answer back
-//! piece by piece: counted, capped, never redirected. A refusal stays here; what is known of it is the failure.
+//! genai knows the dialects, but it reads a body to its end, however long, drops the `Retry-After` of a stream, and
+//! puts bodies into errors. Neither genai nor reqwest has a hook below that: adapters are private, and a connector's
+//! connections are sealed. So genai gets an address on the loopback interface. There this relay takes its one request,
+//! sends it to the service with the key, which genai never gets, and passes the answer back piece by piece: counted,
+//! limited, and without following redirects. A refusal is not passed on; it becomes the [`Failure`].
 //!
-//! The address holds a secret of its own for each request, so that no other process can use the relay, and the relay
-//! lives as long as the future that asks: dropping that ends the connection to the service.
+//! The address contains a new secret for each request, so no other process can use the relay. The relay lives as long
+//! as the future that asks; dropping it ends the connection to the service.
 //!
-//! It is not a proxy for anyone else, and it knows nothing of dialects but where each wants its key, and what
-//! genai leaves out for Ollama.
+//! The relay knows nothing of the dialects except the header of the key, and what genai leaves out for Ollama.
 
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -33,29 +32,29 @@ use tokio::task::JoinSet;
 use super::failure::{self, Failure};
 use super::{Request, Service};
 
-/// The largest answer that is read, in bytes: some hundred times what a model can say at once.
+/// The largest answer that is read, in bytes: about a hundred times the longest answer of a model.
 const LARGEST_ANSWER: u64 = 4 << 20;
 
-/// What is read of a refusal, in bytes. Arbitrary; the word that names the error stands early.
+/// Bytes that are read of a refusal. Arbitrary; the code of the error comes early.
 const LARGEST_REFUSAL: usize = 64 << 10;
 
-/// How a request goes out.
+/// Where a request goes.
 pub(super) struct Route {
-    /// Who serves it.
+    /// The service.
     pub service: Service,
-    /// The base address; what genai appends to it comes after its path.
+    /// The base address; genai's path is appended to its path.
     pub base: Url,
-    /// The key.
+    /// The key to send.
     pub key: Option<String>,
-    /// What is asked.
+    /// The request, as the caller gave it.
     pub request: Arc<Request>,
-    /// The window to ask a local service for, where it has to be told.
+    /// The context window to request from Ollama.
     pub window: Option<usize>,
-    /// The bytes received so far, for whoever watches the clock.
+    /// The number of bytes received so far.
     pub received: Arc<AtomicU64>,
 }
 
-/// One request's way to the service and back.
+/// The relay of one request.
 pub(super) struct Relay {
     listener: TcpListener,
     address: String,
@@ -63,7 +62,7 @@ pub(super) struct Relay {
 }
 
 impl Relay {
-    /// Opens the way for one request.
+    /// Opens a local port for one request.
     pub(super) async fn open(http: reqwest::Client, route: Route) -> Result<Relay, Failure> {
         let mut secret = [0; 16];
         let opened = getrandom::fill(&mut secret).is_ok();
@@ -91,12 +90,12 @@ impl Relay {
         &self.address
     }
 
-    /// Returns why the exchange failed, where it did.
+    /// Returns why the exchange failed, if it did.
     pub(super) fn failure(&self) -> Option<Failure> {
         self.exchange.failure.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Passes the request on; ends only by being dropped, and everything under way with it.
+    /// Passes the request on. The future never ends; dropping it ends all connections.
     pub(super) async fn serve(&self) -> Infallible {
         let mut connections = JoinSet::new();
         loop {
@@ -107,7 +106,7 @@ impl Relay {
             let exchange = Arc::clone(&self.exchange);
             connections.spawn(async move {
                 let pass = service_fn(|incoming| Arc::clone(&exchange).pass(incoming));
-                // How it ended is known from the exchange.
+                // The exchange knows how it ended.
                 let _ = http1::Builder::new().serve_connection(TokioIo::new(stream), pass).await;
             });
         }
@@ -116,7 +115,7 @@ impl Relay {
 
 type Body = UnsyncBoxBody<Bytes, Interrupted>;
 
-/// Ends the answer that genai reads; why is in the exchange.
+/// Interrupts the answer that genai reads; the exchange knows why.
 #[derive(Debug)]
 struct Interrupted;
 
@@ -173,7 +172,7 @@ impl Exchange {
         if response.content_length().is_some_and(|length| length > LARGEST_ANSWER) {
             return Err(Failure::TooLarge(LARGEST_ANSWER));
         }
-        // Some servers call it text. What isn't JSON fails to parse whatever it is called.
+        // Some servers call JSON text. A body that isn't JSON fails to parse whatever its type says.
         let is_stream = response.headers().get(header::CONTENT_TYPE).is_some_and(|kind| {
             kind.to_str().is_ok_and(|kind| kind.contains("event-stream") || kind.contains("ndjson"))
         });
@@ -202,7 +201,7 @@ impl Exchange {
         Ok(answer)
     }
 
-    /// Returns genai's headers without what is of the connection, and with the key.
+    /// Returns genai's headers without those of the connection, and with the key.
     fn headers(&self, from: HeaderMap) -> Result<HeaderMap, Failure> {
         let mut headers: HeaderMap =
             from.into_iter().filter_map(|(name, value)| name.map(|name| (name, value))).collect();
@@ -227,8 +226,8 @@ impl Exchange {
         Ok(headers)
     }
 
-    /// Adds what genai leaves out for Ollama: the schema of the answer, and a window that holds the request. Without
-    /// it Ollama drops what is beyond the first 4,096 tokens and says nothing.
+    /// Adds what genai leaves out for Ollama: the schema of the answer, and a context window that is large enough for
+    /// the request. By default Ollama silently drops everything beyond the first 4,096 tokens.
     fn completed(&self, body: Bytes) -> Bytes {
         if self.route.service != Service::Ollama {
             return body;
@@ -258,20 +257,20 @@ impl Exchange {
             }
         }
         let body: Option<Value> = serde_json::from_slice(&body).ok();
-        // Gemini puts the error into a list of one where a stream was asked for.
+        // Gemini wraps the error of a stream into a list.
         let error = body.as_ref().map(|body| body.get(0).unwrap_or(body));
         let word =
             error.and_then(|error| failure::word(error, self.route.key.as_deref(), &self.route.request));
         Failure::of_status(status, word, wait)
     }
 
-    /// Keeps why the exchange failed; the first reason counts.
+    /// Records why the exchange failed; the first reason counts.
     fn fail(&self, failure: Failure) {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
     }
 }
 
-/// Returns an answer without a body, which tells genai no more than that there is none.
+/// Returns an empty response with a status.
 fn nothing(status: StatusCode) -> Response<Body> {
     let body = Empty::new().map_err(|never: Infallible| match never {}).boxed_unsync();
     let mut answer = Response::new(body);
@@ -279,7 +278,7 @@ fn nothing(status: StatusCode) -> Response<Body> {
     answer
 }
 
-/// Returns where a request goes: what genai appended, after the path of `base`; the queries of both.
+/// Returns the address of the request: the base address with genai's path and both queries.
 fn address(base: &Url, target: &str) -> Url {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let mut address = base.clone();
@@ -290,7 +289,7 @@ fn address(base: &Url, target: &str) -> Url {
     address
 }
 
-/// Returns why there is no answer, in words that hold nothing of the request.
+/// Returns why there is no answer, in words without any text of the request.
 fn unreachable(error: &reqwest::Error) -> &'static str {
     let mut cause: Option<&dyn std::error::Error> = Some(error);
     while let Some(error) = cause {
@@ -301,7 +300,7 @@ fn unreachable(error: &reqwest::Error) -> &'static str {
                 Io::ConnectionReset | Io::ConnectionAborted | Io::BrokenPipe | Io::UnexpectedEof => {
                     return failure::CLOSED;
                 }
-                Io::HostUnreachable | Io::NetworkUnreachable => return "there is no way to it",
+                Io::HostUnreachable | Io::NetworkUnreachable => return "the network can't reach it",
                 Io::TimedOut => return failure::TIMED_OUT,
                 _ => {}
             }
@@ -318,7 +317,7 @@ fn unreachable(error: &reqwest::Error) -> &'static str {
     }
 }
 
-/// Returns how long a service asks to be left alone. A date is taken against the service's own clock.
+/// Returns how long the service asks us to wait. A date is compared with the service's own `Date`.
 fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     if let Some(millis) = text("retry-after-ms").and_then(|text| text.parse::<u64>().ok()) {
@@ -334,7 +333,7 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     }
     let date = |text: &str| jiff::fmt::rfc2822::parse(text).ok().map(|date| date.timestamp().as_second());
     let Some(then) = date(after) else {
-        // The last days of the year 9999, and what comes after, are beyond the calendar.
+        // Dates from the year 9999 on are outside the calendar.
         let is_far = |word: &str| word.parse::<u64>().is_ok_and(|year| year >= 9999);
         return after.split([' ', '-']).any(is_far).then_some(Duration::MAX);
     };

@@ -1,69 +1,69 @@
-//! What a model is asked.
+//! A request to a model.
 
 use std::borrow::Cow;
 
 use crate::tokens;
 
-/// Tokens that a dialect adds around each part of a request. From above.
+/// Tokens that a dialect adds around each part of a request; an upper bound.
 const TOKENS_AROUND_PART: usize = 16;
 
-/// Who says a part of a request.
+/// One turn of the conversation that is sent.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Turn {
-    /// The one who asks.
+    /// A text of the user.
     User(String),
-    /// The model, with the functions it called.
+    /// A text of the model, with the functions that it called.
     Assistant {
-        /// What it said.
+        /// The text.
         text: String,
-        /// What it called.
+        /// The calls.
         calls: Vec<Call>,
     },
-    /// What a function returned.
+    /// The result of a function.
     Result {
-        /// Of which call.
+        /// The id of the call.
         call: String,
-        /// What it returned.
+        /// The result.
         text: String,
     },
 }
 
-/// A function the model may call.
+/// A function that the model may call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Function {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What the model is told of it.
+    /// The description for the model.
     pub description: String,
-    /// Its arguments, as a JSON schema.
+    /// The JSON schema of its arguments.
     pub parameters: serde_json::Value,
 }
 
-/// A call of a function by the model.
+/// A model's call of a function.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Call {
-    /// The id that its result must name.
+    /// The id that the result must name.
     pub id: String,
-    /// The function.
+    /// The name of the function.
     pub name: String,
-    /// The arguments.
+    /// The arguments, as JSON.
     pub arguments: serde_json::Value,
 }
 
-/// What a model is asked.
+/// A request to a model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
-    /// What it is told to be.
+    /// The system prompt.
     pub system: String,
-    /// What was said so far, the question last.
+    /// The conversation so far, the question last.
     pub turns: Vec<Turn>,
-    /// Functions it may call.
+    /// Functions that the model may call.
     pub functions: Vec<Function>,
-    /// The JSON schema that the answer must match, with its name.
+    /// A name and a JSON schema that the answer must match.
     pub schema: Option<(String, serde_json::Value)>,
-    /// Tokens of the answer at most.
+    /// Tokens of the answer at most; 0 for no limit.
     pub max_output: usize,
-    /// 0 to 2; the provider's own setting goes before it.
+    /// The temperature, 0 to 2; the provider's own setting takes precedence.
     pub temperature: Option<f64>,
 }
 
@@ -90,7 +90,7 @@ impl Request {
         std::iter::once(Cow::from(&self.system)).chain(turns).chain(functions).chain(schema)
     }
 
-    /// Returns how many tokens the request has at most, whatever tokenizer the model uses.
+    /// Returns an upper bound of the request's tokens, for any tokenizer.
     pub fn tokens(&self) -> usize {
         let parts = self.turns.len() + 2 * self.functions.len() + 4;
         self.texts().map(|text| tokens::bounded(&text).high).sum::<usize>() + parts * TOKENS_AROUND_PART

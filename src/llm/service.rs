@@ -1,4 +1,4 @@
-//! The services: what they are called, where they are, and which of them are this machine.
+//! The services: their names, addresses and dialects, and which providers stay on this machine.
 
 use std::net::IpAddr;
 
@@ -18,7 +18,7 @@ impl Service {
         Service::OpenaiCompatible,
     ];
 
-    /// Returns the word it is configured, stored and shown as.
+    /// Returns the word for the service in the configuration, the stores and the answers.
     pub fn as_str(self) -> &'static str {
         match self {
             Service::Openai => "openai",
@@ -30,12 +30,12 @@ impl Service {
         }
     }
 
-    /// Returns the service of that name.
+    /// Returns the service called `name`.
     pub fn parse(name: &str) -> Option<Service> {
         Service::ALL.into_iter().find(|service| service.as_str() == name)
     }
 
-    /// Returns the address it has of its own; one that many servers share has none.
+    /// Returns the service's own address; `None` for the dialect that many servers share.
     pub fn own_endpoint(self) -> Option<&'static str> {
         Some(match self {
             Service::Openai | Service::OpenaiResponses => "https://api.openai.com/v1",
@@ -46,8 +46,9 @@ impl Service {
         })
     }
 
-    /// Returns whether what is sent to `endpoint`, or where there is none to the service's own address, stays on this
-    /// machine: its host is a loopback address, or `localhost`. A name that resolves to one is not.
+    /// Returns whether requests to `endpoint` stay on this machine: its host is a loopback address or `localhost`.
+    /// Another name that resolves to a loopback address does not count. Without an endpoint, the service's own address
+    /// counts.
     pub fn is_local(self, endpoint: Option<&str>) -> bool {
         let Some(url) = endpoint.or(self.own_endpoint()).and_then(|endpoint| Url::parse(endpoint).ok())
         else {
@@ -58,7 +59,7 @@ impl Service {
         address.map_or(host == "localhost", |address| address.to_canonical().is_loopback())
     }
 
-    /// Returns how its answers are called in an error.
+    /// Returns the name of the service's dialect for errors.
     pub(super) fn dialect(self) -> &'static str {
         match self {
             Service::Openai | Service::OpenaiCompatible => "a completion in OpenAI's dialect",
@@ -69,7 +70,7 @@ impl Service {
         }
     }
 
-    /// Returns the path that its own address has, for endpoints that name none.
+    /// Returns the path of the service's own address, which is added to an endpoint without a path.
     fn own_path(self) -> &'static str {
         match self {
             Service::Openai | Service::OpenaiResponses | Service::OpenaiCompatible | Service::Anthropic => {
@@ -81,30 +82,34 @@ impl Service {
     }
 }
 
-/// What helps where a key would be sent unencrypted.
-const ENCRYPTED: &str = "give it an endpoint with `https://`, or one on this machine that leads there, such as \
+/// The hint for a key that would be sent unencrypted.
+const ENCRYPTED: &str = "give it an endpoint with `https://`, or one on this machine that forwards to it, such as \
     `http://localhost:8080` with `ssh -L 8080:localhost:8080 HOST`, or take its key away";
 
 impl Provider {
-    /// Returns whether what it is sent stays on this machine. Ollama hands models whose name ends in `cloud`, in whatever
-    /// case, on to its makers, so they don't.
+    /// Returns whether requests stay on this machine. Ollama passes requests for models whose name ends in `cloud` (in
+    /// any case) on to its makers, so these are not local.
     pub fn is_local(&self) -> bool {
         self.service.is_local(self.endpoint.as_deref()) && !self.is_handed_on()
     }
 
-    /// Returns whether asking it costs nothing, whatever it is asked: it is on this machine, or an Ollama elsewhere that takes
-    /// no key and answers itself.
+    /// Returns whether every request costs nothing: the provider is on this machine, or it is an Ollama elsewhere that
+    /// needs no key and runs the model itself.
     pub fn is_free(&self) -> bool {
         let is_own_server = self.service == Service::Ollama && self.key == Key::None;
         self.is_local() || (is_own_server && !self.is_handed_on())
     }
 
-    /// Errors with [`BadInput`](crate::error::Kind::BadInput) where a key would leave this machine unencrypted.
+    /// Checks that the key does not leave this machine unencrypted.
+    ///
+    /// # Errors
+    ///
+    /// [`BadInput`](crate::error::Kind::BadInput) if it would.
     pub fn keeps_key(&self) -> Result<()> {
         self.keeps_key_as(&format!("provider `{}`", self.name))
     }
 
-    /// Errors as [`Provider::keeps_key`] does, calling it `name`.
+    /// Does what [`Provider::keeps_key`] does; the error calls the provider `name`.
     pub fn keeps_key_as(&self, name: &str) -> Result<()> {
         if !self.sends_key_in_clear() {
             return Ok(());
@@ -116,21 +121,24 @@ impl Provider {
         .hint(ENCRYPTED))
     }
 
-    /// Returns whether a key would leave this machine unencrypted, where anybody on the way could read it.
+    /// Returns whether the key would leave this machine unencrypted.
     fn sends_key_in_clear(&self) -> bool {
         let is_plain = self.base().is_ok_and(|base| base.scheme() == "http");
         is_plain && self.key != Key::None && !self.service.is_local(self.endpoint.as_deref())
     }
 
-    /// Returns whether Ollama hands the model on to its makers.
+    /// Returns whether Ollama passes requests for the model on to its makers.
     fn is_handed_on(&self) -> bool {
         let model = self.model.trim().to_lowercase();
         self.service == Service::Ollama && (model.ends_with("-cloud") || model.ends_with(":cloud"))
     }
 
-    /// Returns the base address of its requests. An endpoint without a path gets the service's own: `/v1`, `/v1beta`.
+    /// Returns the base address of requests. An endpoint without a path gets the service's own, `/v1` or `/v1beta`.
     ///
-    /// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput) where it is none, naming no more than its host.
+    /// # Errors
+    ///
+    /// [`Kind::BadInput`](crate::error::Kind::BadInput) if the endpoint is missing or invalid. The error does not quote
+    /// it.
     pub fn base(&self) -> Result<Url> {
         let name = &self.name;
         let Some(endpoint) = self.endpoint.as_deref().or(self.service.own_endpoint()) else {
@@ -141,12 +149,12 @@ impl Provider {
             Error::bad_input(format!("the endpoint of provider `{name}` {why}"))
                 .hint("an endpoint is a base address, such as `https://models.example/v1`")
         };
-        let mut base = Url::parse(endpoint).map_err(|_| bad("is no address"))?;
+        let mut base = Url::parse(endpoint).map_err(|_| bad("is not an address"))?;
         if !matches!(base.scheme(), "http" | "https") || base.host_str().is_none_or(str::is_empty) {
-            return Err(bad("is not one of http or https"));
+            return Err(bad("does not begin with http:// or https://"));
         }
         if !base.username().is_empty() || base.password().is_some() {
-            return Err(bad("holds a name or password, which belong into its key"));
+            return Err(bad("contains a user name or a password; use a key instead"));
         }
         base.set_fragment(None);
         if matches!(base.path(), "" | "/") {
@@ -155,19 +163,19 @@ impl Provider {
         Ok(base)
     }
 
-    /// Returns the host and port it is asked at, to be shown.
+    /// Returns the host and port of the endpoint, to be shown.
     pub fn host(&self) -> String {
-        let Ok(base) = self.base() else { return "no address".to_owned() };
+        let Ok(base) = self.base() else { return "an unknown address".to_owned() };
         let host = base.host_str().unwrap_or_default();
         base.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 }
 
-/// The longest name of a model, in bytes. Arbitrary: twice the longest known.
+/// The longest name of a model, in bytes. Arbitrary: twice the longest known one.
 const LONGEST_NAME: usize = 200;
 
-/// Returns whether `name` can be that of a model: short, of letters, digits and marks that can be seen. What can't be seen
-/// would make one name pass for another.
+/// Returns whether `name` is a possible name of a model: short, and only of visible letters, digits and marks.
+/// Invisible characters could disguise one name as another.
 pub fn is_model(name: &str) -> bool {
     let is_seen = |c: char| c.is_ascii_graphic() || c == ' ' || (!c.is_ascii() && c.is_alphanumeric());
     (1..=LONGEST_NAME).contains(&name.len()) && name.trim() == name && name.chars().all(is_seen)

@@ -315,7 +315,7 @@ fn nothing_from_outside_commands_the_terminal() {
     let file = home.path().join("config.toml");
     std::fs::write(&file, "\"\\u001b[31mkey\" = 1\n").unwrap();
     let ran = Ran::of(home.tiro(&repo.path, &["stats"]).env("TIRO_CONFIG", &file));
-    assert!(!ran.is_ok && ran.stderr.contains("is no option"), "{ran:?}");
+    assert!(!ran.is_ok && ran.stderr.contains("is not an option"), "{ran:?}");
     is_plain("a key of the configuration", &ran);
 }
 
@@ -354,7 +354,7 @@ fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
     let ran = soon("the configuration", move || {
         Ran::of(other.tiro(&place, &["stats"]).env("TIRO_CONFIG", other.path().join("config.toml")))
     });
-    assert!(!ran.is_ok && ran.stderr.contains("is no configuration file"), "{ran:?}");
+    assert!(!ran.is_ok && ran.stderr.contains("is not a configuration file"), "{ran:?}");
     let other = std::sync::Arc::clone(&home);
     let mut server = soon("a server", move || other.serve(&project));
     let found = server.data("search_project_memory", json!({"query": "x"}));

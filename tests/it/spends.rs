@@ -56,7 +56,7 @@ fn a_broken_file_is_told_with_its_line_and_stops_no_hook() {
     write(&home, "[context]\nmax_tokens = 300\n");
     assert!(home.run(&project, &["stats", "--set", "context.max_tokens=400"]).is_ok);
     let ran = home.run(&project, &["stats", "--set", "context.max_token=400"]);
-    assert!(!ran.is_ok && ran.stderr.contains("--set is no option"), "{ran:?}");
+    assert!(!ran.is_ok && ran.stderr.contains("--set is not an option"), "{ran:?}");
     assert!(home.run(&project, &["doctor"]).stdout.contains("ok   configuration: "));
 }
 
