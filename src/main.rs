@@ -1,4 +1,4 @@
-//! The `tiro` program: reads the command line and hands over.
+//! The `tiro` program.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! `tiro add`: stores something that a person wants remembered.
+//! `tiro add`: stores a text.
 
 use std::io::Read;
 use std::process::ExitCode;
@@ -11,33 +11,33 @@ use crate::tools::memory::store_memory;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// What to remember, in a sentence or more; `-` reads it from stdin.
+    /// The text; `-` reads it from stdin
     #[arg(required = true)]
     text: Vec<String>,
-    /// What it is: fact, decision, research, task_state, code_block, error_log, …
+    /// The kind: fact, decision, research, task_state, code_block, error_log, …
     #[arg(long = "type", value_name = "KIND")]
     kind: Option<String>,
-    /// A tag to find it by.
+    /// A tag to filter by
     #[arg(long)]
     topic: Option<String>,
-    /// `project`, or `owner` for all your projects.
+    /// `project`, or `owner` for all your projects
     #[arg(long, default_value = "project")]
     scope: String,
-    /// How much it matters, 0 to 1.
+    /// Its importance, 0 to 1
     #[arg(long)]
     importance: Option<f64>,
-    /// The session it belongs to.
+    /// The session that it belongs to
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
-    /// The file it speaks of.
+    /// The file that it is about
     #[arg(long, value_name = "FILE")]
     source: Option<String>,
-    /// What it refers to: ids, or SESSION#NUMBER of messages.
+    /// Memories that it refers to: ids, or SESSION#NUMBER for messages
     #[arg(long, value_name = "IDS", value_delimiter = ',')]
     references: Vec<String>,
 }
 
-/// Stores the text and says under which id.
+/// Stores the text and prints its id.
 pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     let text = match &args.text[..] {
         [only] if only == "-" => from_stdin()?,
@@ -59,7 +59,7 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
 
 fn from_stdin() -> Result<String> {
     let mut bytes = Vec::new();
-    // A byte more than a memory holds is enough to say that it is too long.
+    // One byte more than a memory may have is enough to reject the text.
     let most = LONGEST_TEXT as u64 + 1;
     std::io::stdin()
         .take(most)

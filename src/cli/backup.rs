@@ -1,4 +1,4 @@
-//! `tiro backup` and `tiro restore`.
+//! `tiro backup` and `tiro restore`: copy the project's memory to a file, and merge such a file.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,13 +10,13 @@ use crate::tools::operate::backup;
 
 #[derive(clap::Args)]
 pub struct BackupArgs {
-    /// The file to write; it must not exist.
+    /// The file to write; it must not exist
     file: PathBuf,
 }
 
 #[derive(clap::Args)]
 pub struct RestoreArgs {
-    /// A file that `tiro backup` wrote, here or on another machine.
+    /// A file that `tiro backup` wrote, on this or another machine
     file: PathBuf,
 }
 

@@ -1,4 +1,4 @@
-//! `tiro bench`: times parts of the program on given data, for the evals to compare with peers. Prints JSON.
+//! `tiro bench`: times parts of the program on given data, for comparison with peers in the evals. Prints JSON.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,10 +18,10 @@ use crate::store::vectors::{Entry, Filter, VectorIndex, encode_f16, rescore};
 use crate::summarize::{self, Source};
 use crate::tokens;
 
-/// Dimensions of the vectors that `vectors` reads.
+/// Numbers per vector in the files that `vectors` reads.
 const DIMENSIONS: usize = 384;
 
-/// Candidates by codes for every hit that is kept.
+/// Candidates by int8 codes for each hit.
 const CANDIDATES: usize = 4;
 
 #[derive(clap::Args)]
@@ -75,7 +75,7 @@ enum Part {
     },
 }
 
-/// Runs the part and prints what it took.
+/// Runs the part and prints the times.
 pub fn run(engine: &Engine, args: Args) -> Result<ExitCode> {
     let answer = match args.part {
         Part::Embed { texts, rounds, threads } => embed(engine, &texts, rounds, threads)?,

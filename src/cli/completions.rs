@@ -1,4 +1,4 @@
-//! `tiro completions`: what a shell needs to complete `tiro`'s arguments.
+//! `tiro completions`: prints the script by which a shell completes `tiro`'s arguments.
 
 use std::process::ExitCode;
 
@@ -9,7 +9,7 @@ use crate::error::Result;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// The shell.
+    /// The shell
     shell: Shell,
 }
 

@@ -1,4 +1,4 @@
-//! `tiro context`: what an agent would be given to answer a question.
+//! `tiro context`: prints the context that an agent gets to answer a question.
 
 use std::process::ExitCode;
 
@@ -13,25 +13,25 @@ use crate::tools::context::retrieve_context as context;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// The question.
+    /// The question
     #[arg(required = true)]
     query: Vec<String>,
-    /// Of this conversation; across all if left out.
+    /// Use this conversation [default: all]
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
-    /// Only across these conversations.
+    /// Use only these conversations
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     sessions: Vec<String>,
-    /// Not before this time, such as 2026-03-01.
+    /// Use nothing from before this time, such as 2026-03-01
     #[arg(long)]
     since: Option<String>,
-    /// Before this time.
+    /// Use nothing from this time on
     #[arg(long)]
     until: Option<String>,
-    /// What it is made of: summary, mixed or full.
+    /// Made of summaries, messages or both: summary, full or mixed
     #[arg(long, value_parser = level, default_value = "mixed")]
     level: IncludeLevel,
-    /// Budget of the answer in tokens.
+    /// Tokens of the answer, at most
     #[arg(long)]
     max_tokens: Option<usize>,
 }
@@ -41,7 +41,7 @@ fn level(word: &str) -> Result<IncludeLevel, String> {
         "summary" => Ok(IncludeLevel::Summary),
         "mixed" => Ok(IncludeLevel::Mixed),
         "full" => Ok(IncludeLevel::Full),
-        _ => Err("it is summary, mixed or full".into()),
+        _ => Err("expected summary, mixed or full".into()),
     }
 }
 
@@ -59,13 +59,13 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     let marks = Marks::of(&args.query);
     let output = context::run(engine, args).await?;
     if let Err(error) = engine.keep_measurements().await {
-        tracing::debug!("what was saved is not noted: {error}");
+        tracing::debug!("measurements not stored: {error}");
     }
     let now = engine.now();
     out.view(&output, |screen| page(&output, &marks, screen, now))
 }
 
-/// Returns the context without its envelopes, which are for models, and what it cost.
+/// Returns the context without its envelopes, which are for models, and the tokens that it took.
 fn page(context: &context::Output, marks: &Marks, screen: Screen, now: Millis) -> Page {
     let mut page = Page::new(screen, now);
     for line in envelope::within(&context.context) {
@@ -86,7 +86,7 @@ fn page(context: &context::Output, marks: &Marks, screen: Screen, now: Millis) -
         }
     }
     if page.is_empty() {
-        page.line(0, [Span::new(Style::Plain, "Nothing is remembered that has to do with it.")]);
+        page.line(0, [Span::new(Style::Plain, "Nothing is remembered about this.")]);
     }
     page.gap();
     let listed = |counts: &std::collections::BTreeMap<String, usize>| {
@@ -100,8 +100,8 @@ fn page(context: &context::Output, marks: &Marks, screen: Screen, now: Millis) -
     page.line(0, [Span::new(Style::Faint, cost)]);
     page.line(0, [Span::new(Style::Faint, "`tiro show SESSION#NUMBER` opens a message.")]);
     if context.pending > 0 {
-        let told = format!("Still to be embedded or summarised: {}.", context.pending);
-        page.line(0, [Span::new(Style::Faint, told)]);
+        let pending = format!("Not embedded or summarised yet: {}.", context.pending);
+        page.line(0, [Span::new(Style::Faint, pending)]);
     }
     page.notices(&context.notices);
     page

@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::operate::doctor;
 
-/// Checks, prints what was found, and exits with 1 where something needs mending.
+/// Prints the results of the checks; exits with 1 where one failed.
 pub async fn run(engine: &Engine, out: Out) -> Result<ExitCode> {
     let output = doctor::run(engine).await?;
     out.answer(&output, &output.text())?;

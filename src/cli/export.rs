@@ -1,4 +1,4 @@
-//! `tiro export`: every memory, one JSON object a line.
+//! `tiro export`: prints every memory, one JSON object per line.
 
 use std::process::ExitCode;
 
@@ -9,14 +9,14 @@ use crate::tools::operate::export;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// How the memories are written.
+    /// The output format
     #[arg(long, value_enum, default_value = "jsonl")]
     format: Format,
 }
 
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Format {
-    /// One JSON object a line.
+    /// One JSON object per line
     Jsonl,
 }
 

@@ -1,6 +1,6 @@
-//! What tools say of their arguments, said of the flags of a subcommand.
+//! Translates messages of tools for people: arguments become flags, and tools become subcommands.
 
-/// Arguments that go by another name on the command line.
+/// Arguments of tools whose flags have another name.
 const RENAMED: [(&str, &str); 5] = [
     ("session_id", "session"),
     ("conversation_ids", "sessions"),
@@ -9,7 +9,7 @@ const RENAMED: [(&str, &str); 5] = [
     ("include_level", "level"),
 ];
 
-/// Tools that are spoken of, and the subcommands that do the same.
+/// Tools, and the subcommands that do the same.
 const TOOLS: [(&str, &str); 12] = [
     ("save_messages", "tiro import"),
     ("summarize_conversation", "tiro summarize"),
@@ -25,9 +25,9 @@ const TOOLS: [(&str, &str); 12] = [
     ("mark_important", "tiro mark"),
 ];
 
-/// Returns `text`, a message or a hint, with the arguments and tools it names called as `command` knows them.
+/// Returns `text`, an error or a hint, with the flags and subcommands in the place of the arguments and tools that it names.
 ///
-/// A name of one plain word may be quoted from what the user wrote: it is an argument only where the text begins with it.
+/// A quoted word without `_` or `.` may come from the user's input, so it is an argument only at the beginning of the text.
 pub fn named(command: &clap::Command, text: &str) -> String {
     let mut text = text.to_owned();
     let flags: Vec<&str> = command.get_arguments().filter_map(clap::Arg::get_long).collect();
@@ -44,7 +44,7 @@ pub fn named(command: &clap::Command, text: &str) -> String {
     without_tools(&text)
 }
 
-/// Returns `text`, a notice, with the tools it names called as the subcommands that do the same.
+/// Returns `text`, a notice, with subcommands in the place of the tools that it names.
 pub fn without_tools(text: &str) -> String {
     let mut text = text.to_owned();
     for (tool, subcommand) in TOOLS {

@@ -1,4 +1,4 @@
-//! `tiro forget` and `tiro undo`.
+//! `tiro forget` and `tiro undo`: forget memories, and restore them.
 
 use std::process::ExitCode;
 
@@ -10,16 +10,16 @@ use crate::tools::memory::forget_context;
 #[derive(clap::Args)]
 #[group(required = true, multiple = false, id = "what")]
 pub struct What {
-    /// These memories.
+    /// Ids of memories
     #[arg(value_name = "ID")]
     ids: Vec<String>,
-    /// A whole conversation.
+    /// A whole conversation, by name
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
-    /// What came from this message id or commit.
+    /// The memories of this message id or commit
     #[arg(long, value_name = "ID")]
     source: Option<String>,
-    /// The best matches, at most 20.
+    /// The best matches for this text, at most 20
     #[arg(long, value_name = "TEXT")]
     query: Option<String>,
 }
@@ -28,25 +28,25 @@ pub struct What {
 pub struct ForgetArgs {
     #[command(flatten)]
     what: What,
-    /// Remove for good; cannot be undone.
+    /// Delete permanently; cannot be undone
     #[arg(long)]
     purge: bool,
-    /// Only say what would be forgotten.
+    /// Print what would be forgotten, and change nothing
     #[arg(long)]
     dry_run: bool,
 }
 
 #[derive(clap::Args)]
 pub struct UndoArgs {
-    /// The operation that `tiro forget` named; the last one if left out.
+    /// The operation, as `tiro forget` printed it
     #[arg(default_value = "last")]
     operation: String,
-    /// Only say what would come back.
+    /// Print what would be restored, and change nothing
     #[arg(long)]
     dry_run: bool,
 }
 
-/// Forgets and says exactly what.
+/// Forgets memories and prints which.
 pub async fn forget(engine: &Engine, args: ForgetArgs, out: Out) -> Result<ExitCode> {
     let What { ids, session, source, query } = args.what;
     let args = forget_context::Args {
@@ -62,7 +62,7 @@ pub async fn forget(engine: &Engine, args: ForgetArgs, out: Out) -> Result<ExitC
     out.answer(&output, &output.text())
 }
 
-/// Brings back what was forgotten.
+/// Restores forgotten memories and prints which.
 pub async fn undo(engine: &Engine, args: UndoArgs, out: Out) -> Result<ExitCode> {
     let args = forget_context::Args {
         undo: Some(args.operation),

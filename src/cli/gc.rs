@@ -1,4 +1,4 @@
-//! `tiro gc`: removes what has outlived its use.
+//! `tiro gc`: deletes expired cache entries and unused data.
 
 use std::process::ExitCode;
 
@@ -9,18 +9,18 @@ use crate::tools::operate::gc;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Only say what would be removed.
+    /// Print what would be deleted, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Forget sessions that ended so long ago and that no commit came of; `tiro undo` brings them back.
+    /// Also forget sessions that ended more than DAYS ago and led to no commit; `tiro undo` restores them
     #[arg(long, value_name = "DAYS")]
     sessions_after: Option<u32>,
-    /// Sum up the conversations of each quarter that is over; they stay as they are.
+    /// Also summarise the conversations of each past quarter; they stay as they are
     #[arg(long)]
     quarters: bool,
 }
 
-/// Removes, or lists, and prints.
+/// Deletes, or lists with `--dry-run`, and prints the result.
 pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     let args =
         gc::Args { dry_run: args.dry_run, sessions_after_days: args.sessions_after, quarters: args.quarters };

@@ -1,10 +1,10 @@
-//! `tiro hook`: what the hooks of clients and of git run.
+//! `tiro hook`: records an event of a client or of git; run by their hooks.
 //!
-//! A hook never stands in anybody's way: it exits with 0 within a tenth of a second, whatever is broken, busy, full or
-//! absent, and says nothing but the pointer that a session begins with. It opens no database: it leaves a reference, and
-//! the next call of the project follows it. What is said while capture is paused is known by its time then; the
-//! reference has no text and is left all the same, for what was said before. What a payload says reaches the disk only
-//! where it stands there already: the paths of what exists, and digests. With `CI` set it does nothing.
+//! A hook must not delay or disturb the program that runs it. It exits with 0 within a tenth of a second, even if something
+//! is broken, busy, full or absent, and prints only the pointer at the start of a session. It opens no database: it writes
+//! a reference, which the next call of the project follows. While capture is paused it writes references too, for the
+//! messages from before the pause; messages of the pause are recognised by their time. From a payload, only paths of
+//! existing files and digests are written to disk. With `CI` set a hook does nothing.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -23,32 +23,32 @@ use crate::error::{Kind, Result};
 use crate::project;
 use crate::spool::{self, Reference, Spool};
 
-/// After this long nobody waits any more.
+/// How long a hook runs, at most.
 const PATIENCE: Duration = Duration::from_millis(80);
 
-/// Bytes of a session's id: a longer one is no session's.
+/// Bytes of a session's id, at most. Arbitrary: the clients' have 36.
 const LONGEST_ID: usize = 200;
 
-/// Bytes of an event's name: the longest of the three clients' has 18.
+/// Bytes of an event's name, at most. The longest of the three clients has 18.
 const LONGEST_EVENT: usize = 32;
 
-/// References from which on commits share one. Arbitrary.
+/// References that may wait; beyond, all commits share one. Arbitrary.
 const MOST_WAITING: usize = 256;
 
-/// Bytes of a payload that are read: prompts are part of it.
+/// Bytes of a payload that are read. Payloads include prompts.
 const LIMIT: u64 = 16 * 1024 * 1024;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// The program whose hook this is: claude-code, codex, gemini or git-post-commit.
+    /// The program that runs the hook: claude-code, codex, gemini or git-post-commit
     #[arg(default_value = "")]
     client: String,
-    /// What the program adds.
+    /// Arguments that the program adds
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
     rest: Vec<String>,
 }
 
-/// What hooks are told on stdin; the three clients say it in the same words.
+/// The payload on stdin; the three clients use the same names.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Payload {
@@ -56,30 +56,30 @@ struct Payload {
     transcript_path: Option<PathBuf>,
     cwd: Option<PathBuf>,
     hook_event_name: String,
-    /// A sub-agent's, where it is one that has ended.
+    /// The id of a sub-agent, at the end of one.
     agent_id: Option<String>,
     agent_transcript_path: Option<PathBuf>,
 }
 
-/// Leaves a reference and prints the pointer where a session starts.
+/// Writes a reference, and prints the pointer at the start of a session.
 pub fn run(args: Args, project: Option<&Path>) -> ExitCode {
     let (sender, receiver) = mpsc::channel();
     let project = project.map(Path::to_owned);
     std::thread::spawn(move || {
-        let answer = hear(&args.client, project.as_deref());
-        // Nobody listens where it took too long.
+        let answer = handle(&args.client, project.as_deref());
+        // The receiver is gone where this took too long.
         let _ = sender.send(answer);
     });
     if let Ok(Ok(Some(answer))) = receiver.recv_timeout(PATIENCE) {
         use std::io::Write;
-        // A client that doesn't read the answer doesn't want it.
+        // The client may have closed its end.
         let _ = writeln!(std::io::stdout(), "{}", envelope::in_json(&answer));
     }
     ExitCode::SUCCESS
 }
 
-/// Returns what is to be printed.
-fn hear(client: &str, named: Option<&Path>) -> Result<Option<String>> {
+/// Handles the event and returns the text to print.
+fn handle(client: &str, named: Option<&Path>) -> Result<Option<String>> {
     let config = Config::without_options(named)?;
     if config.ci {
         return Ok(None);
@@ -93,7 +93,7 @@ fn hear(client: &str, named: Option<&Path>) -> Result<Option<String>> {
         _ => project::directory(&config)?,
     };
     let found = match project::place_and_repository(&directory, &config) {
-        // The options may say that it is trusted; reading them takes time that is spent here only.
+        // `git.trusted` may allow this repository. The options are read only here, since reading them takes time.
         Err(error) if error.kind() == Kind::Git => {
             project::place_and_repository(&directory, &Config::from_environment(named, Vec::new())?)?
         }
@@ -108,7 +108,7 @@ fn hear(client: &str, named: Option<&Path>) -> Result<Option<String>> {
     let event = payload.hook_event_name.clone();
     let begins = match client {
         _ if is_paused => false,
-        // It would put what is added at the start into the first prompt, and drop that when the session is resumed.
+        // At its start, Gemini CLI would put the pointer into the first prompt, and drop that prompt when it resumes.
         "gemini" => event == "BeforeAgent" && is_unanswered(payload.transcript_path.as_deref()),
         _ => event == "SessionStart",
     };
@@ -127,7 +127,7 @@ fn hear(client: &str, named: Option<&Path>) -> Result<Option<String>> {
     let transcript = transcript.filter(|path| transcripts::is_file(path));
     if client == Client::Git || transcript.is_some() {
         let session = match &commit {
-            // Each needs a reference of its own, but not without end: one leads to those before it.
+            // A detached commit has a reference of its own, unless too many wait: the last leads to those before it.
             Some(commit) if spool.waiting() < MOST_WAITING => spool::key(commit),
             _ if client == Client::Git => String::new(),
             _ => spool::key(&session),
@@ -152,7 +152,7 @@ fn hear(client: &str, named: Option<&Path>) -> Result<Option<String>> {
     }))
 }
 
-/// Whether no answer stands in a chat of Gemini CLI yet.
+/// Tells whether a chat of Gemini CLI has no answer yet.
 fn is_unanswered(chat: Option<&Path>) -> bool {
     const ANSWER: &[u8] = b"\"type\":\"gemini\"";
     let Some(mut lines) = chat.and_then(|path| Lines::open(path, 0).ok()) else { return true };
@@ -166,14 +166,15 @@ fn is_unanswered(chat: Option<&Path>) -> bool {
 }
 
 fn read_payload() -> Payload {
-    // Only the object is read: some clients don't close what they write to. Half a payload is none.
+    // Reads up to the end of the object, since some clients don't close the pipe. An incomplete payload is ignored.
     let values = serde_json::Deserializer::from_reader(std::io::stdin().take(LIMIT)).into_iter();
     values.flatten().next().unwrap_or_default()
 }
 
-/// Returns what a session begins with: the same words as long as what is remembered is the same.
+/// Returns the text that a session begins with; `remembered` is what the last call wrote. The same memory gives the same
+/// bytes.
 fn pointer(remembered: Option<&str>, session: &str) -> String {
-    // What a session begins with is read as the user's own words, so it has counts and nothing else.
+    // A model reads this text as the user's own words, so it may hold only counts.
     let is_plain = |text: &&str| {
         text.len() <= 120 && text.chars().all(|c| c.is_ascii_alphanumeric() || " ,".contains(c))
     };
@@ -186,7 +187,7 @@ fn pointer(remembered: Option<&str>, session: &str) -> String {
     )
 }
 
-#[expect(clippy::disallowed_methods, reason = "a hook has no engine to ask")]
+#[expect(clippy::disallowed_methods, reason = "a hook has no engine, which has the clock")]
 fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)

@@ -1,4 +1,4 @@
-//! `tiro import`: histories into memory.
+//! `tiro import`: imports commits or past sessions.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -19,49 +19,45 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Source {
-    /// The commits of the project's repository: message, changed files and what the diff is about.
+    /// Import the commits of the project's repository: message, changed files and a digest of the diff
     Git {
-        /// Only the newest N commits.
+        /// Import only the newest N commits
         #[arg(long, value_name = "N")]
         limit: Option<usize>,
-        /// Threads to read commits with.
+        /// Threads that read commits
         #[arg(long, value_name = "N", default_value_t = 2)]
         threads: usize,
-        /// Have commits without a summary summarised by the model that is named for summaries.
+        /// Have the provider for summaries summarise commits that have no summary
         #[arg(long)]
         summarize: bool,
-        /// Only say what would be imported, and what summaries would take and cost.
+        /// Print what would be imported and what summaries would cost, and change nothing
         #[arg(long)]
         dry_run: bool,
     },
-    /// The sessions held with Claude Code in this project.
+    /// Import the sessions of Claude Code in this project
     ClaudeCode(Transcripts),
-    /// The sessions held with Codex in this project.
+    /// Import the sessions of Codex in this project
     Codex(Transcripts),
-    /// The sessions held with Gemini CLI in this project.
+    /// Import the sessions of Gemini CLI in this project
     Gemini(Transcripts),
 }
 
 #[derive(clap::Args)]
 struct Transcripts {
-    /// Only these transcripts; all of the project's if left out
+    /// Transcripts to import [default: all of the project]
     #[arg(value_name = "FILE")]
     transcripts: Vec<PathBuf>,
-    /// Only say what would be imported.
+    /// Print what would be imported, and change nothing
     #[arg(long)]
     dry_run: bool,
 }
 
-/// Imports and says what came in.
+/// Imports and prints what was imported.
 pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     let (client, Transcripts { transcripts, dry_run }) = match args.source {
         Source::Git { limit, threads, summarize, dry_run } => {
             let args = import_git::Args { threads, limit, summarize, ..Default::default() };
-            return if dry_run {
-                commits_ahead(engine, args, out).await
-            } else {
-                git(engine, args, out).await
-            };
+            return if dry_run { preview(engine, args, out).await } else { git(engine, args, out).await };
         }
         Source::ClaudeCode(transcripts) => (Client::ClaudeCode, transcripts),
         Source::Codex(transcripts) => (Client::Codex, transcripts),
@@ -75,7 +71,7 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     sessions(engine, client, transcripts, out).await
 }
 
-/// Imports what a client keeps.
+/// Imports the sessions of a client.
 pub async fn sessions(
     engine: &Engine,
     client: Client,
@@ -101,8 +97,8 @@ pub async fn git(engine: &Engine, args: import_git::Args, out: Out) -> Result<Ex
     out.answer(&output, &output.text())
 }
 
-/// Says what would be imported of the repository.
-async fn commits_ahead(engine: &Engine, args: import_git::Args, out: Out) -> Result<ExitCode> {
+/// Prints what would be imported from the repository.
+async fn preview(engine: &Engine, args: import_git::Args, out: Out) -> Result<ExitCode> {
     let waiting = progress::waiting("looking");
     let is_summarised = args.summarize;
     let output = import_preview::commits(engine, args, is_summarised).await;

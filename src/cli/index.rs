@@ -1,4 +1,4 @@
-//! `tiro index`: embeds what is pending.
+//! `tiro index`: computes the missing embeddings.
 
 use std::process::ExitCode;
 
@@ -9,12 +9,12 @@ use crate::tools::operate::index;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Threads to embed with.
+    /// Threads that embed
     #[arg(long, value_name = "N", default_value_t = 2)]
     threads: usize,
 }
 
-/// Embeds everything that waits.
+/// Computes all missing embeddings.
 pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     let bar = progress::bar("pieces embedded");
     let show = |done, left| progress::show(&bar, done as u64, (done + left) as u64);

@@ -14,23 +14,23 @@ use crate::tools::operate::init::{self, Others, Prepared};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Don't ask; with --remove, what other repositories need stays
+    /// Don't ask; with --remove, keep what other repositories need
     #[arg(long, short)]
     yes: bool,
-    /// Show what would be written and captured, and do nothing
+    /// Print what would be written and captured, and change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Don't import what there is already
+    /// Don't import past sessions and commits
     #[arg(long)]
     no_backfill: bool,
-    /// What is captured: every project on this machine, or this one and others where that was chosen; if left out, what was
-    /// chosen before, else every project
+    /// Capture every project on this machine, or only projects where this was chosen [default: as chosen before, else
+    /// machine]
     #[arg(long, value_enum)]
     scope: Option<ScopeName>,
-    /// Take back everything that was written; the hooks of other repositories only after asking
+    /// Remove everything that was written; asks before it removes the hooks of other repositories
     #[arg(long, conflicts_with_all = ["no_backfill", "dry_run", "scope"])]
     remove: bool,
-    /// With --remove: also what other repositories need, without asking
+    /// With --remove: also remove what other repositories need, without asking
     #[arg(long, requires = "remove")]
     all: bool,
 }
@@ -50,7 +50,7 @@ impl ScopeName {
     }
 }
 
-/// Shows, asks, writes, and imports the past.
+/// Shows the changes, asks, writes them, and imports the history.
 pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     if args.remove {
         return remove(engine, args.all, args.yes, out).await;
@@ -62,9 +62,10 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     if prepared.is_new() && !args.yes {
-        // Who said it, now or before, is not asked again.
-        let is_open = args.scope.is_none() && prepared.scope_before.is_none() && prepared.project.is_some();
-        let agreed = match is_open {
+        // Ask for the scope unless it was given now or before.
+        let asks_for_scope =
+            args.scope.is_none() && prepared.scope_before.is_none() && prepared.project.is_some();
+        let agreed = match asks_for_scope {
             false => asked("Write this?", false)?,
             true => {
                 match answer("Write this? [y] for every project, [p] for this project only, [N] not at all")?
@@ -84,13 +85,13 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     }
     let output = init::apply(engine, &prepared)?;
     init::choose_project(engine, &prepared).await?;
-    // Before the question: it may never be answered, and an import may fail.
+    // Before the next question, which may never be answered, and before the import, which may fail.
     init::follow_commits(engine, &prepared).await?;
     let code = out.answer(&output, &output.text())?;
-    let is_left = !prepared.backfill.is_empty();
-    if is_left && !args.no_backfill && (args.yes || asked("Import this now?", true)?) {
+    let can_import = !prepared.backfill.is_empty();
+    if can_import && !args.no_backfill && (args.yes || asked("Import this now?", true)?) {
         backfill(engine, &prepared, out).await?;
-    } else if is_left {
+    } else if can_import {
         print::aside(&prepared.backfill.declined());
     }
     Ok(code)
@@ -108,7 +109,7 @@ async fn remove(engine: &Engine, mut all: bool, yes: bool, out: Out) -> Result<E
     }
     let removed = init::remove(engine, &others).await?;
     let mut text = format!(
-        "Restored {}, removed Tiro's entries from {}. What is remembered stays.",
+        "Restored {}, removed Tiro's entries from {}. The memories stay.",
         counted(removed.restored.len(), "file", "files"),
         counted(removed.edited.len(), "file that was edited since", "files that were edited since"),
     );
@@ -151,18 +152,17 @@ async fn backfill(engine: &Engine, prepared: &Prepared, out: Out) -> Result<()> 
     Ok(())
 }
 
-/// Asks on the terminal, where Enter alone says what `default` does; errors where there is no terminal.
+/// Asks on the terminal; Enter alone answers `default`. Errors where there is no terminal.
 pub(super) fn asked(question: &str, default: bool) -> Result<bool> {
     let answer = answer(&format!("{question} {}", if default { "[Y/n]" } else { "[y/N]" }))?;
     Ok(if answer.is_empty() { default } else { matches!(answer.as_str(), "y" | "yes") })
 }
 
-/// Asks on the terminal and returns the answer in small letters, that of an input that ended being no.
+/// Asks on the terminal and returns the answer in lower case; the end of the input is `no`.
 fn answer(question: &str) -> Result<String> {
     if !std::io::stdin().is_terminal() {
-        return Err(
-            Error::bad_input("there is no terminal to ask on").hint("say --yes, or --dry-run to look only")
-        );
+        return Err(Error::bad_input("no terminal to ask on")
+            .hint("pass `--yes`, or `--dry-run` to see what would be written"));
     }
     print::aside(&format!("{question} "));
     let mut answer = String::new();

@@ -1,6 +1,6 @@
-//! `tiro man`: the manual, made of what the command line says of itself.
+//! `tiro man`: prints the manual pages, which are generated from the help texts.
 //!
-//! A page for each subcommand, named as git names its own: `tiro import git` is described in `tiro-import-git(1)`.
+//! Each subcommand has a page, named as git names its own: `tiro-import-git(1)` describes `tiro import git`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::humanize::counted;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// The subcommand, as in `tiro man import git`; `tiro` itself if left out
+    /// The subcommand, as in `tiro man import git` [default: tiro itself]
     subcommand: Vec<String>,
     /// Write the pages of all subcommands to this directory, as in `~/.local/share/man/man1`
     #[arg(long, value_name = "DIR", conflicts_with = "subcommand")]
@@ -29,7 +29,7 @@ struct Page {
     text: String,
 }
 
-/// Prints one page, or writes all.
+/// Prints one page, or writes all pages.
 pub fn run(args: Args, out: Out) -> Result<ExitCode> {
     let root = root();
     let line = match &args.to {
@@ -44,24 +44,24 @@ pub fn run(args: Args, out: Out) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Returns the command line with all that clap fills in.
+/// Returns the command line with everything that clap adds.
 fn root() -> clap::Command {
     let mut root = super::shown().disable_help_subcommand(true);
     root.build();
     root
 }
 
-/// Returns the subcommand of that name, one word a level.
+/// Returns the subcommand that `words` name, one word per level.
 fn named<'a>(root: &'a clap::Command, words: &[String]) -> Result<&'a clap::Command> {
     words.iter().try_fold(root, |command, word| {
         command.find_subcommand(word).ok_or_else(|| {
-            Error::bad_input(format!("there is no `tiro {}`", words.join(" ")))
+            Error::bad_input(format!("no subcommand `tiro {}`", words.join(" ")))
                 .hint("`tiro man` lists the subcommands")
         })
     })
 }
 
-/// Returns the pages of `command` and of all beneath it.
+/// Returns the pages of `command` and of its subcommands.
 fn pages(command: &clap::Command) -> Vec<Page> {
     let beneath = command.get_subcommands().flat_map(pages);
     [page(command)].into_iter().chain(beneath).collect()
@@ -71,7 +71,7 @@ fn page(command: &clap::Command) -> Page {
     let source = concat!("tiro ", env!("CARGO_PKG_VERSION"));
     let man = Man::new(command.clone()).source(source).manual("Tiro");
     let mut text = Vec::new();
-    man.render(&mut text).expect("memory takes what is written");
+    man.render(&mut text).expect("writing to memory can't fail");
     Page { name: man.get_filename(), text: String::from_utf8(text).expect("pages are text") }
 }
 

@@ -1,4 +1,4 @@
-//! `tiro mark`: says that memories matter, or no longer do.
+//! `tiro mark`: marks memories as important, or removes the mark.
 
 use std::process::ExitCode;
 
@@ -9,18 +9,18 @@ use crate::tools::memory::mark_important;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// Memories by their ids, or messages as SESSION#NUMBER.
+    /// Ids of memories, or SESSION#NUMBER for messages
     #[arg(required = true, value_name = "ID")]
     ids: Vec<String>,
-    /// Take the mark away.
+    /// Remove the mark
     #[arg(long)]
     off: bool,
-    /// How much they matter, 0 to 1.
+    /// Their importance, 0 to 1
     #[arg(long)]
     importance: Option<f64>,
 }
 
-/// Sets the mark or takes it away.
+/// Sets or removes the mark.
 pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     let Args { ids, off, importance } = args;
     let args = mark_important::Args { ids, important: Some(!off), importance };

@@ -1,7 +1,7 @@
 //! The command line: reads arguments, calls an operation, prints its answer. One file per subcommand.
 //!
-//! `--json` prints the answer as data on stdout; everything else that is said goes to stderr. An error prints what
-//! happened and what to try on stderr, with `--json` as an object, and exits with 1; wrong usage exits with 2.
+//! `--json` prints the answer as JSON on stdout. Everything else goes to stderr: progress, notes, and errors with what to
+//! try, with `--json` as an object. An error exits with 1, wrong usage with 2.
 
 mod add;
 mod backup;
@@ -56,96 +56,96 @@ struct Cli {
     common: Common,
 }
 
-/// What every subcommand takes.
+/// The arguments of every subcommand.
 #[derive(clap::Args)]
 struct Common {
-    /// The project: a repository or a directory; the one around the working directory if left out.
+    /// Use the project of this repository or directory [default: that of the working directory]
     #[arg(long, global = true, value_name = "DIR")]
     project: Option<PathBuf>,
-    /// Print the answer as JSON.
+    /// Print the answer as JSON
     #[arg(long, global = true)]
     json: bool,
-    /// When to colour what is printed.
+    /// When to colour the output
     #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN")]
     color: print::Color,
-    /// Set an option for this run, such as context.max_tokens=2000; it goes before variables and the file.
+    /// Set an option for this run, such as context.max_tokens=2000; overrides variables and the file
     #[arg(long, global = true, value_name = "KEY=VALUE", value_parser = key_and_value)]
     set: Vec<(String, String)>,
 }
 
 fn key_and_value(text: &str) -> std::result::Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or("it is not KEY=VALUE")?;
+    let (key, value) = text.split_once('=').ok_or("expected KEY=VALUE")?;
     Ok((key.trim().to_owned(), value.trim().to_owned()))
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// Build a memory of a repository and of a conversation, and ask it questions.
+    /// Build a memory of a repository and a conversation, and answer questions from it
     Demo(demo::Args),
-    /// Serve the tools over MCP on stdin and stdout; clients start this.
+    /// Serve the tools over MCP on stdin and stdout; started by clients
     Serve(serve::Args),
-    /// Connect Tiro to the agents installed on this machine, and import their past sessions.
+    /// Connect Tiro to the agents installed on this machine, and import their past sessions
     Init(init::Args),
-    /// Import a history into the project's memory.
+    /// Import commits or past sessions into the project's memory
     Import(import::Args),
-    /// Search the project's memory.
+    /// Search the project's memory
     Search(search::Args),
-    /// Assemble what an agent needs to answer a question.
+    /// Print the context that an agent gets to answer a question
     Context(context::Args),
-    /// Show a memory, a commit, a conversation or a summary, with what belongs to it.
+    /// Show a memory, a commit, a conversation or a summary, with the memories linked to it
     Show(show::Args),
-    /// Store a fact, a decision or a piece of text.
+    /// Store a fact, a decision or another text
     Add(add::Args),
-    /// Mark memories as important, so that they rank higher; --off takes the mark away.
+    /// Mark memories as important, so that they rank higher; --off removes the mark
     Mark(mark::Args),
-    /// Summarise a conversation, all of them, or commits.
+    /// Summarise a conversation, all conversations, or commits
     Summarize(summarize::Args),
-    /// List the project's conversations.
+    /// List the project's conversations
     Sessions(sessions::Args),
-    /// List the projects, say where one moved, or join two.
+    /// List, move, link, merge or remove projects
     Projects(projects::Args),
-    /// Say how much the project remembers.
+    /// Count what the project's memory holds
     Stats,
-    /// Compute the missing embeddings.
+    /// Compute the missing embeddings
     Index(index::Args),
-    /// Forget memories; `tiro undo` brings them back.
+    /// Forget memories; `tiro undo` restores them
     Forget(forget::ForgetArgs),
-    /// Bring back what was forgotten last, or by the operation named.
+    /// Restore the memories forgotten last, or by an earlier operation
     Undo(forget::UndoArgs),
-    /// Delete expired cache entries and unused data; nothing that was said, stored or committed.
+    /// Delete expired cache entries and unused data, but no memory
     Gc(gc::Args),
-    /// Remember nothing of sessions until `tiro resume`.
+    /// Stop remembering sessions until `tiro resume`
     Pause(pause::Args),
-    /// Let sessions be remembered again.
+    /// Remember sessions again
     Resume(pause::Args),
-    /// Copy the project's memory to a file.
+    /// Copy the project's memory to a file
     Backup(backup::BackupArgs),
-    /// Merge such a file into the project's memory.
+    /// Merge a backup into the project's memory
     Restore(backup::RestoreArgs),
-    /// Print every memory of the project, one JSON object a line.
+    /// Print every memory of the project, one JSON object per line
     Export(export::Args),
-    /// Check the installation, and say how to mend what is wrong.
+    /// Check the installation, and say how to fix what is wrong
     Doctor,
-    /// Install or list embedding models.
+    /// Install or list embedding models
     Model(model::Args),
-    /// Name the models that may be asked, and see what leaves the machine for them and what it costs.
+    /// Configure the providers of models, and show what is sent to them and what it costs
     Provider(provider::Args),
-    /// What the hooks of clients and of git run.
+    /// Record an event of a client or of git; run by their hooks
     #[command(hide = true)]
     Hook(hook::Args),
-    /// Print shell completions.
+    /// Print shell completions
     Completions(completions::Args),
-    /// Print the manual of a subcommand, or of all
+    /// Print the manual page of a subcommand, or write all pages
     Man(man::Args),
-    /// Time parts of the program on given data; for the evals.
+    /// Time parts of the program on given data, for the evals
     #[command(hide = true)]
     Bench(bench::Args),
 }
 
 /// Runs the command line and returns the exit code.
 pub fn main() -> ExitCode {
-    let whole = Cli::command();
-    let read = whole.clone().try_get_matches();
+    let command_line = Cli::command();
+    let read = command_line.clone().try_get_matches();
     let read = read.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = match read {
         Ok(read) => read,
@@ -156,19 +156,19 @@ pub fn main() -> ExitCode {
     match run(cli, out) {
         Ok(code) => code,
         Err(error) => {
-            let command = matches.subcommand_name().and_then(|name| whole.find_subcommand(name));
+            let command = matches.subcommand_name().and_then(|name| command_line.find_subcommand(name));
             print::failure(&error, command, out);
             ExitCode::FAILURE
         }
     }
 }
 
-/// Tells whether an answer in JSON was asked for on a command line that can't be read otherwise.
+/// Tells whether `--json` is on a command line that can't be parsed.
 fn wants_json() -> bool {
     std::env::args_os().skip(1).take_while(|word| word != "--").any(|word| word == "--json")
 }
 
-/// Takes the subcommands that are hidden out of what clap suggests in the place of one it doesn't know.
+/// Removes hidden subcommands from clap's suggestions for an unknown one.
 fn without_hidden(mut error: clap::Error) -> clap::Error {
     let command = Cli::command();
     let is_hidden = |name: &String| command.find_subcommand(name).is_some_and(clap::Command::is_hide_set);
@@ -182,7 +182,7 @@ fn without_hidden(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Returns the command line as users are shown it: completions and manual pages would name what is hidden.
+/// Returns the command line without hidden subcommands, which completions and manual pages would name.
 fn shown() -> clap::Command {
     let whole = Cli::command();
     clap::Command::new("tiro")
@@ -203,11 +203,11 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
         _ => {}
     }
     let mut config = Config::from_environment(common.project.as_deref(), common.set)?;
-    // The doctor says it among other things; the others would go on without what the user wants.
+    // The doctor reports a broken configuration among its checks. Other commands must not go on without it.
     if !matches!(command, Command::Doctor)
         && let Some(fault) = config.fault.take()
     {
-        return Err(Arc::into_inner(fault).expect("nobody else has it yet"));
+        return Err(Arc::into_inner(fault).expect("the configuration is the only owner"));
     }
     print::log(&config.log);
     let engine = Arc::new(Engine::new(config));

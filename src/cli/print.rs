@@ -1,11 +1,11 @@
-//! Printing: nothing that came from outside commands the terminal, whatever is printed and wherever it goes.
+//! Prints answers, errors, usage and logs so that stored text can't control the terminal.
 //!
-//! Answers, errors, usage and logs leave through here. Control characters and characters that hide text are written out, in
-//! JSON as JSON writes them; errors, usage and logs lose their secrets as well, and each is one line. A page for people
-//! ([`terminal`](super::terminal)) is clean already: the only codes in it are those of its own styles.
+//! Control characters and characters that hide text are written as escapes, in JSON as JSON's own. Errors, usage and logs
+//! are also redacted, and each is one line. A [`terminal`](super::terminal) page needs no escaping: the only terminal codes
+//! in it are those of its styles.
 //!
-//! With `--json` an error is JSON too: one line on stderr, an object with `error` and, where there is one, `hint`. Stdout
-//! stays empty then, so that nobody takes an error for an answer.
+//! With `--json` an error is one line of JSON on stderr, an object with `error` and an optional `hint`. Stdout stays empty
+//! then, so that a program can't take an error for an answer.
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -20,23 +20,23 @@ use super::terminal::{Page, Screen, Span, Style};
 use crate::envelope;
 use crate::error::{Context, Error, Kind, Result, cleaned, quoted};
 
-/// Columns of a terminal that doesn't say how many it has.
+/// Columns of a terminal that doesn't report its width.
 const USUAL_WIDTH: usize = 80;
 
 /// When output is coloured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Color {
-    /// On a terminal, unless NO_COLOR or CLICOLOR=0 is set; elsewhere where CLICOLOR_FORCE is.
+    /// On a terminal unless NO_COLOR or CLICOLOR=0 is set, and elsewhere if CLICOLOR_FORCE is set
     #[default]
     Auto,
-    /// Always.
+    /// Always
     Always,
-    /// Never.
+    /// Never
     Never,
 }
 
 impl Color {
-    /// Lets it hold for all that is printed from now on.
+    /// Applies it to all further output.
     pub fn choose(self) {
         match self {
             Color::Auto => ColorChoice::Auto,
@@ -50,12 +50,12 @@ impl Color {
 /// How answers are printed.
 #[derive(Clone, Copy)]
 pub struct Out {
-    /// As JSON rather than in words.
+    /// As JSON instead of text.
     pub json: bool,
 }
 
 impl Out {
-    /// Prints an answer: as JSON, or in words, without the envelopes that are for models.
+    /// Prints an answer as JSON, or as `text` without its envelopes, which are for models.
     pub fn answer(self, answer: &impl Serialize, text: &str) -> Result<ExitCode> {
         self.view(answer, |screen| {
             let mut page = Page::new(screen, 0);
@@ -70,7 +70,7 @@ impl Out {
         })
     }
 
-    /// Prints an answer: as JSON, or as the page that `page` makes of it for the screen it is shown on.
+    /// Prints an answer as JSON, or as the page that `page` makes for the screen.
     pub fn view(self, answer: &impl Serialize, page: impl FnOnce(Screen) -> Page) -> Result<ExitCode> {
         match self.json {
             true => {
@@ -81,7 +81,7 @@ impl Out {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Prints a line; a reader that went away is no error.
+    /// Prints a line. A closed pipe is no error.
     pub fn line(self, line: &str) -> Result<()> {
         let line = if self.json { envelope::in_json(line) } else { envelope::escape(line) };
         written(writeln!(io::stdout(), "{line}"))
@@ -97,7 +97,7 @@ fn written(result: io::Result<()>) -> Result<()> {
     }
 }
 
-/// Returns what stdout is shown on.
+/// Returns the screen of stdout.
 fn screen() -> Screen {
     let stdout = io::stdout();
     let width = stdout.is_terminal().then(|| {
@@ -107,16 +107,16 @@ fn screen() -> Screen {
     Screen { width, colour: AutoStream::choice(&stdout) != ColorChoice::Never }
 }
 
-/// Shows `text` on stderr, as it stands but for what would command the terminal.
+/// Prints `text` on stderr, with control characters escaped.
 pub fn aside(text: &str) {
     let _ = write!(io::stderr(), "{}", envelope::escape(text)).and_then(|()| io::stderr().flush());
 }
 
-/// Prints what went wrong with `command` and what to try, in the words of the command line, or as JSON.
+/// Prints an error of `command` and its hint, with flags and subcommands in the place of arguments and tools, or as JSON.
 pub fn failure(error: &Error, command: Option<&clap::Command>, out: Out) {
     error.log();
-    let told = |text: &str| command.map_or(text.to_owned(), |command| flags::named(command, text));
-    failed(&told(&error.to_string()), error.way_out().map(told).as_deref(), out);
+    let translated = |text: &str| command.map_or(text.to_owned(), |command| flags::named(command, text));
+    failed(&translated(&error.to_string()), error.way_out().map(translated).as_deref(), out);
 }
 
 /// Prints an error and its hint on stderr.
@@ -129,12 +129,12 @@ fn failed(error: &str, hint: Option<&str>, out: Out) {
         let _ = writeln!(io::stderr(), "{}", envelope::in_json(&object.to_string()));
         return;
     }
-    // A terminal breaks long lines of errors itself, so that they can be copied whole.
+    // The terminal wraps long errors itself, so that they can be copied as one line.
     let screen = Screen { width: None, colour: AutoStream::choice(&io::stderr()) != ColorChoice::Never };
     let mut page = Page::new(screen, 0);
     let lines = [("error:", Style::Warning, Some(error)), ("hint:", Style::Strong, hint)];
     for (word, style, text) in lines {
-        // Some errors have several lines; the word stands before the first.
+        // An error may have several lines; the word comes before the first.
         let mut lines = text.into_iter().flat_map(str::lines);
         if let Some(first) = lines.next() {
             page.line(0, [Span::new(style, word), Span::new(Style::Plain, format!(" {first}"))]);
@@ -144,13 +144,13 @@ fn failed(error: &str, hint: Option<&str>, out: Out) {
     let _ = write!(io::stderr(), "{}", page.render()).and_then(|()| io::stderr().flush());
 }
 
-/// Prints help, or what is wrong with the usage, and returns the exit code that clap has for it.
+/// Prints help or an error of usage, and returns clap's exit code.
 ///
-/// clap repeats what was typed, which may be a secret in a wrong place: it is quoted as in any other error.
+/// clap repeats the arguments, which may hold a secret. They are quoted and redacted as in other errors.
 pub fn usage(mut error: clap::Error, out: Out) -> ExitCode {
     let code = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
     if !error.use_stderr() {
-        // A reader that went away is no error.
+        // A closed pipe is no error.
         let _ = error.print();
         return code;
     }
@@ -160,30 +160,30 @@ pub fn usage(mut error: clap::Error, out: Out) -> ExitCode {
         let shown = quoted(value);
         if shown != *value {
             error.insert(kind, ContextValue::String(shown));
-            // It says how to pass what was typed as a value, and repeats it.
+            // The suggestion repeats the argument too.
             error.remove(ContextKind::Suggested);
         }
     }
     let lines: Vec<String> = error.render().to_string().lines().map(cleaned).collect();
     if out.json {
-        // What clap says has paragraphs: what is wrong, what might be meant, how it is used.
+        // clap's text has paragraphs: the error, suggestions, the usage.
         let mut parts = lines.split(String::is_empty).map(|part| part.join("\n"));
-        let said = parts.next().unwrap_or_default();
+        let message = parts.next().unwrap_or_default();
         let hint = parts.filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n");
-        let said = said.strip_prefix("error: ").unwrap_or(&said);
-        failed(said, Some(hint.as_str()).filter(|hint| !hint.is_empty()), out);
+        let message = message.strip_prefix("error: ").unwrap_or(&message);
+        failed(message, Some(hint.as_str()).filter(|hint| !hint.is_empty()), out);
         return code;
     }
     lines.iter().for_each(|line| aside(&format!("{line}\n")));
     code
 }
 
-/// Logs to stderr what `filter` lets through, an event a line, without secrets.
+/// Starts logging to stderr: the events that `filter` admits, one per line, redacted.
 pub fn log(filter: &str) {
-    // The protocol library logs whole requests, and with them the text of memories; so do those that ask models.
+    // The libraries for MCP and for providers log whole requests, which hold the text of memories.
     let filter = tracing_subscriber::EnvFilter::try_new(format!("{filter},rmcp=off,{}", crate::llm::QUIET))
         .unwrap_or_else(|_| "warn".into());
-    // A second subscriber in one process, as in tests, is no error.
+    // Tests start several subscribers in one process; the first stays.
     let _ = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_writer(|| Log)
@@ -192,7 +192,7 @@ pub fn log(filter: &str) {
         .try_init();
 }
 
-/// Writes each event of the log, which comes in one piece, as one clean line.
+/// Writes each event of the log as one redacted line; an event comes in one write.
 struct Log;
 
 impl Write for Log {

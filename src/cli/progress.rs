@@ -1,4 +1,4 @@
-//! Progress of long work, on stderr where a person watches.
+//! Shows the progress of long work, on stderr where that is a terminal.
 
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -14,7 +14,7 @@ pub fn bytes(what: &'static str) -> ProgressBar {
     styled("{binary_bytes} of {binary_total_bytes} of {msg} {wide_bar} {eta}", what)
 }
 
-/// Returns a bar of steps that say what they do; only bytes are counted.
+/// Returns a bar that shows the name of the current step, and counts bytes.
 pub fn steps(what: &'static str) -> ProgressBar {
     styled("{msg} {wide_bar} {binary_bytes} of {binary_total_bytes} {eta}", what)
 }
@@ -24,13 +24,13 @@ fn styled(template: &str, what: &'static str) -> ProgressBar {
     ProgressBar::new(0).with_style(style).with_message(what)
 }
 
-/// Shows that `done` of `all` are done.
+/// Sets the bar to `done` of `all`.
 pub fn show(bar: &ProgressBar, done: u64, all: u64) {
     bar.set_length(all);
     bar.set_position(done);
 }
 
-/// Returns what shows the progress of an installation on `bar`.
+/// Returns a function that shows the progress of an installation on `bar`.
 pub fn installation(bar: &ProgressBar) -> impl Fn(Progress<'_>) + Send + 'static {
     let bar = bar.clone();
     move |progress| match progress {
@@ -42,7 +42,7 @@ pub fn installation(bar: &ProgressBar) -> impl Fn(Progress<'_>) + Send + 'static
     }
 }
 
-/// Returns what shows that `what` goes on, where nobody knows how long.
+/// Returns a spinner for work of unknown length.
 pub fn waiting(what: &'static str) -> ProgressBar {
     let spinner = ProgressBar::new_spinner().with_message(what);
     spinner.enable_steady_tick(std::time::Duration::from_millis(200));

@@ -1,4 +1,4 @@
-//! `tiro projects`: which projects there are, and where.
+//! `tiro projects`: lists, moves, links, merges and removes projects.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -18,43 +18,43 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Action {
-    /// List the projects, their ids and where they were seen.
+    /// List the projects with their ids and directories
     List,
-    /// Say that a project lies in DIR now and nowhere else.
+    /// Record that a project is now in DIR and nowhere else
     Move {
-        /// Its id, or its name where only one has it.
+        /// Its id, or its name where that is unique
         project_id: String,
-        /// Where it is now.
+        /// Its directory
         directory: PathBuf,
     },
-    /// Let DIR, such as a second clone, share a project's memory.
+    /// Share a project's memory with DIR, such as a second clone
     Link {
-        /// Its id, or its name where only one has it.
+        /// Its id, or its name where that is unique
         project_id: String,
-        /// The directory that joins.
+        /// The directory to add
         directory: PathBuf,
     },
-    /// Remove a project and all that is remembered of it, for good; asks first.
+    /// Delete a project and its memory permanently; asks first
     Remove {
-        /// Its id, or its name where only one has it.
+        /// Its id, or its name where that is unique
         project_id: String,
         /// Don't ask
         #[arg(long, short)]
         yes: bool,
-        /// Only say what would go.
+        /// Print what would be deleted, and change nothing
         #[arg(long, conflicts_with = "yes")]
         dry_run: bool,
     },
-    /// Add one project's memories to another.
+    /// Move the memories of one project to another
     Merge {
-        /// The project that ends.
+        /// The project to merge, which ends
         from: String,
-        /// The project that stays.
+        /// The project to merge into
         into: String,
     },
 }
 
-/// Lists, moves, links or merges.
+/// Runs the subcommand and prints its answer.
 pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     match args.action {
         Action::List => {

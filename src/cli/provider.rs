@@ -1,4 +1,4 @@
-//! `tiro provider`: who may be asked for what, and what that costs.
+//! `tiro provider`: configures the providers of models, and shows what is sent to them and what it costs.
 
 use std::process::ExitCode;
 
@@ -19,87 +19,87 @@ pub struct Args {
 
 #[derive(Subcommand)]
 enum Action {
-    /// Name a provider of models, or change what is said of one.
+    /// Add a provider of models, or change one
     Add(Box<Add>),
-    /// List the providers.
+    /// List the providers
     List,
-    /// Say what leaves this machine, to whom, what for, and what was spent.
+    /// Show what is sent to which provider and why, and what was spent
     Show {
-        /// The provider; all if left out.
+        /// The provider [default: all]
         name: Option<String>,
     },
-    /// Send a provider a few words that hold nothing of the memory.
+    /// Send a short test request without any memory
     Test {
-        /// The provider; whoever is asked for summaries, with the fallback, if left out.
+        /// The provider [default: the one for summaries, and the fallback]
         name: Option<String>,
     },
-    /// Take a provider out of the configuration.
+    /// Remove a provider from the configuration
     Remove {
-        /// The provider.
+        /// The provider
         name: String,
     },
-    /// Ask this provider for summaries before others.
+    /// Make a provider the first to ask for summaries
     Default {
-        /// The provider.
+        /// The provider
         name: String,
     },
 }
 
 #[derive(clap::Args)]
 struct Add {
-    /// What to call it; openai, anthropic, gemini, ollama and llama.cpp need nothing more.
+    /// Its name; openai, anthropic, gemini, ollama and llama.cpp need no other argument
     name: String,
-    /// openai, openai-responses, anthropic, gemini, ollama or openai-compatible.
+    /// Its protocol: openai, openai-responses, anthropic, gemini, ollama or openai-compatible
     #[arg(long)]
     service: Option<String>,
-    /// The model.
+    /// The model
     #[arg(long)]
     model: Option<String>,
-    /// Its address, where it isn't the service's own.
+    /// Its address [default: the service's own]
     #[arg(long, value_name = "URL")]
     endpoint: Option<String>,
-    /// The environment variable that holds its key.
+    /// The environment variable that holds its key
     #[arg(long, value_name = "NAME", conflicts_with = "key_file")]
     key_variable: Option<String>,
-    /// A file that holds its key, which only you can read.
+    /// A file that holds its key, readable by you alone
     #[arg(long, value_name = "PATH")]
     key_file: Option<String>,
-    /// What it may be asked for: summarize, embed, consult, separated by commas.
+    /// What it may be used for: summarize, embed, consult, separated by commas
     #[arg(long = "use", value_name = "USES", value_delimiter = ',', value_parser = a_use)]
     uses: Vec<Use>,
-    /// Let it search the memory while it is consulted, or not.
+    /// Whether it may search the memory while it is consulted
     #[arg(long, value_name = "BOOL")]
     memory: Option<bool>,
-    /// Tokens of an answer at most.
+    /// Tokens of an answer, at most
     #[arg(long, value_name = "N")]
     max_output: Option<u64>,
-    /// How freely it answers, 0 to 2.
+    /// Its sampling temperature, 0 to 2
     #[arg(long)]
     temperature: Option<f64>,
-    /// Tokens of request and answer together.
+    /// Its context window: tokens of a request and its answer together
     #[arg(long, value_name = "N")]
     window: Option<u64>,
-    /// Dollars for a million tokens, sent and received.
+    /// US dollars for a million tokens of input and of output
     #[arg(long, value_name = "IN,OUT", value_parser = a_price)]
     price: Option<(f64, f64)>,
-    /// Dollars that one call may cost, or none.
+    /// US dollars that one call may cost, or none
     #[arg(long, value_name = "USD", value_parser = a_limit)]
     limit_call: Option<Given<f64>>,
-    /// Dollars that may be spent on it on a day, or none.
+    /// US dollars that it may cost on one day, or none
     #[arg(long, value_name = "USD", value_parser = a_limit)]
     limit_day: Option<Given<f64>>,
-    /// Ask it before others.
+    /// Make it the first to ask for summaries
     #[arg(long)]
     default: bool,
 }
 
 fn a_use(word: &str) -> std::result::Result<Use, String> {
-    purpose(word).ok_or_else(|| "choose from summarize, embed and consult".into())
+    purpose(word).ok_or_else(|| "expected summarize, embed or consult".into())
 }
 
 fn a_price(words: &str) -> std::result::Result<(f64, f64), String> {
-    let (input, output) = words.split_once(',').ok_or("it is not IN,OUT")?;
-    let dollars = |word: &str| word.trim().parse::<f64>().map_err(|_| format!("`{word}` is no amount"));
+    let (input, output) = words.split_once(',').ok_or("expected IN,OUT")?;
+    let dollars = |word: &str| word.trim().parse::<f64>().map_err(|_| format!("`{word}` is not an amount"));
     Ok((dollars(input)?, dollars(output)?))
 }
 
@@ -108,17 +108,17 @@ fn a_limit(words: &str) -> std::result::Result<Given<f64>, String> {
         "none" => Ok(Given::Gone),
         amount => match Money::parse(amount) {
             Some(money) => Ok(Given::As(money.dollars())),
-            None => Err("it is no amount: give dollars, 0 or at least 0.000001, or none".into()),
+            None => Err("expected an amount in dollars, 0 or at least 0.000001, or none".into()),
         },
     }
 }
 
-/// Adds, lists, shows, tests, removes or prefers.
+/// Runs the subcommand and prints its answer.
 pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     match args.action {
         Action::Add(add) => {
             let Add { name, service, model, endpoint, key_variable, key_file, uses, memory, .. } = *add;
-            // A key is in one place.
+            // A key comes from one place: setting one removes the other.
             let (variable, file): (Given<String>, Given<String>) = match (key_variable, key_file) {
                 (Some(name), _) => (Given::As(name), Given::Gone),
                 (None, Some(path)) => (Given::Gone, Given::As(path)),

@@ -1,4 +1,4 @@
-//! `tiro search`: what an agent's search would answer.
+//! `tiro search`: searches the project's memory as an agent does.
 
 use std::process::ExitCode;
 
@@ -13,37 +13,37 @@ use crate::tools::memory::search_project_memory::{self as search, Hit};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// A question or key words.
+    /// A question or keywords
     #[arg(required = true)]
     query: Vec<String>,
-    /// Hits, 1 to 50.
+    /// Number of hits, 1 to 50
     #[arg(short, long, default_value_t = 10)]
     k: usize,
-    /// Only these kinds: message, commit, fact, …
+    /// Find only these kinds: message, commit, fact, …
     #[arg(long, value_delimiter = ',', value_name = "KINDS")]
     kinds: Vec<String>,
-    /// Only these sessions.
+    /// Find only memories of these sessions
     #[arg(long, value_delimiter = ',', value_name = "NAMES")]
     sessions: Vec<String>,
-    /// Only this branch.
+    /// Find only memories of this branch
     #[arg(long)]
     branch: Option<String>,
-    /// Only what was stored with this tag.
+    /// Find only memories with this tag
     #[arg(long)]
     topic: Option<String>,
-    /// Only this file or directory.
+    /// Find only memories of this file or directory
     #[arg(long)]
     path: Option<String>,
-    /// Not before this time, such as 2026-03-01.
+    /// Find nothing from before this time, such as 2026-03-01
     #[arg(long)]
     since: Option<String>,
-    /// Before this time.
+    /// Find nothing from this time on
     #[arg(long)]
     until: Option<String>,
-    /// Budget of the answer in tokens.
+    /// Tokens of the answer, at most
     #[arg(long, default_value_t = 2000)]
     max_tokens: usize,
-    /// Where the answer before said that it goes on.
+    /// Continue at this cursor of the last answer
     #[arg(long)]
     cursor: Option<String>,
 }
@@ -77,8 +77,8 @@ fn page(found: &search::Output, marks: &Marks, screen: Screen, now: Millis) -> P
         page.line(0, heading);
         page.marked(3, &hit.text, marks);
         if hit.is_part {
-            let told = format!("(a part; whole: tiro show {})", hit.id);
-            page.line(3, [Span::new(Style::Faint, told)]);
+            let open = format!("(excerpt; in full: tiro show {})", hit.id);
+            page.line(3, [Span::new(Style::Faint, open)]);
         }
         made_in(&mut page, hit, marks);
     }
@@ -94,13 +94,13 @@ fn page(found: &search::Output, marks: &Marks, screen: Screen, now: Millis) -> P
             page.line(0, faint(format!("{none} --max-tokens; ask again with a larger one.")));
         }
         (false, 0) => {}
-        (false, count) => page.line(0, faint(format!("Left out for --max-tokens: {count} more."))),
+        (false, count) => page.line(0, faint(format!("Omitted to fit --max-tokens: {count} more."))),
     }
     if let Some(cursor) = &found.next_cursor {
         page.line(0, faint(format!("More: --cursor {cursor}")));
     }
     if found.pending > 0 {
-        // A line at the margin that begins with a number is a hit.
+        // This line must not begin with a number: such a line at the margin is a hit.
         let pieces = counted(found.pending as u64, "piece, which has", "pieces, which have");
         page.line(
             0,
@@ -111,7 +111,7 @@ fn page(found: &search::Output, marks: &Marks, screen: Screen, now: Millis) -> P
     page
 }
 
-/// Adds the conversation that a commit was made in, with how sure that is, what opens it, and its best message.
+/// Adds the conversation that a commit was made in: the confidence, the argument that opens it, and its best message.
 fn made_in(page: &mut Page, hit: &Hit, marks: &Marks) {
     let faint = |text: String| Span::new(Style::Faint, text);
     let Some(behind) = &hit.behind else {
@@ -147,7 +147,7 @@ fn made_in(page: &mut Page, hit: &Hit, marks: &Marks) {
     }
 }
 
-/// Returns the line that says what a hit is: who said it where, when, and what opens it.
+/// Returns the heading of a hit: its speaker or kind, session, time and id.
 fn heading(page: &Page, place: usize, hit: &Hit) -> Vec<Span> {
     let plain = |text: &str| Span::new(Style::Plain, text);
     let mut line = vec![Span::new(Style::Faint, format!("{place}. "))];

@@ -1,4 +1,4 @@
-//! `tiro serve`: the MCP server on stdin and stdout.
+//! `tiro serve`: runs the MCP server on stdin and stdout.
 
 use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
@@ -12,12 +12,12 @@ use crate::tools::Toolsets;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// The groups of tools to offer, separated by commas: memory, consult, context, stash.
+    /// Serve only these groups of tools: memory, consult, context, stash, separated by commas
     #[arg(long, value_name = "NAMES")]
     toolsets: Option<Toolsets>,
 }
 
-/// Serves until stdin ends; what is pending is embedded meanwhile.
+/// Serves until stdin ends, and works off what is pending in the background.
 pub fn run(engine: Arc<Engine>, args: Args) -> Result<ExitCode> {
     let working = Arc::clone(&engine);
     std::thread::spawn(move || {
@@ -32,7 +32,7 @@ pub fn run(engine: Arc<Engine>, args: Args) -> Result<ExitCode> {
     served.map(|()| ExitCode::SUCCESS)
 }
 
-/// Stores what was measured since the last time, unless somebody holds the store: a server that ends has little time.
+/// Stores the measurements since the last time. Gives up after 200 ms, since a server has to end soon after stdin.
 fn keep_measurements(engine: &Engine) {
     const PATIENCE: Duration = Duration::from_millis(200);
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
@@ -43,13 +43,13 @@ fn keep_measurements(engine: &Engine) {
     runtime.shutdown_background();
 }
 
-/// Closes what is open, so that each file holds everything by itself; a slow disk is not waited for, and loses nothing.
+/// Closes the stores, so that their logs are merged into their files. Gives up after 200 ms; nothing is lost then.
 fn close(engine: Arc<Engine>) {
     const PATIENCE: Duration = Duration::from_millis(200);
     let (done, is_done) = mpsc::channel();
     std::thread::spawn(move || {
         engine.close();
-        // Nobody listens any more where it took too long.
+        // The receiver is gone where this took too long.
         let _ = done.send(());
     });
     if is_done.recv_timeout(PATIENCE).is_err() {

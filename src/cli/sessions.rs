@@ -1,4 +1,4 @@
-//! `tiro sessions`: the project's conversations.
+//! `tiro sessions`: lists the project's conversations.
 
 use std::process::ExitCode;
 
@@ -13,10 +13,10 @@ use crate::tools::memory::list_sessions;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// How many, 1 to 100.
+    /// Number of sessions, 1 to 100
     #[arg(long, default_value_t = 20)]
     limit: usize,
-    /// Where the answer before said that it goes on.
+    /// Continue at this cursor of the last answer
     #[arg(long)]
     cursor: Option<String>,
 }
@@ -32,7 +32,7 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     out.view(&output, |screen| page(&output, screen, now))
 }
 
-/// Returns the sessions with the title first, since that is what a person knows one by.
+/// Returns the sessions, the title of each first, since people know a session by its title.
 fn page(listed: &list_sessions::Output, screen: Screen, now: Millis) -> Page {
     let mut page = Page::new(screen, now);
     for session in &listed.sessions {

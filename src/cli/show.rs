@@ -1,4 +1,4 @@
-//! `tiro show`: a memory, a commit, a conversation or a summary, with what belongs to it.
+//! `tiro show`: shows a memory, a commit, a conversation or a summary, with the memories linked to it.
 
 use std::process::ExitCode;
 
@@ -11,39 +11,44 @@ use crate::memory::Millis;
 use crate::summaries::levels::Depth;
 use crate::tools::memory::linked::{self, Linked};
 use crate::tools::memory::show::{self, Brief, Conversation, Opened, Output};
+use crate::tools::common::counted;
+use crate::tools::expand_detail;
+use crate::tools::levels::Depth;
+use crate::tools::linked::{self, Linked};
+use crate::tools::show::{self, Brief, Conversation, Opened, Output};
 
 /// Digits of a commit's id that are shown.
 const SHORT_SHA: usize = 10;
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// An id, SESSION#NUMBER, a commit by seven digits or more, a session by name or title, or a quarter.
+    /// An id, SESSION#NUMBER, a commit by seven digits or more, a session by name or title, or a quarter
     id: String,
-    /// All messages of a conversation or of a summary; the same as --level messages.
+    /// Show all messages of a conversation or of a summary; the same as --level messages
     #[arg(long, conflicts_with = "level")]
     messages: bool,
-    /// How much of it: brief, standard, detailed or messages.
+    /// The level of detail
     #[arg(long, value_enum)]
     level: Option<Level>,
-    /// One level up: a message's part of the conversation in short.
+    /// Show one level less of detail: for a message, the summary of its part of the conversation
     #[arg(long)]
     collapse: bool,
-    /// Only what has to do with this topic.
+    /// Show only what is about this topic
     #[arg(long)]
     focus: Option<String>,
-    /// Messages before it, 0 to 20.
+    /// Show N messages before it, 0 to 20
     #[arg(long, value_name = "N")]
     before: Option<usize>,
-    /// Messages after it, 0 to 20.
+    /// Show N messages after it, 0 to 20
     #[arg(long, value_name = "N")]
     after: Option<usize>,
-    /// The first message of a conversation, by its number.
+    /// The number of the first message of a conversation to show
     #[arg(long, value_name = "N")]
     from: Option<i64>,
-    /// The last message.
+    /// The number of the last message to show
     #[arg(long, value_name = "N")]
     to: Option<i64>,
-    /// Where the answer before said that it goes on.
+    /// Continue at this cursor of the last answer
     #[arg(long)]
     cursor: Option<String>,
 }
@@ -56,7 +61,7 @@ enum Level {
     Messages,
 }
 
-/// Finds it and prints it.
+/// Finds the memory or conversation and prints it.
 pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     let Args { id, messages, level, collapse, focus, before, after, from, to, cursor } = args;
     let level = level.or(messages.then_some(Level::Messages)).map(|level| match level {
@@ -74,6 +79,7 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     })
 }
 
+/// Returns the page of a memory.
 fn memory(opened: &Opened, screen: Screen, now: Millis) -> Page {
     let detail = &opened.detail;
     let mut page = Page::new(screen, now);
@@ -87,15 +93,34 @@ fn memory(opened: &Opened, screen: Screen, now: Millis) -> Page {
         heading.push(Span::new(Style::Strong, " · important"));
     }
     page.line(0, heading);
+    fields(&mut page, opened);
+    page.gap();
+    page.text(3, Style::Plain, &detail.text);
+    if let Some(cursor) = &detail.next_cursor {
+        page.line(0, [Span::new(Style::Faint, format!("More of the text: --cursor {cursor}"))]);
+    }
+    neighbours(&mut page, detail);
+    links(&mut page, &detail.linked);
+    list(&mut page, "refers to", &opened.refers_to);
+    list(&mut page, "referred to by", &opened.referred_to_by);
+    if !detail.notices.is_empty() {
+        page.gap();
+    }
+    page.notices(&detail.notices);
+    page
+}
+
+/// Adds a line for each property of a memory.
+fn fields(page: &mut Page, opened: &Opened) {
+    let detail = &opened.detail;
     let origin = match (&detail.session_id, opened.number) {
         (Some(session), Some(number)) => Some(format!("{session}#{number}")),
         (session, _) => session.clone(),
     };
-    let by = opened.speaker.clone();
     let is_commit = detail.kind == "commit";
     let fields = [
         ("id", Some(detail.id.clone()).filter(|_| is_commit), Style::Id),
-        ("by", by, Style::Name),
+        ("by", opened.speaker.clone(), Style::Name),
         ("when", Some(page.at(&detail.time)), Style::Plain),
         ("session", origin, Style::Id),
         ("branch", opened.branch.clone(), Style::Plain),
@@ -110,57 +135,52 @@ fn memory(opened: &Opened, screen: Screen, now: Millis) -> Page {
             page.line(0, [Span::new(Style::Faint, format!("{name:8}")), Span::new(style, value)]);
         }
     }
-    page.gap();
-    page.text(3, Style::Plain, &detail.text);
-    if let Some(cursor) = &detail.next_cursor {
-        page.line(0, [Span::new(Style::Faint, format!("The text goes on: --cursor {cursor}"))]);
-    }
+}
+
+/// Adds the messages before and after a memory, where there are any.
+fn neighbours(page: &mut Page, detail: &expand_detail::Output) {
     if !detail.neighbours.is_empty() {
-        heading_of(&mut page, "around it");
-        for neighbour in &detail.neighbours {
-            let speaker = neighbour.speaker.as_deref().unwrap_or("?");
-            page.line(
-                1,
-                [
-                    Span::new(Style::Name, speaker),
-                    Span::new(Style::Plain, " "),
-                    Span::new(Style::Id, &neighbour.id),
-                ],
-            );
-            page.text(3, Style::Plain, &neighbour.text);
-        }
+        heading_of(page, "before and after");
+    }
+    for neighbour in &detail.neighbours {
+        let speaker = neighbour.speaker.as_deref().unwrap_or("?");
+        page.line(
+            1,
+            [
+                Span::new(Style::Name, speaker),
+                Span::new(Style::Plain, " "),
+                Span::new(Style::Id, &neighbour.id),
+            ],
+        );
+        page.text(3, Style::Plain, &neighbour.text);
     }
     if detail.dropped > 0 {
         let dropped = counted(detail.dropped, "neighbour", "neighbours");
-        page.line(0, [Span::new(Style::Faint, format!("{dropped} left out: too long to show beside it"))]);
+        page.line(0, [Span::new(Style::Faint, format!("{dropped} omitted: too long"))]);
     }
+}
+
+/// Adds the sessions that a commit was made in, or the commits that a session led to.
+fn links(page: &mut Page, all: &[Linked]) {
     for (kind, name) in [("session", "made in"), ("commit", "led to")] {
-        let linked: Vec<&Linked> = detail.linked.iter().filter(|linked| linked.kind == kind).collect();
+        let linked: Vec<&Linked> = all.iter().filter(|linked| linked.kind == kind).collect();
         if linked.is_empty() {
             continue;
         }
-        heading_of(&mut page, name);
+        heading_of(page, name);
         for linked in linked {
             let what = if kind == "session" { &linked.name } else { &linked.open };
             let mut line = vec![Span::new(Style::Id, what)];
             line.extend(linked.title.as_ref().map(|title| Span::new(Style::Plain, format!("  {title}"))));
-            line.push(Span::new(
-                Style::Faint,
-                format!("  {}{}", page.day(&linked.date), sure(linked.confidence)),
-            ));
+            let certainty = format!("  {}{}", page.day(&linked.date), sure(linked.confidence));
+            line.push(Span::new(Style::Faint, certainty));
             line.extend(linked.more.map(|more| Span::new(Style::Faint, format!("  and {more} more"))));
             page.line(1, line);
         }
     }
-    list(&mut page, "refers to", &opened.refers_to);
-    list(&mut page, "referred to by", &opened.referred_to_by);
-    if !detail.notices.is_empty() {
-        page.gap();
-    }
-    page.notices(&detail.notices);
-    page
 }
 
+/// Returns the page of a conversation.
 fn session(shown: &Conversation, screen: Screen, now: Millis) -> Page {
     let mut page = Page::new(screen, now);
     page.line(0, [Span::new(Style::Strong, "session "), Span::new(Style::Id, &shown.session_id)]);
@@ -204,7 +224,7 @@ fn session(shown: &Conversation, screen: Screen, now: Millis) -> Page {
     }
     if shown.said.is_empty() && shown.messages > 0 {
         page.gap();
-        page.line(0, [Span::new(Style::Faint, "All that was said: --messages")]);
+        page.line(0, [Span::new(Style::Faint, "All messages: --messages")]);
     }
     page.notices(&shown.notices);
     page
@@ -215,7 +235,7 @@ fn heading_of(page: &mut Page, name: &str) {
     page.line(0, [Span::new(Style::Strong, name)]);
 }
 
-/// Returns what is said of how sure a link is: ` (62% sure)`, or nothing where it is all but certain.
+/// Returns the confidence of a link, as ` (62% sure)`, or nothing where it is almost certain.
 pub(super) fn sure(confidence: f64) -> String {
     match linked::sure(confidence).trim_start_matches(", ") {
         "" => String::new(),
@@ -223,7 +243,7 @@ pub(super) fn sure(confidence: f64) -> String {
     }
 }
 
-/// Adds memories in a line each under a heading, where there are any.
+/// Adds a heading and a line for each of `briefs`, where there are any.
 fn list(page: &mut Page, name: &str, briefs: &[Brief]) {
     if briefs.is_empty() {
         return;

@@ -1,4 +1,4 @@
-//! `tiro stats`: how much the project remembers.
+//! `tiro stats`: counts what the project's memory holds.
 
 use std::process::ExitCode;
 

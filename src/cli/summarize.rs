@@ -1,4 +1,4 @@
-//! `tiro summarize`: a conversation in short, every one of them, or commits.
+//! `tiro summarize`: summarises a conversation, all conversations, or commits.
 
 use std::process::ExitCode;
 
@@ -10,37 +10,37 @@ use crate::tools::context::{summarize_all, summarize_commits};
 
 #[derive(clap::Args)]
 pub struct Args {
-    /// The session, as `tiro sessions` names it.
+    /// The session, as `tiro sessions` names it
     #[arg(required_unless_present_any = ["all", "commits"])]
     session: Option<String>,
-    /// Every session that has no such summary, or one that is out of date.
+    /// Summarise every session whose summary is missing or out of date
     #[arg(long, conflicts_with_all = ["session", "from", "to", "focus", "max_tokens"])]
     all: bool,
-    /// Commits without a summary, the newest first, by the model that is named for summaries.
+    /// Have the provider for summaries summarise commits without a summary, the newest first
     #[arg(long, conflicts_with_all = ["session", "all", "level", "from", "to", "focus", "max_tokens", "extractive"])]
     commits: bool,
-    /// With --commits: at most this many.
+    /// With --commits: summarise at most N
     #[arg(long, value_name = "N", requires = "commits")]
     limit: Option<usize>,
-    /// How much it says: brief, standard or detailed.
+    /// The level of detail
     #[arg(long, value_enum, default_value = "standard")]
     level: Level,
-    /// The first message, by its number.
+    /// The number of the first message
     #[arg(long)]
     from: Option<i64>,
-    /// The last message.
+    /// The number of the last message
     #[arg(long)]
     to: Option<i64>,
-    /// Topics that matter.
+    /// Topics to prefer
     #[arg(long)]
     focus: Option<String>,
-    /// Tokens of the summary at most.
+    /// Tokens of the summary, at most
     #[arg(long)]
     max_tokens: Option<usize>,
-    /// Never ask a model.
+    /// Choose sentences, and ask no model
     #[arg(long)]
     extractive: bool,
-    /// Only say what it would take and cost.
+    /// Print what it would take and cost, and change nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -52,7 +52,7 @@ enum Level {
     Detailed,
 }
 
-/// Summarises, or says what that would take.
+/// Summarises, or with `--dry-run` prints what that would take.
 pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     let level = match args.level {
         Level::Brief => Detail::Brief,
@@ -86,7 +86,7 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     out.answer(&output, &output.text())
 }
 
-/// Summarises every session that needs it; fails where one of them did.
+/// Summarises every session that needs it; exits with 1 where one failed.
 async fn all(engine: &Engine, args: summarize_all::Args, out: Out) -> Result<ExitCode> {
     let bar = progress::bar("sessions");
     let show = |done, all| progress::show(&bar, done as u64, all as u64);
@@ -97,7 +97,7 @@ async fn all(engine: &Engine, args: summarize_all::Args, out: Out) -> Result<Exi
     Ok(if output.failed.is_empty() { code } else { ExitCode::FAILURE })
 }
 
-/// Has commits summarised.
+/// Summarises commits.
 async fn commits(engine: &Engine, args: summarize_commits::Args, out: Out) -> Result<ExitCode> {
     let bar = progress::bar("commits");
     let show = |done, all| progress::show(&bar, done as u64, all as u64);

@@ -1,8 +1,7 @@
-//! Runs the work of a request away from the thread that serves the protocol.
+//! Runs the work of requests on threads other than the one that serves the protocol.
 //!
-//! Tools are written as straight lines over SQLite and the encoder and may hold their thread for as long as they
-//! like. Each call therefore gets a thread of the blocking pool, where its future is polled and, when the client
-//! cancels, dropped. Its place among those at work is free again once its answer has left.
+//! Tools block on SQLite and on the encoder. So each call gets a thread of the blocking pool, where its future is polled
+//! and, when the client cancels, dropped. The call's permit is free again once its answer is written.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -12,49 +11,49 @@ use rmcp::service::RequestContext;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
-use super::flights::Flights;
+use super::requests::Requests;
 use crate::error::Result;
 use crate::tools::Pending;
 
-/// How many calls work at the same time; more wait. Arbitrary: enough that nobody waits for a sleeping call, few
-/// enough that their threads cost little.
+/// Calls that run at the same time; others wait. Arbitrary: enough that calls seldom wait for each other, and few enough
+/// that their threads cost little.
 const AT_ONCE: usize = 32;
 
-/// The places there are for calls to work in.
+/// Runs calls, a limited number at a time.
 pub(super) struct Calls {
-    places: Arc<Semaphore>,
-    /// For what is answered without any work: it waits for its client only.
+    permits: Arc<Semaphore>,
+    /// For requests that need no work: they wait only for the client to read.
     ready: Arc<Semaphore>,
-    flights: Flights,
+    requests: Requests,
 }
 
-/// How a call ended.
+/// The end of a call.
 pub(super) enum Outcome<T> {
-    /// It ran to its end.
+    /// It returned.
     Done(Result<T>),
-    /// It panicked; the place of the panic is on stderr.
+    /// It panicked; stderr has the location.
     Panicked,
     /// The client cancelled it, or the server is ending.
     Cancelled,
 }
 
 impl Calls {
-    /// Returns the places for the requests of `flights`.
-    pub(super) fn new(flights: Flights) -> Calls {
-        let places = || Arc::new(Semaphore::new(AT_ONCE));
-        Calls { places: places(), ready: places(), flights }
+    /// Returns the calls that answer `requests`.
+    pub(super) fn new(requests: Requests) -> Calls {
+        let permits = || Arc::new(Semaphore::new(AT_ONCE));
+        Calls { permits: permits(), ready: permits(), requests }
     }
 
-    /// Waits until the answer to a request that takes no work may be made.
+    /// Waits until a request that needs no work may be answered.
     pub(super) async fn ready(&self, context: &RequestContext<RoleServer>) {
-        if let Ok(place) = Arc::clone(&self.ready).acquire_owned().await {
-            self.flights.keep(&context.id, place);
+        if let Ok(permit) = Arc::clone(&self.ready).acquire_owned().await {
+            self.requests.hold(&context.id, permit);
         }
     }
 
-    /// Runs `work` to its end or to the cancellation of the request.
+    /// Runs `work` until it returns or the request is cancelled.
     ///
-    /// `work` is called on the thread that it runs on. What cannot be interrupted there runs on, unheard.
+    /// A part of `work` that can't be interrupted runs to its end on its thread; its result is dropped.
     pub(super) async fn run<T: Send + 'static>(
         &self,
         what: impl Display,
@@ -66,7 +65,7 @@ impl Calls {
         let outcome = tokio::select! {
             biased;
             () = cancelled.cancelled() => Outcome::Cancelled,
-            outcome = self.run_in_place(context, work) => outcome,
+            outcome = self.run_on_thread(context, work) => outcome,
         };
         let ended = match &outcome {
             Outcome::Done(Ok(_)) => "done",
@@ -78,13 +77,13 @@ impl Calls {
         outcome
     }
 
-    async fn run_in_place<T: Send + 'static>(
+    async fn run_on_thread<T: Send + 'static>(
         &self,
         context: &RequestContext<RoleServer>,
         work: Pending<T>,
     ) -> Outcome<T> {
-        let Ok(place) = Arc::clone(&self.places).acquire_owned().await else { return Outcome::Cancelled };
-        self.flights.keep(&context.id, place);
+        let Ok(permit) = Arc::clone(&self.permits).acquire_owned().await else { return Outcome::Cancelled };
+        self.requests.hold(&context.id, permit);
         let cancelled = context.ct.clone();
         let runtime = Handle::current();
         let thread = tokio::task::spawn_blocking(move || {

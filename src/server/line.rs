@@ -1,9 +1,8 @@
-//! Reads one line as a JSON-RPC message, or says what is wrong with it.
+//! Reads one line as a JSON-RPC message, or returns the error to answer it with.
 //!
-//! Nothing that a line holds may end the server or leave a client waiting for an answer that never comes: whatever
-//! asks for an answer gets one, with its own id wherever that can be made out. As MCP has it, an error about a line
-//! whose id cannot be read carries no id. Notifications and responses that make no sense are passed over, since
-//! JSON-RPC forbids answering them.
+//! No line may end the server or leave a client waiting for an answer: every request gets one, with its id where that can
+//! be read. As MCP requires, an error about a line without a readable id has no id. Malformed notifications and responses
+//! are ignored, since JSON-RPC forbids answering them.
 
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -14,17 +13,17 @@ use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-/// What to do about a line.
+/// A line as read.
 pub(super) enum Line {
-    /// Handle it.
+    /// A message to handle.
     Message(Box<RxJsonRpcMessage<RoleServer>>),
-    /// Answer it with this error.
+    /// A line to answer with this error.
     Refused(Box<TxJsonRpcMessage<RoleServer>>),
-    /// Pass over it.
+    /// A line to ignore.
     Nothing,
 }
 
-/// Reads `line`, which holds no line break.
+/// Reads `line`, which has no line break.
 pub(super) fn read(line: &[u8]) -> Line {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii();
     if line.is_empty() {
@@ -38,16 +37,18 @@ pub(super) fn read(line: &[u8]) -> Line {
             Err(_) => refused(ErrorCode::PARSE_ERROR, "Parse error: the line is not JSON", None),
             Ok(_) if line[0] == b'[' => refused(
                 ErrorCode::INVALID_REQUEST,
-                "Invalid request: batches are not part of the protocol; send one message a line",
+                "Invalid request: MCP has no batches; send one message per line",
                 None,
             ),
-            Ok(_) => refused(ErrorCode::INVALID_REQUEST, "Invalid request: a message is an object", None),
+            Ok(_) => {
+                refused(ErrorCode::INVALID_REQUEST, "Invalid request: a message must be an object", None)
+            }
         };
     }
     match serde_json::from_slice::<Head>(line) {
         Ok(head) => read_message(line, head),
         Err(error) if error.is_data() => {
-            refused(ErrorCode::INVALID_REQUEST, "Invalid request: a member is given twice", None)
+            refused(ErrorCode::INVALID_REQUEST, "Invalid request: a member occurs twice", None)
         }
         Err(_) => refused(ErrorCode::PARSE_ERROR, "Parse error: the line is not JSON", None),
     }
@@ -55,18 +56,17 @@ pub(super) fn read(line: &[u8]) -> Line {
 
 /// Returns the refusal of a line longer than `limit` bytes.
 pub(super) fn too_long(limit: usize, id: Option<RequestId>) -> Line {
-    let message =
-        format!("Invalid request: a message may have {limit} bytes; split what you send over more calls");
+    let message = format!("Invalid request: a message may have at most {limit} bytes; use several calls");
     refused(ErrorCode::INVALID_REQUEST, message, id)
 }
 
-/// Returns the refusal of a request whose id another has that is not answered yet.
+/// Returns the refusal of a request that has the id of an open request.
 pub(super) fn taken(id: RequestId) -> Box<TxJsonRpcMessage<RoleServer>> {
-    let message = "Invalid request: a request with this `id` is not answered yet; give each its own";
+    let message = "Invalid request: an earlier request with this `id` is not answered yet; use another `id`";
     Box::new(ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::INVALID_REQUEST, message, None), Some(id)))
 }
 
-/// The members that tell what a message is; everything else is skipped over.
+/// The members that tell the kind of a message; others are ignored.
 #[derive(Deserialize)]
 struct Head {
     #[serde(default)]
@@ -81,7 +81,7 @@ struct Head {
     error: Option<serde::de::IgnoredAny>,
 }
 
-/// Tells a member that is `null` from one that is not there.
+/// Reads a member that is there as `Some`, even if it is `null`.
 fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
@@ -90,7 +90,7 @@ fn read_message(line: &[u8], head: Head) -> Line {
     let is_response = head.result.is_some() || head.error.is_some();
     let id = head.id.as_ref().map(RequestId::deserialize);
     let (method, id) = match (head.method, id) {
-        // Nothing is ever asked of a client, so no response is awaited.
+        // The server sends no requests, so it expects no responses.
         (None, _) if is_response => return Line::Nothing,
         (_, Some(Err(_))) => {
             let message = "Invalid request: `id` must be a string or an integer";
@@ -115,7 +115,7 @@ fn read_message(line: &[u8], head: Head) -> Line {
             Ok(message) => Line::Message(Box::new(message)),
             Err(_) => {
                 let message =
-                    "Invalid params: `params` must be an object, its text sound and not nested too deep";
+                    "Invalid params: `params` must be an object with valid strings, not nested too deep";
                 refused(ErrorCode::INVALID_PARAMS, message, Some(id))
             }
         },
@@ -123,10 +123,10 @@ fn read_message(line: &[u8], head: Head) -> Line {
     }
 }
 
-/// Reads a call straight into its type.
+/// Parses a tool call directly into its type.
 ///
-/// rmcp would find out the kind of message by trying one after the other on a copy, which for a call of megabytes
-/// takes many times the memory and the time.
+/// rmcp tries one kind of message after the other on a copy. For a call of megabytes that takes many times the memory and
+/// the time.
 fn read_call(line: &[u8], id: RequestId) -> Line {
     #[derive(Deserialize)]
     struct Call {
@@ -141,7 +141,7 @@ fn read_call(line: &[u8], id: RequestId) -> Line {
             }
             Line::Message(Box::new(ClientJsonRpcMessage::request(call, id)))
         }
-        // What serde says of it would repeat a value.
+        // serde's error would quote a value.
         Err(_) => {
             let message = "Invalid params of `tools/call`: `name` must be a string and `arguments` an object, each once";
             refused(ErrorCode::INVALID_PARAMS, message, Some(id))
@@ -157,27 +157,27 @@ fn refused(
     Line::Refused(Box::new(ServerJsonRpcMessage::error(ErrorData::new(code, message, None), id)))
 }
 
-/// Finds the `id` of a message that goes by in pieces, without keeping the message.
+/// Finds the `id` of a message that is read in pieces, without keeping the message.
 ///
-/// A line that is too long is dropped while it is read, but its sender waits for an answer to its id, which many
-/// clients write last.
+/// A line that is too long is dropped while it is read, but its sender waits for an answer with its id, which many clients
+/// write last.
 #[derive(Default)]
 pub(super) struct IdFinder {
     depth: usize,
     in_string: bool,
     escaped: bool,
-    /// Whether what comes at depth one is the value of a member rather than its name.
+    /// Whether the bytes at depth one belong to the value of a member, not to its name.
     in_value: bool,
     name: Vec<u8>,
     value: Vec<u8>,
     id: Option<RequestId>,
 }
 
-/// More than any name or id worth answering has.
+/// Bytes of a member's name or of an id that are kept. Arbitrary: longer ids are not answered.
 const LONGEST_ID: usize = 256;
 
 impl IdFinder {
-    /// Reads on.
+    /// Reads the next piece.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
         for &byte in bytes {
             let at_top = self.depth == 1;
@@ -210,7 +210,7 @@ impl IdFinder {
         }
     }
 
-    /// Returns the id, if one went by.
+    /// Returns the id, if there was one.
     pub(super) fn found(self) -> Option<RequestId> {
         self.id
     }

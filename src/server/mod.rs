@@ -1,26 +1,24 @@
-//! The MCP door: tools and resources over a pair of streams, in practice stdin and stdout.
+//! The MCP server: tools and resources over a pair of streams, in practice stdin and stdout.
 //!
-//! This is the only place that knows MCP and JSON-RPC. It speaks both eras of the protocol: with an `initialize`
-//! handshake (2025-06-18, 2025-11-25) and without (2026-07-28, where every request says who asks). rmcp gives the
-//! types and the service loop; the line framing is ours (`stdio`), because a bad line must be answered and survived.
+//! This is the only module that knows MCP and JSON-RPC. It supports clients with an `initialize` handshake (2025-06-18,
+//! 2025-11-25) and without (2026-07-28, where every request names its client). rmcp provides the types and the service
+//! loop. The line framing is ours (`stdio`), because a malformed line has to be answered and must not end the server.
 //!
-//! The service starts without rmcp's opening phase, which ends the process on a notification or a failed handshake
-//! before the session; `handler` keeps the one rule of that phase that protects anyone. Tools run on threads of
-//! their own, so that the thread that reads and writes is never busy with anything else: it notices a cancellation,
-//! the end of its input or a signal at once, whatever the tools are doing.
+//! The service starts without rmcp's opening phase, which would end the process on a notification or a failed handshake
+//! before the session; `handler` checks the one rule of that phase that matters. Tools run on other threads, so that the
+//! thread that reads and writes notices a cancellation, the end of the input or a signal at once.
 //!
-//! Ending: input that ends and a signal are the same. Nothing more is read, calls in flight get 0.8 seconds to finish
-//! and be answered, then they are dropped, and everything is over within two seconds. While a client doesn't read its
-//! answers, no more than some thousand of its requests are read (`flights`): a cancellation behind them waits with them,
-//! that the client went away is noticed all the same.
+//! The server ends when its input ends or on a signal. It reads nothing more, lets open calls finish for 0.8 seconds, then
+//! drops them, and has ended within two seconds. While a client doesn't read its answers, only some thousand of its
+//! requests are read (`requests`). Later lines wait, cancellations too, but the server still notices when the client is
+//! gone.
 //!
-//! It is not: sampling, roots, elicitation, subscriptions, prompts, or any state kept for a client beyond the
-//! protocol version it chose.
+//! It is not: sampling, roots, elicitation, subscriptions, prompts, or any state of a client beyond its protocol version.
 
 mod calls;
-mod flights;
 mod handler;
 mod line;
+mod requests;
 mod resources;
 mod stdio;
 #[cfg(test)]
@@ -39,18 +37,18 @@ use crate::engine::Engine;
 use crate::error::{Context, Kind, Result};
 use crate::tools::{self, Resources, Tool, Toolsets};
 
-/// How long calls in flight may go on once the client is gone or a signal asked to end.
+/// How long open calls may continue after the end of the input or a signal.
 const GRACE: Duration = Duration::from_millis(800);
 
-/// How long dropped calls may take to be answered and written.
-const LAST_WORDS: Duration = Duration::from_millis(400);
+/// How long the answers to dropped calls may take to be written.
+const LAST_ANSWERS: Duration = Duration::from_millis(400);
 
-/// Serves on stdin and stdout until the input ends or a signal comes, on a runtime of its own.
+/// Serves on stdin and stdout until the input ends or a signal arrives, on a runtime of its own.
 ///
-/// Work that cannot be interrupted is left behind on its thread: return from `main` soon after.
+/// Work that can't be interrupted continues on its thread, so the caller should return from `main` soon.
 pub fn run_stdio(engine: Arc<Engine>, toolsets: Toolsets) -> Result<()> {
     crate::embed::give_back_freed();
-    // One thread for the protocol; calls get theirs from the blocking pool.
+    // One thread for the protocol; calls run on the blocking pool.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -61,15 +59,16 @@ pub fn run_stdio(engine: Arc<Engine>, toolsets: Toolsets) -> Result<()> {
     end
 }
 
-/// Serves the tools of `toolsets` on stdin and stdout until the input ends or SIGTERM or SIGINT comes.
+/// Serves the tools of `toolsets` on stdin and stdout; returns within two seconds of the end of the input, SIGTERM or
+/// SIGINT.
 ///
-/// Ends within two seconds of either. [`run_stdio`] says what to mind about the runtime.
+/// See [`run_stdio`] for what the caller has to do about the runtime.
 pub async fn serve_stdio(engine: Arc<Engine>, toolsets: Toolsets) -> Result<()> {
     keep_texts_out_of_panics();
     let mut table = tools::all(&engine);
     table.retain(|tool| toolsets.offers(tool.toolset));
     let (input, output) = rmcp::transport::stdio_pipes();
-    serve_while(table, tools::resources(&engine), input, output, asked_to_end(), nobody_writes).await
+    serve_while(table, tools::resources(&engine), input, output, termination(), is_input_closed).await
 }
 
 /// Serves `tools` and `resources` over any two streams until `input` ends or `stop` does.
@@ -87,7 +86,7 @@ where
     serve_while(tools, resources, input, output, stop, || false).await
 }
 
-/// As [`serve`]; `is_gone` says whether the other end of `input` is closed, which reading does not say while none is done.
+/// Does what [`serve`] does; `is_gone` tells whether the other end of `input` is closed, also while nothing is read.
 async fn serve_while<R, W>(
     tools: Vec<Tool>,
     resources: Resources,
@@ -101,9 +100,9 @@ where
     W: AsyncWrite + Send + Unpin + 'static,
 {
     let (ended, mut is_ended) = watch::channel(false);
-    let flights = flights::Flights::default();
-    let transport = stdio::Lines::new(input, output, flights.clone(), ended.clone(), is_gone);
-    let running = serve_directly(handler::Handler::new(tools, resources, flights), transport, None);
+    let requests = requests::Requests::default();
+    let transport = stdio::Lines::new(input, output, requests.clone(), ended.clone(), is_gone);
+    let running = serve_directly(handler::Handler::new(tools, resources, requests), transport, None);
     let calls = running.cancellation_token();
     let out_of_time = async {
         tokio::select! {
@@ -112,19 +111,19 @@ where
         }
         tokio::time::sleep(GRACE).await;
         calls.cancel();
-        tokio::time::sleep(LAST_WORDS).await;
+        tokio::time::sleep(LAST_ANSWERS).await;
     };
     tokio::select! {
-        end = running.waiting() => end.map(drop).context(Kind::Io, || "the server broke off".to_owned()),
+        end = running.waiting() => end.map(drop).context(Kind::Io, || "the server stopped".to_owned()),
         () = out_of_time => {
-            tracing::warn!("some calls did not end in time and are left behind");
+            tracing::warn!("some calls did not end in time and were abandoned");
             Ok(())
         }
     }
 }
 
-/// Whether nobody has the other end of stdin open.
-fn nobody_writes() -> bool {
+/// Tells whether the other end of stdin is closed.
+fn is_input_closed() -> bool {
     #[cfg(unix)]
     {
         use rustix::event::{PollFd, PollFlags, poll};
@@ -139,9 +138,9 @@ fn nobody_writes() -> bool {
     false
 }
 
-/// Returns when the process is asked to end.
+/// Waits for a signal to end.
 #[cfg(unix)]
-async fn asked_to_end() {
+async fn termination() {
     use tokio::signal::unix::{SignalKind, signal};
 
     let signals =
@@ -158,15 +157,15 @@ async fn asked_to_end() {
     }
 }
 
-/// Returns when the process is asked to end.
+/// Waits for a signal to end.
 #[cfg(not(unix))]
-async fn asked_to_end() {
+async fn termination() {
     if tokio::signal::ctrl_c().await.is_err() {
         std::future::pending().await
     }
 }
 
-/// Makes panics say where they happened and no more: a formatted message can quote the text of a memory.
+/// Makes panics print their location only: a formatted message can quote the text of a memory.
 fn keep_texts_out_of_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -180,7 +179,7 @@ fn keep_texts_out_of_panics() {
     });
 }
 
-/// Returns the message of a panic if it needed no formatting: then it is a literal of the program.
+/// Returns the message of a panic if it is a literal of the program, not formatted.
 fn harmless_message(payload: &dyn Any) -> &'static str {
     payload.downcast_ref::<&'static str>().copied().unwrap_or("(message withheld)")
 }

@@ -1,7 +1,7 @@
-//! Sessions and memories by URI: `tiro://session/{id}` and `tiro://memory/{id}`.
+//! The URIs of sessions and memories: `tiro://session/{id}` and `tiro://memory/{id}`.
 //!
-//! A session is named by whatever string an agent chose, so ids are percent-encoded. The authority is the kind of
-//! thing rather than a place: a client has one Tiro, and which project is asked about is the server's to know.
+//! An agent chooses the id of a session, so ids are percent-encoded. The authority of a URI is the kind of resource; the
+//! server knows the project.
 
 use rmcp::model::{Resource, ResourceContents, ResourceTemplate};
 
@@ -11,7 +11,7 @@ const SESSION: &str = "tiro://session/";
 const MEMORY: &str = "tiro://memory/";
 const MIME_TYPE: &str = "text/markdown";
 
-/// What a URI names.
+/// The resource that a URI names.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Address {
     Session(String),
@@ -19,7 +19,7 @@ pub(super) enum Address {
 }
 
 impl Address {
-    /// Returns what `uri` names; `None` if it is not one of ours.
+    /// Returns the resource that `uri` names; `None` if the URI is not one of Tiro's.
     pub(super) fn parse(uri: &str) -> Option<Address> {
         if let Some(id) = uri.strip_prefix(SESSION) {
             return decode(id).map(Address::Session);
@@ -36,7 +36,7 @@ pub(super) fn listed(session: &SessionEntry) -> Resource {
         .with_mime_type(MIME_TYPE)
 }
 
-/// Returns how the URIs are made.
+/// Returns the templates of the URIs.
 pub(super) fn templates() -> Vec<ResourceTemplate> {
     vec![
         ResourceTemplate::new(format!("{SESSION}{{id}}"), "session")
@@ -50,12 +50,12 @@ pub(super) fn templates() -> Vec<ResourceTemplate> {
     ]
 }
 
-/// Returns the text at `uri` in the form of the wire.
+/// Returns the text at `uri` as the protocol's type.
 pub(super) fn contents(text: String, uri: String) -> ResourceContents {
     ResourceContents::text(text, uri).with_mime_type(MIME_TYPE)
 }
 
-/// Percent-encodes all but the characters that a URI leaves as they are (RFC 3986, unreserved).
+/// Percent-encodes all characters but the unreserved ones of a URI (RFC 3986, section 2.3).
 fn encode(id: &str) -> String {
     let mut encoded = String::with_capacity(id.len());
     for byte in id.bytes() {
@@ -69,7 +69,7 @@ fn encode(id: &str) -> String {
     encoded
 }
 
-/// Undoes [`encode`]; `None` if nothing is there or it is not encoded UTF-8.
+/// Decodes what [`encode`] returns; `None` if it is empty or not encoded UTF-8.
 fn decode(encoded: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(encoded.len());
     let mut rest = encoded.as_bytes();

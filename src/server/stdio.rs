@@ -1,8 +1,7 @@
-//! The transport: one JSON-RPC message a line, in and out.
+//! The transport: one JSON-RPC message per line, in and out.
 //!
-//! rmcp brings one, but it passes over lines that are not JSON or too long without an answer, and ends with some.
-//! Here every line is read by [`line`], and one task does all the writing, so that a line is never cut in two by
-//! the cancellation of whoever wanted it written.
+//! rmcp's own transport ignores lines that are not JSON or too long, and ends on some of them. Here [`line`] reads every
+//! line. One task writes all lines, so that no line is cut when its sender is cancelled.
 
 use std::future::poll_fn;
 use std::io;
@@ -20,51 +19,51 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use super::flights::Flights;
 use super::line::{self, IdFinder, Line};
+use super::requests::Requests;
 
-/// The longest line that is read, in bytes; what is longer is refused and dropped as it comes. It holds a hundred
-/// thousand messages of a conversation.
+/// Bytes of a line, at most: a hundred thousand messages of a conversation. A longer line is refused and dropped while it is
+/// read.
 const LONGEST_LINE: usize = 64 << 20;
 
-/// A line buffer larger than this is given back after use.
+/// Bytes of a line buffer above which it is freed after use.
 const KEPT_BUFFER: usize = 1 << 20;
 
-/// How many lines may wait to be written before whoever writes more has to wait.
+/// Lines that may wait to be written, before senders have to wait.
 const WAITING_LINES: usize = 16;
 
-/// How often to see whether a client that doesn't read is still there, and how often in a row it is found gone before it is.
+/// How often to check whether a client that reads no answers is gone, and how many checks in a row have to say so.
 const LOOK: (Duration, u32) = (Duration::from_millis(200), 5);
 
 /// The transport over a pair of streams.
 pub(super) struct Lines<R> {
     input: LineReader<R>,
-    flights: Flights,
-    /// Whether the next line waits until answers have left.
+    requests: Requests,
+    /// Whether the next line waits for answers to be written.
     waits: Arc<AtomicBool>,
-    /// Whether the client closed its end of the input.
+    /// Tells whether the client closed its end of the input.
     is_gone: fn() -> bool,
-    /// The answer to a bad line, until the writer has room for it.
+    /// The answer to a malformed line, until the writer has room for it.
     refusal: Option<Box<TxJsonRpcMessage<RoleServer>>>,
     output: Option<mpsc::Sender<Outgoing>>,
     writer: Option<JoinHandle<()>>,
-    /// Becomes true when nothing more is to be read: the input ended, the output broke, or somebody said so.
+    /// Becomes true when nothing more is to be read: the input ended, the output failed, or the server ends.
     ended: watch::Sender<bool>,
 }
 
 struct Outgoing {
     line: Vec<u8>,
-    /// Told when the line has left.
+    /// Receives the result of writing the line.
     written: Option<oneshot::Sender<io::Result<()>>>,
 }
 
 impl<R: AsyncRead + Send + Unpin> Lines<R> {
-    /// Returns the transport, which ends when `ended` says so and says so when it ends. `is_gone` is asked while nothing is
-    /// read.
+    /// Returns the transport, which ends when `ended` becomes true and sets it when it ends. `is_gone` is called while
+    /// nothing is read.
     pub(super) fn new<W>(
         input: R,
         output: W,
-        flights: Flights,
+        requests: Requests,
         ended: watch::Sender<bool>,
         is_gone: fn() -> bool,
     ) -> Lines<R>
@@ -75,7 +74,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         let writer = tokio::spawn(write_all(output, receiver, ended.clone()));
         Lines {
             input: LineReader::new(input, LONGEST_LINE),
-            flights,
+            requests,
             waits: Arc::default(),
             is_gone,
             refusal: None,
@@ -85,9 +84,9 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         }
     }
 
-    /// Returns the next message, answering lines that are none; `None` at the end of the input.
+    /// Returns the next message, and answers malformed lines before it; `None` at the end of the input.
     ///
-    /// Dropped at any await, it loses nothing and goes on from there when called again.
+    /// Cancel safe: a dropped call loses nothing, and the next call continues.
     async fn next(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             self.waits.store(true, Relaxed);
@@ -96,7 +95,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
                 let refusal = self.refusal.take()?;
                 place.send(Outgoing { line: to_line(&refusal).ok()?, written: None });
             }
-            self.flights.room().await;
+            self.requests.room().await;
             self.waits.store(false, Relaxed);
             let (line, bytes) = match self.input.next().await {
                 Read::Line(line) => (line::read(line), line.len()),
@@ -114,23 +113,23 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         }
     }
 
-    /// Notes a request that is to be answered; returns the refusal of one whose id is taken.
+    /// Adds a request to the open ones; returns the refusal where an open request has its id.
     fn admit(
         &self,
         message: &RxJsonRpcMessage<RoleServer>,
         bytes: usize,
     ) -> Option<Box<TxJsonRpcMessage<RoleServer>>> {
         match message {
-            JsonRpcMessage::Request(request) if !self.flights.admit(&request.id, bytes) => {
+            JsonRpcMessage::Request(request) if !self.requests.admit(&request.id, bytes) => {
                 Some(line::taken(request.id.clone()))
             }
             JsonRpcMessage::Notification(JsonRpcNotification {
                 notification: ClientNotification::CancelledNotification(cancelled),
                 ..
             }) => {
-                // What is cancelled is not answered.
+                // A cancelled request gets no answer.
                 if let Some(id) = &cancelled.params.request_id {
-                    drop(self.flights.land(id));
+                    drop(self.requests.remove(id));
                 }
                 None
             }
@@ -146,9 +145,9 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
         &mut self,
         message: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let flight = match &message {
-            JsonRpcMessage::Response(response) => self.flights.land(&response.id),
-            JsonRpcMessage::Error(error) => error.id.as_ref().and_then(|id| self.flights.land(id)),
+        let request = match &message {
+            JsonRpcMessage::Response(response) => self.requests.remove(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref().and_then(|id| self.requests.remove(id)),
             _ => None,
         };
         let output = self.output.clone();
@@ -158,7 +157,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
             let outgoing = Outgoing { line: to_line(&message)?, written: Some(written) };
             output.ok_or_else(closed)?.send(outgoing).await.map_err(|_| closed())?;
             let left = is_written.await.map_err(|_| closed())?;
-            drop(flight);
+            drop(request);
             left
         }
     }
@@ -170,7 +169,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
             biased;
             _ = is_ended.wait_for(|ended| *ended) => None,
             message = self.next() => message,
-            () = abandoned(&waits, is_gone) => None,
+            () = client_gone(&waits, is_gone) => None,
         };
         if message.is_none() {
             self.ended.send_replace(true);
@@ -187,15 +186,15 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
     }
 }
 
-/// Returns once a client that does not read its answers, so that nothing is read of it, went away.
+/// Returns when a client is gone that reads no answers, while no more of its lines are read.
 ///
-/// Whoever reads its answers to the end may well have closed the input before: so long as answers leave, this is called
-/// anew and begins again.
-async fn abandoned(waits: &AtomicBool, is_gone: fn() -> bool) {
+/// A client that still reads answers may have closed the input already. As long as answers are written, `receive` is called
+/// again, and with it this function starts anew.
+async fn client_gone(waits: &AtomicBool, is_gone: fn() -> bool) {
     let (pause, times) = LOOK;
     let mut gone = 0;
     while gone < times {
-        // Asked anew whenever reading came to wait: it is polled right after that.
+        // Polled again right after reading began to wait, so no waker is needed.
         let waiting = |_: &mut std::task::Context<'_>| if waits.load(Relaxed) { Ready(()) } else { Pending };
         poll_fn(waiting).await;
         tokio::time::sleep(pause).await;
@@ -209,7 +208,7 @@ fn to_line(message: &TxJsonRpcMessage<RoleServer>) -> io::Result<Vec<u8>> {
     Ok(line)
 }
 
-/// Writes lines until nobody has any more, or until nobody is there to read them.
+/// Writes lines until all senders are gone or the output fails.
 async fn write_all<W: AsyncWrite + Unpin>(
     mut output: W,
     mut lines: mpsc::Receiver<Outgoing>,
@@ -222,7 +221,7 @@ async fn write_all<W: AsyncWrite + Unpin>(
         };
         let failed = result.is_err();
         if let Some(written) = written {
-            // Whoever waited may be gone; the line has left all the same.
+            // The sender may be gone; the line is written anyway.
             let _ = written.send(result);
         }
         if failed {
@@ -233,13 +232,13 @@ async fn write_all<W: AsyncWrite + Unpin>(
     }
 }
 
-/// What reading a line came to.
+/// The result of reading a line.
 enum Read<'a> {
     /// A line without its end.
     Line(&'a [u8]),
-    /// A line longer than allowed, gone by; its id, where one was seen.
+    /// A line that was too long and was dropped, with its id where it had one.
     TooLong(Option<RequestId>),
-    /// Nothing more will come.
+    /// The end of the input.
     End,
 }
 
@@ -248,9 +247,9 @@ struct LineReader<R> {
     input: BufReader<R>,
     limit: usize,
     line: Vec<u8>,
-    /// Whether `line` was returned and makes room for the next.
+    /// Whether `line` was returned, and is cleared by the next call.
     returned: bool,
-    /// Set while the rest of a line that is too long goes by.
+    /// `Some` while the rest of a line that is too long is dropped.
     dropping: Option<IdFinder>,
 }
 
@@ -260,10 +259,9 @@ impl<R: AsyncRead + Unpin> LineReader<R> {
         LineReader { input, limit, line: Vec::new(), returned: false, dropping: None }
     }
 
-    /// Returns the next line; a last one without an end counts.
+    /// Returns the next line; the last one may lack a line end.
     ///
-    /// All it knows is in `self`, and nothing is awaited between taking bytes and keeping them, so that it can be
-    /// dropped and called again.
+    /// Cancel safe: all state is in `self`, and nothing is awaited between taking bytes and storing them.
     async fn next(&mut self) -> Read<'_> {
         if std::mem::take(&mut self.returned) {
             self.line.clear();

@@ -1,11 +1,11 @@
-//! When something was, for people.
+//! Shows times to people, such as `3 days ago`.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::memory::Millis;
 
-/// Spans of time, the longest first: seconds, one, several.
+/// Units of time, the longest first: seconds, the text for one, the noun for several.
 const SPANS: [(i64, &str, &str); 6] = [
     (365 * 86_400, "a year", "years"),
     (30 * 86_400, "a month", "months"),
@@ -15,7 +15,7 @@ const SPANS: [(i64, &str, &str); 6] = [
     (60, "a minute", "minutes"),
 ];
 
-/// Returns the day and the minute of `time`, which is in RFC 3339; what is no time as it is.
+/// Returns the day and the minute of `time`, in RFC 3339; any other text unchanged.
 pub fn minute(time: &str) -> String {
     match time.parse::<Timestamp>() {
         Ok(time) => time.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M").to_string(),
@@ -23,11 +23,12 @@ pub fn minute(time: &str) -> String {
     }
 }
 
-/// Returns how long before `now` it was, such as `3 days ago`; what is no time, or still to come, as [`minute`] does.
+/// Returns how long before `now` a time in RFC 3339 was, such as `3 days ago`; a later time, or any other text, as
+/// [`minute`] does.
 pub fn ago(time: &str, now: Millis) -> String {
     let Ok(then) = time.parse::<Timestamp>() else { return time.to_owned() };
     let passed = now.div_euclid(1000).saturating_sub(then.as_second());
-    // Clocks differ a little.
+    // Clocks differ by up to a minute.
     if passed < -60 {
         return minute(time);
     }
@@ -41,7 +42,7 @@ pub fn ago(time: &str, now: Millis) -> String {
     }
 }
 
-/// Returns how long before `now` a day was, such as `3 days ago`; what is no day, or still to come, as it is.
+/// Returns how long before `now` a day was, such as `3 days ago`; a later day, or any other text, unchanged.
 pub fn days_ago(day: &str, now: Millis) -> String {
     let begin = format!("{day}T00:00:00Z");
     match begin.parse::<Timestamp>().map(|then| now.div_euclid(1000) - then.as_second()) {

@@ -1,15 +1,15 @@
-//! Which words of a text were searched for.
+//! Marks the words of a text that were searched for.
 
 use super::{Span, Style};
 use crate::retrieve::query;
 
-/// Endings that English words lose when they are compared, the longest first.
+/// English endings that are ignored when words are compared, the longest first.
 const ENDINGS: [&str; 9] = ["ings", "ing", "ies", "ied", "es", "ed", "s", "e", "y"];
 
-/// The shortest beginning that an ending is taken from.
+/// Characters of a word that remain without its ending, at least.
 const SHORTEST: usize = 3;
 
-/// The words of a question, as they are found in texts.
+/// The words of a query without their endings.
 #[derive(Clone, Debug, Default)]
 pub struct Marks(Vec<String>);
 
@@ -19,7 +19,7 @@ impl Marks {
         Marks(query::terms(query).iter().map(|word| beginning(word).to_owned()).collect())
     }
 
-    /// Returns the parts of `line`, with the words that were looked for marked.
+    /// Returns `line` as spans in which the words of the query have the style of matches.
     pub fn spans(&self, line: &str) -> Vec<Span> {
         let mut spans = Vec::new();
         let (mut rest, mut before) = (line, 0);
@@ -39,14 +39,14 @@ impl Marks {
         spans
     }
 
-    /// Tells whether `word`, or a part of it where it is written in camel case, was looked for.
+    /// Tells whether the query has `word`, or a part of it where it is in camel case.
     fn has(&self, word: &str) -> bool {
         !self.0.is_empty()
             && query::terms(word).iter().any(|part| self.0.iter().any(|wanted| wanted == beginning(part)))
     }
 }
 
-/// Returns `word` without the ending that its other forms differ in: close to what the index compares, and only shown.
+/// Returns `word` without its English ending: close to the index's stemming, and used for display only.
 fn beginning(word: &str) -> &str {
     let endings = ENDINGS.iter().filter_map(|ending| word.strip_suffix(ending));
     endings.into_iter().find(|rest| rest.len() >= SHORTEST).unwrap_or(word)

@@ -1,9 +1,9 @@
-//! What people see: lines of styled text, coloured and wrapped where the output is a terminal.
+//! Shows answers to people: lines of styled text, coloured and wrapped where the output is a terminal.
 //!
-//! A [`Page`] is made of [`Span`]s, a style and a text each. A text is escaped when it becomes a span, so nothing that
-//! was stored commands the terminal, and the codes of colours come from the styles alone. Quoted text stands indented
-//! beneath a heading that begins at the margin: whatever it says, no line of it can pass for a heading. Piped, a page
-//! has neither colours nor line breaks of its own, and dates are absolute.
+//! A [`Page`] has lines of [`Span`]s, each a style and a text. A text is escaped when it becomes a span, so that stored text
+//! can't control the terminal; colour codes come from the styles alone. Quoted text is indented under a heading at the
+//! margin, so that no line of it can pass for a heading. Written to a pipe, a page has no colours and no wrapped lines, and
+//! dates are absolute.
 
 mod dates;
 mod marks;
@@ -20,32 +20,32 @@ use crate::memory::Millis;
 
 pub use marks::Marks;
 
-/// Where a page is shown.
+/// The output that a page is shown on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Screen {
-    /// The columns of the terminal; `None` where the output is none.
+    /// The columns of the terminal; `None` where the output is no terminal.
     pub width: Option<usize>,
-    /// Whether it is coloured.
+    /// Whether it shows colours.
     pub colour: bool,
 }
 
-/// What a part of a line is, which decides how it looks.
+/// The role of a part of a line, which decides its colour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Style {
-    /// What was said.
+    /// Ordinary text.
     #[default]
     Plain,
-    /// What stands out: a heading.
+    /// A heading.
     Strong,
-    /// What matters less: dates, counts, notes.
+    /// Secondary text: dates, counts, notes.
     Faint,
-    /// Who speaks.
+    /// A speaker's name.
     Name,
-    /// What can be opened: an id.
+    /// An id, which `tiro show` opens.
     Id,
     /// A word that was searched for.
     Match,
-    /// What no longer holds, or went wrong.
+    /// An error, or something outdated.
     Warning,
 }
 
@@ -64,7 +64,7 @@ impl Style {
     }
 }
 
-/// A text of one style, on one line, in which nothing commands the terminal.
+/// An escaped text of one style, on one line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Span {
     style: Style,
@@ -72,7 +72,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// Returns `text` as a part of a line.
+    /// Returns `text`, escaped and on one line.
     pub fn new(style: Style, text: impl AsRef<str>) -> Span {
         Span { style, text: envelope::one_line(text.as_ref()).into_owned() }
     }
@@ -83,7 +83,7 @@ struct Line {
     spans: Vec<Span>,
 }
 
-/// An answer as people are shown it.
+/// An answer for people.
 pub struct Page {
     screen: Screen,
     now: Millis,
@@ -91,7 +91,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// Returns an empty page; dates are told from `now`.
+    /// Returns an empty page; dates are relative to `now`.
     pub fn new(screen: Screen, now: Millis) -> Page {
         Page { screen, now, lines: Vec::new() }
     }
@@ -106,19 +106,19 @@ impl Page {
         self.lines.is_empty()
     }
 
-    /// Adds a line that stands between two things; never two of them, and none at the beginning.
+    /// Adds an empty line, unless the page is empty or ends with one.
     pub fn gap(&mut self) {
         if self.lines.last().is_some_and(|line| !line.spans.is_empty()) {
             self.line(0, []);
         }
     }
 
-    /// Adds all lines of `text`, `indent` columns from the margin and as far as they are themselves indented.
+    /// Adds all lines of `text`, each indented by `indent` columns and its own indentation.
     pub fn text(&mut self, indent: usize, style: Style, text: &str) {
         self.each(indent, text, |line| vec![Span::new(style, line)]);
     }
 
-    /// Adds all lines of `text` as [`Page::text`] does, with the words of `marks` marked.
+    /// Adds all lines of `text` as [`Page::text`] does, with the words of `marks` highlighted.
     pub fn marked(&mut self, indent: usize, text: &str, marks: &Marks) {
         self.each(indent, text, |line| marks.spans(line));
     }
@@ -131,7 +131,7 @@ impl Page {
         }
     }
 
-    /// Adds a line for each of `notices`, in the words of the command line.
+    /// Adds a line for each of `notices`, with subcommands in the place of tools.
     pub fn notices(&mut self, notices: &[String]) {
         for notice in notices {
             let notice = flags::without_tools(notice);
@@ -139,7 +139,7 @@ impl Page {
         }
     }
 
-    /// Returns when `time` was, in RFC 3339: for a terminal from now on, such as `3 days ago`, else the day and the minute.
+    /// Returns `time`, in RFC 3339, for display: on a terminal relative, such as `3 days ago`, else the day and the minute.
     pub fn when(&self, time: &str) -> String {
         match self.screen.width {
             Some(_) => dates::ago(time, self.now),
@@ -147,7 +147,7 @@ impl Page {
         }
     }
 
-    /// Returns which day `day` was, such as `2026-03-01`: for a terminal from now on, else as it is.
+    /// Returns `day`, such as `2026-03-01`, for display: on a terminal relative, else unchanged.
     pub fn day(&self, day: &str) -> String {
         match self.screen.width {
             Some(_) => dates::days_ago(day, self.now),
@@ -155,7 +155,7 @@ impl Page {
         }
     }
 
-    /// Returns when `time` was, in RFC 3339: the day and the minute, for a terminal also how long ago.
+    /// Returns `time`, in RFC 3339, for display: the day and the minute, on a terminal also how long ago.
     pub fn at(&self, time: &str) -> String {
         match self.screen.width {
             Some(_) => format!("{} ({})", dates::minute(time), dates::ago(time, self.now)),
@@ -163,7 +163,7 @@ impl Page {
         }
     }
 
-    /// Returns the page as it is written to its screen; each line ends with a line feed.
+    /// Returns the text of the page for its screen; each line ends with a line feed.
     pub fn render(&self) -> String {
         let mut written = String::new();
         for line in &self.lines {

@@ -1,4 +1,4 @@
-//! Breaking lines at the width of the terminal: between words, and within one only where it is longer than a line.
+//! Breaks lines at the width of the terminal, between words, or within a word that is longer than a line.
 
 use std::borrow::Cow;
 
@@ -6,19 +6,19 @@ use unicode_width::UnicodeWidthChar;
 
 use super::{Line, Style};
 
-/// The least columns that words get, however narrow the terminal and however far the text is indented.
+/// Columns for text, at least, even on a narrow terminal and with a deep indentation.
 const LEAST: usize = 10;
 
-/// Columns that the further rows of a line are indented by at least: what begins at the margin is a line of its own, so
-/// a name in a heading, however long, can't look like the next heading.
+/// Columns that all rows of a line but the first are indented by, at least. So a long name in a heading can't look like the
+/// next heading.
 const HANGING: usize = 2;
 
 /// A row: its indent and its parts.
 pub type Row<'a> = (usize, Vec<(Style, Cow<'a, str>)>);
 
-/// Returns the rows of `line`; one where there is no width.
+/// Returns the rows of `line`; one row where `width` is `None`.
 ///
-/// Text that is itself indented far keeps at least half the width.
+/// The indentation takes at most half the width.
 pub fn wrap(line: &Line, width: Option<usize>) -> Vec<Row<'_>> {
     let whole = || line.spans.iter().map(|span| (span.style, Cow::from(&span.text))).collect();
     let Some(width) = width else { return vec![(line.indent, whole())] };
@@ -46,7 +46,7 @@ fn row(characters: &[(char, Style)], room: usize) -> (usize, usize) {
         taken > room
     });
     let Some(end) = too_many else { return (characters.len(), characters.len()) };
-    // Spaces at the very beginning are no place to break at.
+    // Don't break at leading spaces.
     let first = characters.iter().position(|(c, _)| *c != ' ').unwrap_or(characters.len());
     let space = (first..=end).rev().find(|place| characters[*place].0 == ' ');
     let Some(space) = space else { return (end.max(1), end.max(1)) };
