@@ -29,7 +29,7 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
         bar.finish_and_clear();
         if !out.json {
             let line = format!("{:16} {} ({} ms)", step.what, step.found, step.milliseconds);
-            // An error here comes again at the end, where it is returned.
+            // If this line cannot be printed, printing the answer fails too and reports it.
             let _ = out.line(&line);
         }
     };

@@ -9,13 +9,9 @@ use crate::error::Result;
 use crate::humanize::counted;
 use crate::memory::Millis;
 use crate::summaries::levels::Depth;
+use crate::tools::memory::expand_detail;
 use crate::tools::memory::linked::{self, Linked};
 use crate::tools::memory::show::{self, Brief, Conversation, Opened, Output};
-use crate::tools::common::counted;
-use crate::tools::expand_detail;
-use crate::tools::levels::Depth;
-use crate::tools::linked::{self, Linked};
-use crate::tools::show::{self, Brief, Conversation, Opened, Output};
 
 /// Digits of a commit's id that are shown.
 const SHORT_SHA: usize = 10;

@@ -5,8 +5,8 @@
 //! real. A second run finds everything there and adds nothing.
 
 mod long_conversation;
+mod questions;
 
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
@@ -35,13 +35,13 @@ const COMMITS: &str = include_str!("../../../assets/demo/commits.jsonl");
 /// Tokens an answer of the demonstration may take.
 const MAX_TOKENS: usize = 600;
 
-/// The bundled question that a whole context is assembled for. Arbitrary: its answer lies far back.
+/// The bundled question that a whole context is assembled for. Arbitrary: its answer is far back in the conversation.
 const ASSEMBLED: usize = 8;
 
-/// How long embedding may take; what is left is found by words, and embedded by the next server or `tiro index`.
+/// How long embedding may take. The rest is found by words, and the next server or `tiro index` embeds it.
 const PATIENCE: Duration = Duration::from_secs(25);
 
-/// Commits that questions are made of at most: the newest.
+/// The newest commits that questions may be made from.
 const COMMITS_READ: usize = 2_000;
 
 /// What `tiro demo` takes.
@@ -56,13 +56,13 @@ pub struct Args {
 pub struct Output {
     /// What was done, in order.
     pub steps: Vec<Step>,
-    /// What was asked, and what was answered.
+    /// The questions with their answers.
     pub answers: Vec<Answer>,
-    /// What an agent would be given of the conversation; absent where the question was the user's.
+    /// The context that an agent would get for a question; absent where the question was the user's.
     pub assembled: Option<Assembled>,
     /// Where the memories are kept.
     pub data_directory: String,
-    /// Milliseconds of everything.
+    /// Milliseconds of the whole run.
     pub milliseconds: u64,
 }
 
@@ -71,7 +71,7 @@ pub struct Output {
 pub struct Step {
     /// What was done.
     pub what: String,
-    /// What came of it.
+    /// Its result.
     pub found: String,
     /// How long it took.
     pub milliseconds: u64,
@@ -84,20 +84,23 @@ pub struct Answer {
     pub of: String,
     /// The question.
     pub question: String,
-    /// The best hits, with what they cite.
+    /// The best hits, with their sources.
     pub hits: Vec<Hit>,
-    /// At which place the memory is that the question was made from; absent where it isn't among the hits, or where
-    /// the question was the user's.
+    /// The rank of the memory that the question was made from; absent where it isn't among the hits, or where the
+    /// question was the user's.
     pub place: Option<usize>,
+    /// The id of that memory as its origin gave it; absent where the question was the user's.
+    #[serde(skip)]
+    pub source: Option<String>,
     /// Tokens of the answer.
     pub tokens_used: usize,
-    /// The budget it kept.
+    /// The budget of the answer in tokens.
     pub max_tokens: usize,
     /// How long it took.
     pub milliseconds: u64,
 }
 
-/// Runs the demonstration; `said` hears each step as it ends, `progress` what an installation does.
+/// Runs the demonstration; calls `said` with each step as it ends, and `progress` with the progress of an installation.
 pub async fn run(
     engine: &Engine,
     args: Args,
@@ -149,7 +152,7 @@ pub async fn run(
     })
 }
 
-/// Tells and keeps what was done.
+/// Reports each step as it ends, and keeps it for the answer.
 struct Steps<'s> {
     steps: Vec<Step>,
     said: &'s mut (dyn FnMut(&Step) + Send),
@@ -166,7 +169,7 @@ impl Steps<'_> {
     }
 }
 
-/// What a step can say of its result.
+/// A result of a step that can be shown on one line.
 trait Found {
     fn found(&self) -> String;
 }
@@ -190,7 +193,7 @@ impl Found for History {
     }
 }
 
-/// Returns the folder that stands for the made-up project, made as needed.
+/// Returns the folder of the made-up project; creates it if it does not exist.
 fn sample_folder(engine: &Engine) -> Result<std::path::PathBuf> {
     let folder = engine.config().data_dir.join("demo").join("harbour");
     private::create_dir(&folder)?;
@@ -259,7 +262,7 @@ struct SampleCommit {
     files: Vec<String>,
 }
 
-/// Stores the bundled commits and returns how many are new and how many were there.
+/// Stores the bundled commits and returns how many are new and how many were stored before.
 async fn save_sample_commits(sample: &Engine) -> Result<(usize, usize)> {
     let mut drafts = Vec::new();
     for line in COMMITS.lines() {
@@ -336,7 +339,7 @@ async fn embed(engine: &Engine, sample: &Engine, is_sample: bool) -> Result<Stri
                 embedded += done.embedded;
                 pending += done.pending;
             }
-            // Another server of the project is at it; its work is as good.
+            // Another server of the project embeds already.
             Err(error) if error.kind() == Kind::Busy => {}
             Err(error) => return Err(error),
         }
@@ -345,44 +348,17 @@ async fn embed(engine: &Engine, sample: &Engine, is_sample: bool) -> Result<Stri
     Ok(counted(embedded, "piece", "pieces") + &later)
 }
 
-/// Returns up to three questions made from commits spread over the history, each with the commit it was made from.
-///
-/// A question is the rarest words of a subject line: what somebody would remember of it.
+/// Returns up to three questions made from the subjects of commits, each with the commit it was made from.
 async fn questions_of_history(engine: &Engine) -> Result<Vec<(String, String)>> {
     let project = engine.project().await?;
     let filter = Filter { kinds: Some(vec![MemoryKind::Commit]), ..Filter::default() };
     let commits = project.store.list(&project.scope, &filter, None, COMMITS_READ).await?;
-    let subjects: Vec<(Vec<String>, &str)> = commits
+    let commits: Vec<(&str, &str, &str)> = commits
         .iter()
-        .filter_map(|commit| Some((words(commit.title.as_deref()?), commit.source_id.as_deref()?)))
+        .filter_map(|commit| Some((commit.title.as_deref()?, &*commit.text, commit.source_id.as_deref()?)))
         .collect();
-    let mut frequency: HashMap<&str, usize> = HashMap::new();
-    for word in subjects.iter().flat_map(|(words, _)| words) {
-        *frequency.entry(word).or_default() += 1;
-    }
-    let telling: Vec<&(Vec<String>, &str)> = subjects.iter().filter(|(words, _)| words.len() >= 4).collect();
-    let places = [telling.len() / 5, telling.len() / 2, telling.len() * 4 / 5];
-    let mut questions: Vec<(String, String)> = Vec::new();
-    for (words, sha) in places.iter().filter_map(|place| telling.get(*place)) {
-        let mut rarest: Vec<(usize, usize)> =
-            words.iter().enumerate().map(|(place, word)| (frequency[word.as_str()], place)).collect();
-        rarest.sort_unstable();
-        rarest.truncate(4);
-        rarest.sort_unstable_by_key(|(_, place)| *place);
-        let kept: Vec<&str> = rarest.iter().map(|(_, place)| words[*place].as_str()).collect();
-        let question = format!("What was done about {}, and why?", kept.join(" "));
-        if !questions.iter().any(|(_, known)| known == sha) {
-            questions.push((question, (*sha).to_owned()));
-        }
-    }
-    Ok(questions)
-}
-
-/// Returns the words of a subject line, without the topic before a colon and without the shortest ones.
-fn words(subject: &str) -> Vec<String> {
-    let rest = subject.split_once(": ").map_or(subject, |(_, rest)| rest);
-    let words = rest.split(|c: char| !c.is_alphanumeric()).filter(|word| word.chars().count() > 3);
-    words.filter(|word| !word.chars().all(|c| c.is_ascii_digit())).map(str::to_lowercase).collect()
+    let questions = questions::of_history(&commits);
+    Ok(questions.into_iter().map(|(question, sha)| (question, sha.to_owned())).collect())
 }
 
 async fn ask(engine: &Engine, of: &str, question: String, source: Option<&str>) -> Result<Answer> {
@@ -400,6 +376,7 @@ async fn ask(engine: &Engine, of: &str, question: String, source: Option<&str>) 
         question,
         hits: found.hits,
         place: place.map(|place| place + 1),
+        source: source.map(str::to_owned),
         tokens_used: found.tokens_used,
         max_tokens: MAX_TOKENS,
         milliseconds: millis(began),
@@ -410,12 +387,34 @@ fn millis(began: Instant) -> u64 {
     u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
+impl Answer {
+    /// Returns which commit a question about the history was made from, as the end of a sentence.
+    fn origin(&self) -> String {
+        let is_commit = |id: &&str| id.len() == 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        match self.source.as_deref().filter(is_commit) {
+            Some(sha) => format!("; made from the subject of commit {}", &sha[..10]),
+            None => String::new(),
+        }
+    }
+
+    /// Returns the rank of the right answer in words, or the number of hits where no answer is known to be right.
+    fn rank(&self) -> String {
+        const RANKS: [&str; 5] = ["first", "second", "third", "fourth", "fifth"];
+        let hits = counted(self.hits.len(), "hit", "hits");
+        match self.place.and_then(|place| RANKS.get(place - 1)) {
+            Some(rank) => format!("Right answer ranked {rank} of {hits}"),
+            None if self.source.is_some() => format!("Right answer not among {hits}"),
+            None => hits,
+        }
+    }
+}
+
 impl Output {
-    /// Returns the answers in words; the steps were told as they ended.
+    /// Returns the answers in words; each step was printed when it ended.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for answer in &self.answers {
-            text += &format!("\n? {}\n  asked of {}\n", answer.question, answer.of);
+            text += &format!("\n? {}\n  Asked of {}{}.\n", answer.question, answer.of, answer.origin());
             if answer.hits.is_empty() {
                 text += "  nothing found\n";
             }
@@ -430,13 +429,9 @@ impl Output {
                 text +=
                     &format!("  {}. [{cited}] {date} {speaker}: {}\n", number + 1, first_words(&hit.text));
             }
-            let place = match answer.place {
-                Some(place) => format!("the memory asked about is hit {place}; "),
-                None => String::new(),
-            };
             let Answer { tokens_used, max_tokens, milliseconds, .. } = answer;
-            let hits = counted(answer.hits.len(), "hit", "hits");
-            text += &format!("  {place}{hits}, {tokens_used} of {max_tokens} tokens, {milliseconds} ms\n");
+            let rank = answer.rank();
+            text += &format!("  {rank}; {tokens_used} of {max_tokens} tokens used, {milliseconds} ms\n");
         }
         if let Some(assembled) = &self.assembled {
             text += &assembled.text(first_words);
@@ -463,14 +458,9 @@ fn first_words(text: &str) -> String {
 mod tests {
     use super::*;
 
+    /// The demo used to recommend `claude mcp add`, which sets up one client and no hooks.
     #[test]
-    fn a_question_is_made_of_the_words_that_tell() {
-        assert_eq!(words("store: keep 12 backups of the file"), ["keep", "backups", "file"]);
-    }
-
-    /// It recommended a server without hooks, of one client.
-    #[test]
-    fn what_comes_next_is_setting_up() {
+    fn the_next_step_is_init() {
         let data_directory = "/data".to_owned();
         let output =
             Output { steps: vec![], answers: vec![], assembled: None, data_directory, milliseconds: 1 };
@@ -479,7 +469,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bundled_texts_are_whole() {
+    fn the_bundled_texts_can_be_read() {
         let messages: Vec<BundledMessage> =
             CONVERSATION.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert!(messages.len() >= 300);

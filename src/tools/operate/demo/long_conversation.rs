@@ -15,10 +15,10 @@ use crate::tools::memory::expand_detail;
 /// Tokens that the context of the demonstration may take; the conversation has several times as many.
 const MAX_TOKENS: usize = 4000;
 
-/// Tokens of what is opened.
+/// Tokens that the opened message may take.
 const OPENED_TOKENS: usize = 600;
 
-/// What an agent would be given for a question about the conversation.
+/// The context that an agent would get for a question about the conversation.
 #[derive(Debug, Serialize)]
 pub struct Assembled {
     /// The question.
@@ -27,26 +27,26 @@ pub struct Assembled {
     pub conversation_tokens: i64,
     /// Tokens of each part of the context.
     pub parts: BTreeMap<String, usize>,
-    /// What was left out of each part.
+    /// Passages left out of each part.
     pub dropped: BTreeMap<String, usize>,
     /// Tokens of the answer.
     pub tokens_used: usize,
-    /// The budget it kept.
+    /// The budget of the context in tokens.
     pub max_tokens: usize,
-    /// Whether the message that the question was made from is in it, word for word.
+    /// Whether the context holds the full text of the message that the question was made from.
     pub holds_the_source: bool,
     /// How long it took.
     pub milliseconds: u64,
-    /// The source, opened with what was said around it; absent where the memory is without it.
+    /// That message, opened with the messages around it; absent if the memory does not have it.
     pub opened: Option<Opened>,
 }
 
 /// A message that was opened.
 #[derive(Debug, Serialize)]
 pub struct Opened {
-    /// How it was named: its conversation and its place there.
+    /// Its name: the conversation and the number of the message.
     pub name: String,
-    /// What it says.
+    /// Its text.
     pub text: String,
     /// Messages shown around it.
     pub neighbours: usize,
@@ -54,7 +54,7 @@ pub struct Opened {
     pub tokens_used: usize,
 }
 
-/// Assembles the context for `question`, made from the message that its client calls `source`, and opens that.
+/// Assembles the context for `question`, and opens the message with the source id `source` that it was made from.
 pub async fn assemble(engine: &Engine, question: String, source: &str) -> Result<Assembled> {
     let began = Instant::now();
     let args = retrieve_context::Args {
@@ -102,21 +102,22 @@ async fn open(engine: &Engine, name: String) -> Result<Opened> {
 }
 
 impl Assembled {
-    /// Returns it in words; `first_words` shortens a text to a line.
+    /// Returns the result as text; `first_words` shortens a message to one line.
     pub fn text(&self, first_words: fn(&str) -> String) -> String {
         let listed = |counts: &BTreeMap<String, usize>| {
             counts.iter().map(|(part, count)| format!("{part} {count}")).collect::<Vec<_>>().join(", ")
         };
         let Assembled { question, conversation_tokens, tokens_used, max_tokens, milliseconds, .. } = self;
         let mut text =
-            format!("\n? {question}\n  asked of the whole conversation, {conversation_tokens} tokens\n");
-        text += &format!("  context of {tokens_used} of {max_tokens} tokens ({}), ", listed(&self.parts));
-        text += &format!("left out: {}, {milliseconds} ms\n", listed(&self.dropped));
-        let holds = if self.holds_the_source { "is in it word for word" } else { "is not in it" };
-        text += &format!("  the message asked about {holds}\n");
+            format!("\n? {question}\n  Asked of the bundled conversation, {conversation_tokens} tokens.\n");
+        text += &format!("  Context: {tokens_used} of {max_tokens} tokens used ({}); ", listed(&self.parts));
+        text += &format!("left out: {}; {milliseconds} ms\n", listed(&self.dropped));
+        let holds =
+            if self.holds_the_source { "holds the right message in full" } else { "lacks the right message" };
+        text += &format!("  The context {holds}. Its source, opened:\n");
         if let Some(opened) = &self.opened {
             text += &format!(
-                "  expand_detail {}: {}\n  with {} messages around it, {} tokens\n",
+                "  [{}] {}\n  Shown with {} messages around it; {} tokens used\n",
                 opened.name,
                 first_words(&opened.text),
                 opened.neighbours,
