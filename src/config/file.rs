@@ -160,7 +160,7 @@ fn unknown(key: &str, place: &str) -> Error {
     let hint = match (moved, like.is_empty()) {
         (Some(moved), _) => format!("did you mean `{moved}`?"),
         (None, false) => format!("the options are {}", like.join(", ")),
-        (None, true) => "README.md lists the options".to_owned(),
+        (None, true) => "docs/configuration.md lists the options".to_owned(),
     };
     Error::bad_input(format!("`{}` in {place} is not an option", quoted(key))).hint(hint)
 }

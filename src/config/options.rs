@@ -1,6 +1,6 @@
 //! The options: every one with its default, in one list.
 //!
-//! The list makes the struct, the defaults, what a value must be, and the table in README.md (a test holds the two
+//! The list makes the struct, the defaults, what a value must be, and the table in docs/configuration.md (a test holds the two
 //! together). An option is read from the command line (`--set KEY=VALUE`), from its `TIRO_*` variable, from the
 //! `PERSISTENCE_*` variable of the same name, from the configuration file, in this order; its variable is the key in
 //! capitals with `_` for the dot. It is not: what an option does. That is where its field is read.
@@ -195,7 +195,7 @@ impl Options {
         millis(self.summary_update_interval_s)
     }
 
-    /// Returns the table of the options as README.md shows it.
+    /// Returns the table of the options as docs/configuration.md shows it.
     pub fn table() -> String {
         let defaults = Options::default();
         let mut table = "| option | default | what it is |\n|---|---|---|\n".to_owned();
@@ -302,11 +302,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_readme_lists_every_option_as_it_is() {
-        let readme = include_str!("../../README.md");
-        let (_, rest) = readme.split_once("<!-- options: begin -->\n").expect("the place of the table");
+    fn the_page_of_options_lists_every_option() {
+        let page = include_str!("../../docs/configuration.md");
+        let (_, rest) = page.split_once("<!-- options: begin -->\n").expect("the place of the table");
         let (table, _) = rest.split_once("<!-- options: end -->").unwrap();
-        assert_eq!(table, Options::table(), "put this into README.md:\n{}", Options::table());
+        assert_eq!(table, Options::table(), "put this into docs/configuration.md:\n{}", Options::table());
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod bounded;
 mod commits_in_short;
 mod context;
 mod derived;
+mod documents;
 mod finds;
 mod follows;
 mod forgets;

@@ -1,9 +1,9 @@
 //! Measures what Tiro promises, on the real binary over the real protocol.
 //!
-//! A number that the README gives is the output of one of these commands. Each prints a table and, with
-//! `--json`, writes the same figures with what is needed to judge them. Nothing here links to the library:
-//! what is measured is what an agent meets. Three commands compare a part alone (encoder, token counter,
-//! vector scan) with the usual Python package for it; they use hidden commands of the binary, `tiro bench`.
+//! Each number in docs/measurements.md is the output of one of these commands. Each command prints a table. With
+//! `--json` it also writes the figures to a file, with the version and the machine. Nothing here links to the
+//! library: the commands measure what an agent gets. Three commands compare one part (encoder, token counter,
+//! vector scan) with the usual Python package for it; they call hidden commands of the binary, `tiro bench`.
 #![expect(clippy::disallowed_methods, reason = "it measures programs, so it starts them")]
 #![expect(clippy::print_stdout, reason = "the tables are its answer")]
 
@@ -52,7 +52,7 @@ use serde_json::json;
 use crate::client::{Tiro, run_to_end};
 use crate::stats::Report;
 
-/// Measurements of tiro, driven over its real MCP stdio interface
+/// Measure tiro through its MCP server and its command line
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Arguments {
@@ -74,51 +74,51 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Eval {
-    /// Whether the evidence for questions about conversations is found
+    /// How much of the evidence for questions about conversations search finds
     Retrieval(retrieval::Args),
-    /// How much of the evidence a context keeps within a budget
+    /// How much of the evidence a context contains within a budget
     Budget(budget::Args),
-    /// How often an answer is given again, and whether one is ever stale
+    /// How often an answer comes from the cache, and whether one is ever stale
     Replay(replay::Args),
-    /// What the context of a long conversation saves, and what it keeps
+    /// How many tokens the context of a long conversation saves, and how much evidence it keeps
     Tiers(tiers::Args),
-    /// How many words of answers are left in summaries of sessions
+    /// How many words of the answers to questions the summaries of sessions contain
     Summaries(summaries::Args),
-    /// Whether sentences of a changelog find their commits
+    /// How often the lines of a changelog find their commits
     Commits(commits::Args),
-    /// How long it takes until a history can be searched
+    /// How long an import of a history takes until a search finds it
     Import(commits::ImportArgs),
-    /// How long an agent waits, cold and warm, and the memory taken
+    /// How long an agent waits, cold and warm, and how much memory the server uses
     Latency(latency::Args),
-    /// How a conversation of 100,000 messages and a message of 5 MB are borne
+    /// Time and memory of a conversation of 100,000 messages and of a message of 5 MB
     Long(long::Args),
-    /// What large texts, many calls and clients that do not read take
+    /// Time, memory and descriptors of large texts, many calls, and clients that do not read
     Limits(limits::Args),
-    /// Embedding, against sentence-transformers
+    /// Speed of embedding, compared with sentence-transformers
     Embed(embed::Args),
-    /// Counting tokens, against tiktoken
+    /// Speed of counting tokens, compared with tiktoken
     Tokens(tokens::Args),
-    /// Searching vectors, against faiss
+    /// Speed of vector search, compared with faiss
     Vectors(vectors::Args),
-    /// How long a backup takes while others write
+    /// How long a backup takes while a server writes
     Backup(backup::Args),
     /// Whether writes survive `kill -9`
     Crash(crash::Args),
-    /// Whether real clients work with Tiro beside them, against a mock model
+    /// Whether real clients work with Tiro, with a mock model
     Clients(clients::Args),
-    /// Whether an answer ever holds another owner's or project's text
+    /// Whether an answer ever contains a text of another owner or project
     Isolation(isolation::Args),
-    /// Whether hostile repositories and texts get more than they should
+    /// Whether hostile repositories and texts can read, change or delay anything they should not
     Attack(attack::Args),
-    /// What hooks cost whoever is at work
+    /// How much time hooks add to clients and to `git commit`
     Hooks(hooks::Args),
-    /// How many secrets are taken out of labelled lines and generated files, and how fast
+    /// How many secrets redaction finds in labelled lines and generated files, and how fast
     Secrets(secrets::Args),
-    /// Whether processes that ask a paid model at once overspend their limit
+    /// Whether processes that call a paid model in parallel overspend their limit
     Spend(spend::Args),
-    /// How long it takes until sessions held before can be searched
+    /// How long an import of past sessions takes until search finds them
     Sessions(sessions::Args),
-    /// Whether a commit names the session that led to it
+    /// Whether a commit is linked to the session that led to it
     Join(join::Args),
 }
 
@@ -162,7 +162,7 @@ fn main() -> Result<ExitCode> {
     Ok(if report.broken { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Returns the binary to measure, as an absolute path since it is started elsewhere.
+/// Returns the absolute path of the binary to measure: measurements start it in other directories.
 fn program(arguments: &Arguments) -> Result<PathBuf> {
     let program = match &arguments.tiro {
         Some(program) => std::path::absolute(program)?,
@@ -177,9 +177,9 @@ fn program(arguments: &Arguments) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// Returns the directory of the model where the installer puts it, unless another was named.
+/// Returns the directory of the model: the one named, or the one that the installer uses.
 ///
-/// Every measurement has a data directory of its own, so the program would not find the model by itself.
+/// Every measurement has its own data directory, in which the program would not find the model.
 fn model_dir(arguments: &Arguments) -> Option<PathBuf> {
     if let Some(named) = &arguments.model_dir {
         return std::path::absolute(named).ok();
@@ -190,7 +190,7 @@ fn model_dir(arguments: &Arguments) -> Option<PathBuf> {
         .or_else(|| Some(variable("HOME")?.join(".local/share/tiro")))?;
     let models = data_dir.join("models");
     if !models.is_dir() {
-        eprintln!("no model at `{}`: what is measured is lexical search alone", models.display());
+        eprintln!("no model at `{}`: measuring lexical search only", models.display());
         return None;
     }
     Some(models)
@@ -208,4 +208,25 @@ fn write_json(path: &std::path::Path, name: &str, report: &Report, tiro: &Tiro) 
     let document = json!({"eval": name, "version": version.ok(), "machine": machine, "report": report});
     let text = serde_json::to_string_pretty(&document)?;
     std::fs::write(path, text + "\n").with_context(|| format!("writing `{}`", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::error::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn every_command_of_the_measurements_exists() {
+        let page = include_str!("../../../docs/measurements.md");
+        let commands: Vec<&str> =
+            page.split('`').filter(|code| code.starts_with("cargo run --release -p evals -- ")).collect();
+        assert!(commands.len() > 20, "{commands:?}");
+        for command in commands {
+            let (_, arguments) = command.split_once(" -- ").expect("commands have arguments");
+            let parsed = Arguments::try_parse_from(std::iter::once("evals").chain(arguments.split(' ')));
+            let refused = parsed.err().filter(|error| error.kind() != ErrorKind::DisplayHelp);
+            assert!(refused.is_none(), "`{command}`: {}", refused.unwrap());
+        }
+    }
 }

@@ -1,0 +1,132 @@
+//! The documents agree with the program and with one another: links lead somewhere, and commands exist.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use crate::harness::Home;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn read(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("`{path}`: {error}"))
+}
+
+/// Returns the documents at the root and in `docs/`.
+fn documents() -> Vec<PathBuf> {
+    let folders = [root().to_owned(), root().join("docs")];
+    let entries = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    let mut documents: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    documents.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    documents.sort();
+    documents
+}
+
+/// Returns the lines of `text` outside of code blocks.
+fn prose(text: &str) -> impl Iterator<Item = &str> {
+    let mut is_code = false;
+    text.lines().filter(move |line| {
+        let is_fence = line.trim_start().starts_with("```");
+        is_code ^= is_fence;
+        !is_code && !is_fence
+    })
+}
+
+/// Returns the targets of the links in `text`, without those of other sites.
+fn targets(text: &str) -> Vec<&str> {
+    let links = prose(text).flat_map(|line| line.split("](").skip(1));
+    let targets = links.filter_map(|rest| Some(rest.split_once(')')?.0));
+    targets.filter(|target| !target.contains("://")).collect()
+}
+
+/// Returns the anchors of the headings of `text`, as forges make them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let headings = prose(text).filter(|line| line.starts_with('#'));
+    headings
+        .map(|line| {
+            let heading = line.trim_start_matches('#').trim().to_lowercase();
+            let kept = heading.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+            kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+        })
+        .collect()
+}
+
+/// Returns the links of `text`, which is at `path`, that lead nowhere.
+fn broken(path: &Path, text: &str) -> Vec<String> {
+    let mut broken = Vec::new();
+    for target in targets(text) {
+        let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+        let file = path.parent().unwrap().join(file);
+        let has_anchor = |text: &str| anchors(text).contains(anchor);
+        let is_found = match (target.starts_with('#'), anchor) {
+            (true, _) => has_anchor(text),
+            (false, "") => file.exists(),
+            (false, _) => std::fs::read_to_string(&file).is_ok_and(|text| has_anchor(&text)),
+        };
+        if !is_found {
+            broken.push(format!("{}: `{target}`", path.display()));
+        }
+    }
+    broken
+}
+
+#[test]
+fn every_link_leads_to_a_file_or_a_heading() {
+    let documents = documents();
+    assert!(documents.len() > 10, "{documents:?}");
+    let found: Vec<String> =
+        documents.iter().flat_map(|path| broken(path, &std::fs::read_to_string(path).unwrap())).collect();
+    assert!(found.is_empty(), "{}", found.join("\n"));
+}
+
+#[test]
+fn a_broken_link_is_found() {
+    let text = "# Top one\n[a](LICENSE-MIT) [b](#top-one) [c](https://example.org/x) [d](missing.md)\n\
+                [e](README.md#nowhere)\n```text\n[f](also-missing.md)\n```\n";
+    let found = broken(&root().join("PLANTED.md"), text);
+    assert_eq!(found.len(), 2, "{found:?}");
+    assert!(found[0].ends_with("`missing.md`") && found[1].ends_with("`README.md#nowhere`"), "{found:?}");
+}
+
+#[test]
+fn the_readme_links_every_page() {
+    let readme = read("README.md");
+    let linked = targets(&readme);
+    for path in documents() {
+        let page = path.strip_prefix(root()).unwrap().to_string_lossy().replace('\\', "/");
+        assert!(page == "README.md" || linked.contains(&page.as_str()), "`{page}` is not linked");
+    }
+}
+
+/// A visitor decides on the first screen.
+#[test]
+fn the_first_screen_of_the_readme_shows_an_answer_and_how_to_begin() {
+    let readme = read("README.md");
+    let screen: Vec<&str> = readme.lines().take(45).collect();
+    for line in ["$ tiro search ", "cargo install ", "tiro model install", "tiro init"] {
+        assert!(screen.iter().any(|shown| shown.starts_with(line)), "`{line}` is not on the first screen");
+    }
+    assert!(readme.lines().any(|line| line == "cargo run --release -- demo"));
+}
+
+#[test]
+fn every_command_has_its_row() {
+    let home = Home::new();
+    let help = home.run(&home.dir("project"), &["--help"]).stdout;
+    let (_, commands) = help.split_once("\nCommands:\n").unwrap();
+    let commands = commands.lines().take_while(|line| line.starts_with("  "));
+    let commands: Vec<&str> = commands
+        .filter(|line| !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .collect();
+    assert!(commands.len() > 20, "{commands:?}");
+    let page = read("docs/command-line.md");
+    for command in commands.into_iter().filter(|command| *command != "help") {
+        let row = page.lines().find(|line| {
+            let cell = line.strip_prefix("| ").and_then(|row| row.split_once(" | "));
+            cell.is_some_and(|(cell, _)| cell.split(['`', ' ']).any(|word| word == command))
+        });
+        assert!(row.is_some(), "`tiro {command}` has no row in docs/command-line.md");
+    }
+}
