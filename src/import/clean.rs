@@ -1,40 +1,40 @@
-//! What must not be remembered is taken out of a text: private passages, what the client put in, blobs, escapes.
+//! Removes from a text what must not be remembered: private passages, additions of the client, blobs, terminal escapes.
 
 use std::borrow::Cow;
 
-/// What stands where a private passage was.
+/// Replaces a private passage.
 const PRIVATE: &str = "[private]";
 
 const OPENS: [&str; 1] = ["private"];
 const CLOSES: [&str; 2] = ["/", "private"];
 
-/// A private passage shorter than this is not looked for elsewhere: it might be any word.
+/// Letters that a private passage must have to be removed from other texts too; a shorter one could be any word.
 const TELLING: usize = 6;
 
-/// Private passages of a line that are looked for elsewhere.
+/// Private passages of a line that are removed from other texts.
 const MOST_PASSAGES: usize = 64;
 
-/// Letters without a gap that make a blob: longer than any hash or name.
+/// Letters without white space that make a blob: more than any hash or name has.
 const BLOB: usize = 200;
 
-/// Letters of a line without a gap that the next line may go on with: PEM wraps at 64, `base64` at 76.
+/// Letters without white space after which the next line may continue a blob: PEM wraps at 64, `base64` at 76.
 const WRAPPED: usize = 60;
 
-/// The private passages of one line, and how many there were.
+/// The private passages of one line.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Private {
     passages: Vec<String>,
-    /// Passages replaced.
+    /// How many passages were replaced.
     pub(super) replaced: usize,
 }
 
 impl Private {
-    /// Returns what was heard so far, with nothing replaced yet.
+    /// Returns the same passages, with none counted as replaced.
     pub(super) fn handed_on(&self) -> Private {
         Private { passages: self.passages.clone(), replaced: 0 }
     }
 
-    /// Notes what `text` marks as private, so that it is taken out of the other texts of the line too.
+    /// Remembers the private passages of `text`, so that they are removed from the other texts of the line too.
     pub(super) fn hear(&mut self, text: &str) {
         for (start, end, _) in Marked::new(text) {
             let passage = text[start..end].trim();
@@ -45,7 +45,7 @@ impl Private {
         }
     }
 
-    /// Returns `text` without what it, or a text heard before, marks as private.
+    /// Returns `text` without private passages: its own, and those of texts that were passed to [`Private::hear`].
     pub(super) fn strip<'a>(&mut self, text: Cow<'a, str>) -> Cow<'a, str> {
         self.hear(&text);
         let mut kept = String::new();
@@ -68,7 +68,8 @@ impl Private {
     }
 }
 
-/// Yields where the passages between `<private>` and `</private>`, or the end, start and end, and what follows.
+/// Iterates over the passages between `<private>` and `</private>`, or the end: where each starts and ends, and where
+/// the text after it starts.
 struct Marked<'a> {
     text: &'a str,
     from: usize,
@@ -85,7 +86,7 @@ impl Iterator for Marked<'_> {
 
     fn next(&mut self) -> Option<Self::Item> {
         let (_, start) = tag(self.text, self.from, &OPENS)?;
-        // A passage may hold passages.
+        // Passages can be nested.
         let (mut depth, mut at) = (1, start);
         loop {
             let Some((ends, after)) = tag(self.text, at, &CLOSES) else {
@@ -107,7 +108,7 @@ impl Iterator for Marked<'_> {
     }
 }
 
-/// Returns where the next tag of these parts begins and what follows it, whatever its case and with spaces inside.
+/// Returns where the next tag of these parts begins and ends. Tags may be in any case and contain spaces.
 fn tag(text: &str, from: usize, tag: &[&str]) -> Option<(usize, usize)> {
     let mut at = from;
     while let Some(found) = text[at..].find('<') {
@@ -125,7 +126,7 @@ fn tag(text: &str, from: usize, tag: &[&str]) -> Option<(usize, usize)> {
     None
 }
 
-/// Returns `text` without the blocks `<name>…</name>`, and without what follows one that isn't closed.
+/// Returns `text` without the blocks `<name>…</name>`; a block that isn't closed ends with the text.
 pub(super) fn without<'a>(text: Cow<'a, str>, names: &[&str]) -> Cow<'a, str> {
     let (mut kept, mut from, mut at) = (None::<String>, 0, 0);
     while let Some(found) = text[at..].find('<') {
@@ -149,13 +150,13 @@ pub(super) fn without<'a>(text: Cow<'a, str>, names: &[&str]) -> Cow<'a, str> {
     }
 }
 
-/// Returns what stands between `<name>` and `</name>`, or the end.
+/// Returns the text between `<name>` and `</name>`, or up to the end.
 pub(super) fn within<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let (_, rest) = text.split_once(&format!("<{name}>"))?;
     Some(rest.split_once(&format!("</{name}>")).map_or(rest, |(within, _)| within).trim())
 }
 
-/// Returns `text` with blobs named instead of shown, and without terminal escapes and control characters.
+/// Returns `text` with blobs replaced by their size, and without terminal escapes and control characters.
 pub(super) fn readable(text: Cow<'_, str>) -> Cow<'_, str> {
     let has_controls = text.bytes().any(|b| b < b' ' && !matches!(b, b'\n' | b'\t'));
     let text = if has_controls { Cow::Owned(without_controls(&text)) } else { text };
@@ -164,7 +165,7 @@ pub(super) fn readable(text: Cow<'_, str>) -> Cow<'_, str> {
         if byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'-' | b'_') {
             continue;
         }
-        // Encodings are often wrapped; prose has no line without a gap.
+        // Encodings are often wrapped, and a line of prose contains white space.
         if byte == b'\n' && place - line >= WRAPPED {
             line = place + 1;
             continue;
@@ -180,7 +181,7 @@ pub(super) fn readable(text: Cow<'_, str>) -> Cow<'_, str> {
     if from == 0 { text } else { Cow::Owned(kept + &text[from..]) }
 }
 
-/// Returns whether a long run is an encoding rather than a path or a ruler.
+/// Returns whether a long run of letters is an encoding, not a path or a ruler.
 fn is_blob(run: &[u8]) -> bool {
     let letters = run.iter().filter(|byte| byte.is_ascii_alphanumeric()).count();
     let separators = run.iter().filter(|byte| matches!(byte, b'/' | b'-' | b'_')).count();
@@ -193,12 +194,12 @@ fn without_controls(text: &str) -> String {
     while let Some(c) = chars.next() {
         match c {
             '\u{1b}' => match chars.next() {
-                // Colours and movements end with a letter, titles with a bell or a backslash.
+                // Colours and cursor movements end with a letter, titles with a bell or a backslash.
                 Some('[') => while chars.next().is_some_and(|c| !('@'..='~').contains(&c)) {},
                 Some(']') => while chars.next().is_some_and(|c| !matches!(c, '\u{7}' | '\\')) {},
                 _ => {}
             },
-            // What a carriage return overwrites was progress.
+            // The text before a carriage return was a progress display that the text after it overwrote.
             '\r' => {
                 if chars.peek().is_some_and(|next| *next != '\n') {
                     kept.truncate(kept.rfind('\n').map_or(0, |end| end + 1));

@@ -7,74 +7,76 @@ use super::evidence::Written;
 use super::gist;
 use crate::memory::{Millis, Role};
 
-/// One thing that was said or done in a session.
+/// An entry of a session: a message or a tool call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Said {
-    /// Names it within the session, the same whenever the line is read; a session forked from this one has it too.
+    /// Identifies the entry within the session, and stays the same when the line is read again. A forked session has
+    /// entries with the same key.
     pub key: String,
-    /// Who speaks.
+    /// The author.
     pub role: Role,
-    /// The tool's name.
+    /// The name of the tool or the sub-agent.
     pub speaker: Option<String>,
-    /// The text; of a tool call the gist of its arguments, how it ended, and a piece of its output.
+    /// The text; for a tool call its arguments in short, its outcome, and a part of its output.
     pub text: String,
-    /// When, as the client noted it.
+    /// When it was written, according to the client.
     pub time: Option<Millis>,
-    /// After when: the time, or the last one that is known before; `None` where none is.
+    /// A lower bound of the time: the time itself, or the last known time before it; `None` if there is none.
     pub since: Option<Millis>,
-    /// Before when: the time, that of a tool's answer, or the next one that is known; `None` where none is.
+    /// An upper bound of the time: the time itself, the time of a tool's result, or the next known time; `None` if
+    /// there is none.
     pub until: Option<Millis>,
     /// The branch that was checked out.
     pub branch: Option<String>,
     /// The working directory.
     pub worktree: Option<String>,
-    /// Files that a tool call read or changed, as the call named them.
+    /// Files that a tool call read or changed, as it named them.
     pub files: Vec<String>,
-    /// The files that it changed; none where it failed.
+    /// The files that the call changed; empty if it failed.
     pub written: Vec<Written>,
-    /// The beginnings of the ids of the commits that it made, as git printed them; `None` where it made none.
+    /// Abbreviated ids of the commits that the call made, as git printed them; `None` if it made no commit.
     pub commits: Option<Vec<String>>,
-    /// Whether it is the client's own summary of what went before.
+    /// Whether it is the client's own summary of the conversation so far.
     pub is_summary: bool,
-    /// Whether a sub-agent's conversation has it; the user there is another agent.
+    /// Whether it belongs to a sub-agent's conversation, whose user is another agent.
     pub is_subagent: bool,
-    /// Equal for tool calls that say the same but for times, counts and temporary paths.
+    /// A hash that is equal for tool calls that differ only in times, counts and temporary paths.
     pub fingerprint: Option<u64>,
 }
 
-/// What is known of the session so far; given back to go on reading in the middle of a file.
+/// What is known of the session so far. Needed to continue reading in the middle of a file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct About {
-    /// The client's id of it.
+    /// The client's id of the session.
     pub session: Option<String>,
-    /// Ids of the sessions that it resumes, forks or belongs to.
+    /// Ids of sessions that it resumes, forks or belongs to.
     pub aliases: Vec<String>,
-    /// Where it works, at the last line read.
+    /// The working directory at the last line that was read.
     pub worktree: Option<String>,
-    /// What is checked out there, at the last line read.
+    /// The branch at the last line that was read.
     pub branch: Option<String>,
-    /// What the client or the user calls it.
+    /// The title that the client or the user gave it.
     pub title: Option<String>,
-    /// Whether it is a sub-agent's.
+    /// Whether it is the session of a sub-agent.
     pub is_subagent: bool,
-    /// The last time that is known of what was read.
+    /// The last known time of an entry.
     pub last: Option<Millis>,
 }
 
-/// What became of the lines.
+/// Numbers of lines, by what was done with them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Counts {
-    /// Lines read.
+    /// Lines that were read.
     pub lines: usize,
-    /// Lines that are no JSON object.
+    /// Lines that are not a JSON object.
     pub unreadable: usize,
-    /// Lines longer than the caller reads.
+    /// Lines that were too long to be read.
     pub cut: usize,
-    /// What is known and not worth remembering, by type.
+    /// Known lines and parts that are not worth remembering, by type.
     pub skipped: BTreeMap<String, usize>,
-    /// What is not known, by type.
+    /// Unknown lines and parts, by type.
     pub unknown: BTreeMap<String, usize>,
-    /// Private passages taken out.
+    /// Private passages that were replaced.
     pub private: usize,
 }
 
@@ -83,27 +85,27 @@ pub struct Counts {
 pub(in crate::import) enum Outcome {
     Ok,
     Failed,
-    /// The client doesn't say.
+    /// The client doesn't report it.
     Unknown,
 }
 
-/// A piece of a line, as a format understands it.
+/// A part of a line.
 pub(in crate::import) enum Part<'a> {
-    /// Somebody speaks.
+    /// A text of the user or the assistant.
     Text { role: Role, text: Cow<'a, str>, is_summary: bool },
-    /// A tool is called.
+    /// The start of a tool call.
     Call { id: Cow<'a, str>, tool: Cow<'a, str>, arguments: gist::Arguments<'a> },
-    /// A call has ended, and changed files that its arguments don't name.
+    /// The result of a tool call, with files that the call changed but does not name in its arguments.
     Result { id: Cow<'a, str>, outcome: Outcome, output: Cow<'a, str>, changed: Vec<String> },
 }
 
-/// What the parts of a line have in common.
+/// A line of the transcript: its parts, and what they have in common.
 #[derive(Default)]
 pub(in crate::import) struct Line<'a> {
     pub(in crate::import) key: Option<Cow<'a, str>>,
     pub(in crate::import) time: Option<Millis>,
     pub(in crate::import) is_subagent: bool,
-    /// The name of who speaks, where it says more than the role.
+    /// The name of the sub-agent that wrote it.
     pub(in crate::import) speaker: Option<Cow<'a, str>>,
     pub(in crate::import) parts: Vec<Part<'a>>,
 }
@@ -117,9 +119,9 @@ impl About {
     }
 }
 
-/// Returns the time that RFC 3339 `text` is, unless it is beyond the calendar.
+/// Parses an RFC 3339 time; returns `None` outside the years 1 to 9999.
 pub(in crate::import) fn time(text: Option<Cow<'_, str>>) -> Option<Millis> {
     let time = text?.parse::<jiff::Timestamp>().ok()?.as_millisecond();
-    // The years 1 to 9999, as far as times are shown.
+    // The years 1 to 9999, which can be printed.
     (-62_135_596_800_000..253_402_300_800_000).contains(&time).then_some(time)
 }

@@ -1,32 +1,32 @@
-//! What a tool call tells of the files it changed and of the commits it made: what commits are linked to sessions by. Pure.
+//! Extracts from a tool call which files it changed and which commits it made, to link commits to sessions. Pure.
 //!
-//! Of a change only hashes of its lines are kept: enough to find them again in a commit, and to see that they were taken
-//! back before.
+//! Of a change only hashes of its lines are kept: enough to find the lines in a commit, and to see that they were
+//! reverted before.
 
 use super::fields::Fields;
 use super::gist::{self, Arguments, Shape};
 use super::shell;
 use crate::git::line_hash;
 
-/// Hashes of a change that are kept, the smallest ones: a sample that two texts share as much of as of the whole.
+/// Hashes that are kept of a change: the smallest ones. Samples of two texts overlap as much as the texts do.
 const MOST_LINES: usize = 64;
 
 /// Bytes of a text whose lines are hashed. Arbitrary.
 const MOST_BYTES: usize = 1 << 20;
 
-/// Files that one call changes, at most.
+/// Changed files of one call that are kept.
 const MOST_FILES: usize = 64;
 
-/// A file that a call changed.
+/// A file that a tool call changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Written {
-    /// The file, as the call names it.
+    /// The path, as the call names it.
     pub path: String,
-    /// Hashes of lines that it put in and took out, sorted; none where the call doesn't say.
+    /// Hashes of the lines that were added and removed, sorted; empty if the call doesn't contain them.
     pub lines: Vec<u32>,
 }
 
-/// Returns the files that an edit, or a command, of the shape says it changes.
+/// Returns the files that a call of this shape changes, an edit or a command.
 pub(super) fn written(arguments: &Arguments<'_>, files: &[String], shape: Shape) -> Vec<Written> {
     let fields = fields(arguments);
     if shape != Shape::Edit {
@@ -37,7 +37,7 @@ pub(super) fn written(arguments: &Arguments<'_>, files: &[String], shape: Shape)
         return patched(&patch);
     }
     let Some(path) = files.first() else { return Vec::new() };
-    // A notebook keeps its lines as strings of JSON.
+    // A notebook stores its lines as JSON strings.
     let lines = if path.ends_with(".ipynb") { Vec::new() } else { changed(&fields) };
     vec![Written { path: path.clone(), lines }]
 }
@@ -49,7 +49,7 @@ fn fields<'a>(arguments: &'a Arguments<'_>) -> Fields<'a> {
     }
 }
 
-/// Returns the lines in which the texts of an edit differ.
+/// Returns the hashes of the lines in which the two texts of an edit differ.
 fn changed(fields: &Fields<'_>) -> Vec<u32> {
     let edits = fields.items("edits");
     let edits: Vec<Fields<'_>> = edits.into_iter().map(Fields::of).collect();
@@ -64,7 +64,7 @@ fn changed(fields: &Fields<'_>) -> Vec<u32> {
     sample(hashes)
 }
 
-/// Returns the hashes of the lines that only one of the two texts has.
+/// Returns the hashes of the lines that only one of two texts contains.
 fn difference(old: &str, new: &str) -> Vec<u32> {
     let lines = |text: &str| -> Vec<String> {
         text[..text.floor_char_boundary(MOST_BYTES)].lines().map(|line| line.trim().to_owned()).collect()
@@ -86,7 +86,7 @@ fn sample(mut hashes: Vec<u32>) -> Vec<u32> {
     hashes
 }
 
-/// Returns the files that a patch changes with its lines.
+/// Returns the files that a patch changes, with the hashes of its lines.
 fn patched(patch: &str) -> Vec<Written> {
     let mut all: Vec<Written> = Vec::new();
     for line in patch[..patch.floor_char_boundary(MOST_BYTES)].lines() {
@@ -119,8 +119,8 @@ pub(super) fn command(arguments: &Arguments<'_>) -> Option<String> {
     gist::command(raw).map(|line| line.into_owned())
 }
 
-/// Returns the files that a command line writes, as far as its words tell: what output is sent to, what is edited in place,
-/// moved, copied, removed; with the lines, where they stand in the command.
+/// Returns the files that a command line writes, as far as its words show: redirections, edits in place, moves, copies,
+/// removals. Includes the lines if a here-document contains them.
 fn by_command(line: &str) -> Vec<Written> {
     let mut files: Vec<Written> = Vec::new();
     for command in shell::commands(&line[..line.floor_char_boundary(MOST_BYTES)]) {
@@ -161,9 +161,10 @@ fn by_command(line: &str) -> Vec<Written> {
     files
 }
 
-/// Returns the beginnings of the ids that git printed where the command line commits; none where it was quiet.
+/// Returns the abbreviated ids that git printed if the command line commits; empty if git printed none. `None` if it
+/// does not commit.
 ///
-/// What a command only shows is no commit of its own: the line has to ask git for one.
+/// A command that only prints commits, such as `git log`, does not count.
 pub(super) fn commits(line: &str, output: &str) -> Option<Vec<String>> {
     let line = &line[..line.floor_char_boundary(MOST_BYTES)];
     if !shell::commands(line).iter().any(makes_commits) {
@@ -180,7 +181,7 @@ pub(super) fn commits(line: &str, output: &str) -> Option<Vec<String>> {
     Some(printed.take(16).collect())
 }
 
-/// Whether the command asks git for a commit, whatever runs it (`timeout 60 git commit`).
+/// Returns whether a command makes commits with git, also through another program (`timeout 60 git commit`).
 fn makes_commits(command: &shell::Command) -> bool {
     const MAKE: [&str; 6] = ["commit", "cherry-pick", "revert", "merge", "rebase", "am"];
     let (name, _) = command.name();
@@ -190,7 +191,7 @@ fn makes_commits(command: &shell::Command) -> bool {
     let mut words = command.words.iter().skip_while(|word| word.rsplit('/').next() != Some("git")).skip(1);
     while let Some(word) = words.next() {
         match word.as_str() {
-            // These take the word after them.
+            // These options take the next word.
             "-C" | "-c" | "--git-dir" | "--work-tree" => drop(words.next()),
             flag if flag.starts_with('-') => {}
             sub => return MAKE.contains(&sub),

@@ -1,9 +1,9 @@
-//! JSON whose shape is not trusted: fields are looked at one by one, and what is odd is as if it were not there.
+//! Reads JSON of unknown shape field by field; a field of an unexpected type counts as missing.
 //!
-//! A client's format changes without notice, and one field of another type must not cost the line. So there are no
-//! structs to derive: an object is a list of names and raw values, found in one pass that builds nothing; the values that
-//! are wanted are read afterwards. That skips what isn't wanted at the speed of the scanner, and nesting however deep
-//! costs no stack.
+//! The format of a client changes without notice, and one field of another type must not make the line unreadable. So
+//! no structs are derived: an object is a list of names and raw values, found in one pass that builds nothing. Only the
+//! values that are needed are parsed afterwards. This skips the others at the speed of the scanner, and deep nesting
+//! needs no stack.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,23 +12,23 @@ use serde::de::{IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-/// The most fields of an object that are looked at; arbitrary.
+/// Fields of an object that are kept. Arbitrary.
 const MOST_FIELDS: usize = 256;
 
-/// The most elements of an array that are looked at: more messages than a conversation has.
+/// Elements of an array that are kept: more messages than a conversation has.
 const MOST_ITEMS: usize = 100_000;
 
-/// An object's names and raw values, in their order.
+/// The names and raw values of an object, in order.
 #[derive(Debug, Default)]
 pub(super) struct Fields<'a>(Vec<(Cow<'a, str>, &'a RawValue)>);
 
 impl<'a> Fields<'a> {
-    /// Returns the fields of the object that `json` is.
+    /// Parses an object.
     pub(super) fn parse(json: &'a str) -> serde_json::Result<Fields<'a>> {
         serde_json::from_str(json)
     }
 
-    /// Returns the fields of an object; of anything else, none.
+    /// Returns the fields of an object; none for any other value.
     pub(super) fn of(raw: &'a RawValue) -> Fields<'a> {
         if raw.get().starts_with('{') {
             Fields::parse(raw.get()).unwrap_or_default()
@@ -48,12 +48,12 @@ impl<'a> Fields<'a> {
         (raw.get() != "null").then_some(*raw)
     }
 
-    /// Returns a field that is a string.
+    /// Returns the value of a string field.
     pub(super) fn text(&self, name: &str) -> Option<Cow<'a, str>> {
         string(self.raw(name)?)
     }
 
-    /// Returns a field that is a string of at least one character.
+    /// Returns the value of a string field that contains more than white space.
     pub(super) fn filled(&self, name: &str) -> Option<Cow<'a, str>> {
         self.text(name).filter(|text| !text.trim().is_empty())
     }
@@ -63,25 +63,25 @@ impl<'a> Fields<'a> {
         self.raw(name).is_some_and(|raw| raw.get() == "true")
     }
 
-    /// Returns a field that is a whole number.
+    /// Returns the value of a field that is a whole number.
     pub(super) fn number(&self, name: &str) -> Option<i64> {
         self.raw(name)?.get().parse().ok()
     }
 
-    /// Returns the fields of a field that is an object.
+    /// Returns the fields of a field that is an object; none for any other value.
     pub(super) fn object(&self, name: &str) -> Fields<'a> {
         self.raw(name).map(Fields::of).unwrap_or_default()
     }
 
-    /// Returns the elements of a field that is an array.
+    /// Returns the elements of a field that is an array; none for any other value.
     pub(super) fn items(&self, name: &str) -> Vec<&'a RawValue> {
         self.raw(name).map(items).unwrap_or_default()
     }
 }
 
-/// Returns the string that `raw` is.
+/// Returns the string, or `None` for any other value.
 pub(super) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
-    /// A string that borrows where nothing is escaped.
+    /// Borrows the string unless it contains escapes.
     #[derive(Deserialize)]
     struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
 
@@ -89,7 +89,7 @@ pub(super) fn string(raw: &RawValue) -> Option<Cow<'_, str>> {
     Some(text.0)
 }
 
-/// Returns the elements of the array that `raw` is; of anything else, none.
+/// Returns the elements of an array; none for any other value.
 pub(super) fn items(raw: &RawValue) -> Vec<&RawValue> {
     if !raw.get().starts_with('[') {
         return Vec::new();

@@ -1,21 +1,21 @@
-//! Tells near-identical outputs: the same command again, with other times, counts and temporary paths.
+//! Recognises repeated tool calls: the same command again, with other times, counts and temporary paths.
 
 use crate::redact::Redactor;
 
-/// Returns a hash of a tool call that is equal for a repeat of it: `call` must be the same but for temporary folders,
-/// `outcome` the same but for numbers, hexadecimal, times, durations and temporary folders.
+/// Returns a hash that is equal for a repeated tool call: `call` may differ in temporary folders only, `outcome` also
+/// in numbers, hexadecimal digits, times and durations.
 pub(super) fn fingerprint(call: &str, outcome: &str) -> u64 {
-    // An id is made of it, which answers show: it must not confirm what somebody guesses of a secret.
+    // Answers show an id that is derived from the hash. Nobody must be able to check a guessed secret with it.
     let [call, outcome] = [call, outcome].map(|text| Redactor::blank().redact(text).text.into_owned());
     let text = normal(&call, false) + "\n" + &normal(&outcome, true);
     let hash = blake3::hash(text.as_bytes());
     u64::from_le_bytes(hash.as_bytes()[..8].try_into().expect("8 of 32 bytes"))
 }
 
-/// Where programs put what they will throw away.
+/// Folders for temporary files.
 const TEMPORARY: [&str; 4] = ["/tmp/", "/private/tmp/", "/var/folders/", "/var/tmp/"];
 
-/// Returns `text` with its changing parts as `#` and its gaps as one space.
+/// Returns `text` with changing parts replaced by `#` and white space by one space.
 fn normal(text: &str, numbers: bool) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -31,7 +31,7 @@ fn normal(text: &str, numbers: bool) -> String {
                 rest.split_at(rest.find(|c: char| !c.is_alphanumeric()).unwrap_or(rest.len()));
             let is_hex = word.len() >= 7 && word.bytes().all(|b| b.is_ascii_hexdigit());
             if numbers && (is_hex || word.bytes().any(|b| b.is_ascii_digit())) {
-                // A time is one number: 09:30:00.5, 2026-11-20.
+                // A time such as `09:30:00.5` or a date is one number.
                 let joined =
                     out.strip_suffix(['.', ':', '-', '_', ',']).is_some_and(|out| out.ends_with('#'));
                 if joined {

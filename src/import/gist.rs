@@ -1,7 +1,7 @@
-//! Condenses a tool call: what was asked in a line, how it ended in a piece of the output.
+//! Shortens a tool call: its arguments to one line, its output to an excerpt.
 //!
-//! Tools are recognised by the arguments they take rather than by name, because clients name them differently and users
-//! add their own; what is left is the first few words among the arguments.
+//! Tools are recognised by their arguments, not by name, because clients use different names and users add their own
+//! tools. For an unknown tool the first strings among the arguments are kept.
 
 use std::borrow::Cow;
 
@@ -10,22 +10,22 @@ use serde_json::value::RawValue;
 use super::clean::{self, Private};
 use super::fields::{Fields, items, string};
 
-/// Characters of the arguments that are kept, at most.
+/// Characters of the arguments that are kept.
 const ASKED: usize = 300;
 
-/// Characters of each side of an edit.
+/// Characters of each side of an edit that are kept.
 const CHANGE: usize = 80;
 
-/// Characters of an output that are kept, at most.
+/// Characters of an output that are kept.
 pub(super) const EXCERPT: usize = 1200;
 
-/// Characters of a file that was read: the file itself is elsewhere.
+/// Characters that are kept of a file that was read, since the file itself still exists.
 pub(super) const EXCERPT_OF_FILE: usize = 300;
 
-/// Arguments that name a file.
+/// Arguments that contain the path of a file.
 const PATHS: [&str; 5] = ["file_path", "notebook_path", "absolute_path", "filePath", "path"];
 
-/// Arguments that say what a call is about, the most telling first.
+/// Arguments that describe a call best, in order of preference.
 const TELLING: [&str; 21] = [
     "command",
     "cmd",
@@ -50,42 +50,42 @@ const TELLING: [&str; 21] = [
     "name",
 ];
 
-/// Tiro's own tools that no other server is likely to have.
+/// Names of Tiro's own tools that no other server is likely to use.
 const OWN: [&str; 4] =
     ["search_project_memory", "save_messages", "retrieve_stashed_context", "expand_detail"];
 
-/// What a tool was called with.
+/// The arguments of a call.
 pub(super) enum Arguments<'a> {
     /// JSON, usually an object.
     Json(&'a RawValue),
-    /// JSON in a string, or a text of the tool's own.
+    /// JSON in a string, or a text in the tool's own format.
     Text(Cow<'a, str>),
 }
 
-/// What a call is, as far as it decides what of its output is kept.
+/// The kind of a call, which decides how much of its output is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     /// Changes files.
     Edit,
     /// Reads a file.
     Read,
-    /// Asks this very memory.
+    /// Asks Tiro itself.
     Own,
     /// Anything else.
     Other,
 }
 
-/// A call in short.
+/// A shortened call.
 pub(super) struct Gist {
-    /// The tool and what it was asked, one line.
+    /// The name of the tool and its main arguments, in one line.
     pub(super) text: String,
-    /// The files it names.
+    /// The files that the call names.
     pub(super) files: Vec<String>,
-    /// What it is.
+    /// The kind of the call.
     pub(super) shape: Shape,
 }
 
-/// Returns a call of `tool` in short, without what is private.
+/// Returns a call of `tool` in short, without private passages.
 pub(super) fn gist(tool: &str, arguments: &Arguments<'_>, private: &mut Private) -> Gist {
     let fields = match arguments {
         Arguments::Json(raw) => Fields::of(raw),
@@ -120,13 +120,13 @@ pub(super) fn gist(tool: &str, arguments: &Arguments<'_>, private: &mut Private)
     Gist { text: text.trim_end_matches([':', ' ']).to_owned(), files, shape }
 }
 
-/// Returns whether a tool's `path` is a file's rather than a folder to search.
+/// Returns whether the argument `path` of a tool is a file, not a folder to search.
 fn is_of_file(tool: &str) -> bool {
     let tool = tool.to_ascii_lowercase();
     ["read", "view", "edit", "write", "create", "replace"].iter().any(|verb| tool.contains(verb))
 }
 
-/// Returns whether a tool is this program's: by its server's name, or by a name of its own.
+/// Returns whether a tool is Tiro's own, by its server's name or by its own.
 pub(super) fn is_own(tool: &str) -> bool {
     let rest = tool.strip_prefix("mcp_").map(|rest| rest.trim_start_matches('_'));
     let (server, name) = rest.unwrap_or(tool).rsplit_once("__").unwrap_or((rest.unwrap_or_default(), tool));
@@ -135,15 +135,15 @@ pub(super) fn is_own(tool: &str) -> bool {
         || OWN.iter().any(|own| name.ends_with(own))
 }
 
-/// Returns whether a command line asks this program, in any of its commands.
+/// Returns whether any command of a command line runs Tiro.
 fn runs_tiro(line: &str) -> bool {
     let commands = line.split([';', '&', '|', '\n', '(', '`']);
-    // What stands before a command's name sets variables.
+    // Words before the name of a command set variables.
     let mut names = commands.filter_map(|each| each.split_whitespace().find(|word| !word.contains('=')));
     names.any(|name| name.rsplit('/').next() == Some("tiro"))
 }
 
-/// Returns what a call is about: its most telling arguments, else the first strings in them.
+/// Returns the main arguments of a call, otherwise the first strings among its arguments.
 fn asked(arguments: &Arguments<'_>, fields: &Fields<'_>, private: &mut Private) -> Option<String> {
     let mut told: Vec<String> = Vec::new();
     let mut tell = |text: Cow<'_, str>, private: &mut Private| {
@@ -183,7 +183,7 @@ fn asked(arguments: &Arguments<'_>, fields: &Fields<'_>, private: &mut Private) 
     (!told.is_empty()).then(|| told.join(" · "))
 }
 
-/// Returns the command line that a list of words is: the last of `bash -lc`, else all.
+/// Returns the command line in a list of words: the last word of `bash -lc …`, otherwise all words.
 pub(super) fn command(raw: &RawValue) -> Option<Cow<'_, str>> {
     let words: Option<Vec<Cow<'_, str>>> = items(raw).into_iter().take(64).map(string).collect();
     let mut words = words.filter(|words| !words.is_empty())?;
@@ -204,7 +204,7 @@ fn collect<'a>(raw: &'a RawValue, depth: usize, into: &mut Vec<Cow<'a, str>>) {
     }
 }
 
-/// Returns what an edit changes, in a few words: the first lines of old and new that differ.
+/// Returns what an edit changes, in a few words: the first old and new lines that differ.
 fn change(fields: &Fields<'_>, private: &mut Private) -> Option<String> {
     let mut side =
         |fields: &Fields<'_>, name: &str| fields.text(name).map(|text| private.strip(text).into_owned());
@@ -225,7 +225,7 @@ fn change(fields: &Fields<'_>, private: &mut Private) -> Option<String> {
     Some(format!("{} lines, `{}`", content.lines().count(), clip(first_line(&content), CHANGE)))
 }
 
-/// Returns the first line of each side that the other hasn't in its place, from where they differ.
+/// Returns the first line of each side that differs from the other side, from the first differing word on.
 fn difference<'t>(old: impl Iterator<Item = &'t str>, new: impl Iterator<Item = &'t str>) -> String {
     let lines = |lines: &mut dyn Iterator<Item = &'t str>| -> Vec<&'t str> {
         lines.map(str::trim).filter(|line| !line.is_empty()).collect()
@@ -248,7 +248,7 @@ fn difference<'t>(old: impl Iterator<Item = &'t str>, new: impl Iterator<Item = 
     }
 }
 
-/// Returns where the word begins in which two lines first differ, in bytes.
+/// Returns the byte at which the first differing word of two lines begins.
 fn differ_at(one: &str, other: &str) -> usize {
     let same = one.char_indices().zip(other.chars()).take_while(|((_, a), b)| a == b);
     let end = same.last().map_or(0, |((at, c), _)| at + c.len_utf8());
@@ -291,7 +291,7 @@ fn patched(patch: &str) -> Vec<String> {
     files
 }
 
-/// Returns the first line that a patch takes out and the first it puts in.
+/// Returns the first line that a patch removes and the first that it adds.
 fn patch_change(patch: &str) -> String {
     let side = |sign: char| patch.lines().filter_map(move |line| line.strip_prefix(sign));
     match side('-').all(|line| line.trim().is_empty()) {
@@ -324,10 +324,11 @@ fn clip(text: &str, most: usize) -> String {
     line
 }
 
-/// Returns the head and the tail of an output, about `most` characters, and between them how much is left out.
+/// Returns the beginning and the end of an output, about `most` characters, with the length of the omitted part between
+/// them.
 pub(super) fn excerpt(output: &str, most: usize) -> String {
     let output = output.trim_matches(['\n', '\r', ' ', '\0']);
-    // Bytes that hold more than `most` characters in any script.
+    // Anything longer has more than `most` characters in any script.
     if output.len() <= 4 * most {
         let whole = clean::readable(Cow::Borrowed(output));
         if whole.chars().count() <= most {
@@ -337,7 +338,7 @@ pub(super) fn excerpt(output: &str, most: usize) -> String {
     let (head, tail) = (most * 2 / 3, most / 3);
     let head = output.char_indices().nth(head).map_or(output.len(), |(end, _)| end);
     let tail = output.char_indices().rev().nth(tail.max(1) - 1).map_or(0, |(start, _)| start).max(head);
-    // Whole lines where that costs little.
+    // Cut at the end of a line if that costs little.
     let head = output[..head].rfind('\n').filter(|end| end * 4 > head * 3).unwrap_or(head);
     let line = output[tail..].find('\n').map(|end| tail + end + 1);
     let tail = line.filter(|start| (start - tail) * 4 < output.len() - tail).unwrap_or(tail);
@@ -345,8 +346,8 @@ pub(super) fn excerpt(output: &str, most: usize) -> String {
     format!("{}\n[… {} bytes]\n{}", shown(&output[..head]), tail - head, shown(&output[tail..]))
 }
 
-/// Returns the texts in a message's content or a tool's output: a string, blocks, or an object that holds them.
-/// Images and other files are named.
+/// Returns the texts in the content of a message or the output of a tool: a string, blocks, or an object that contains
+/// them. Images and other files are replaced by their type and size.
 pub(super) fn content(raw: &RawValue) -> Cow<'_, str> {
     let mut pieces = Vec::new();
     pieces_of(raw, 4, &mut pieces);
@@ -380,7 +381,7 @@ fn pieces_of<'a>(raw: &'a RawValue, depth: usize, into: &mut Vec<Cow<'a, str>>) 
     }
 }
 
-/// Returns the name of an attached image or file: `[image/png, 48213 bytes]`.
+/// Returns the type and size of an attached image or file: `[image/png, 48213 bytes]`.
 pub(super) fn attached(block: &Fields<'_>) -> Option<String> {
     let place = ["source", "inlineData", "fileData", "file"].iter().find_map(|name| block.raw(name));
     let inner = place.map(Fields::of).unwrap_or_default();

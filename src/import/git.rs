@@ -1,45 +1,45 @@
 //! Turns a commit into the draft of a memory.
 //!
-//! The text begins with the message, verbatim, because it is what people search for and what the embedding of the
-//! first chunk should see; then what the change says and which words and names it brings, then files and places.
-//! Measured on the changelog of `bat` (BM25, recall among the first ten): message 71, with paths 68, with added
-//! sentences and new words 79, with everything 77.5. So paths and headings are shown but not indexed ([`CommitDraft::indexed`]). The same commit gives the same
-//! bytes. Nothing is redacted here: the write path does that first thing.
+//! The text begins with the message, unchanged, because people search for it and the first chunk's embedding should
+//! contain it. Then come the added sentences, new words and names, then files and headings. Recall among the first ten
+//! results on the changelog of `bat` (BM25): message only 71, with paths 68, with added sentences and new words 79,
+//! with everything 77.5. So paths and headings are shown but not indexed ([`CommitDraft::indexed`]). The same commit
+//! always gives the same bytes. Nothing is redacted here; the write path does that first.
 
 use std::fmt::Write;
 
 use crate::git::{ChangeKind, Changes, CommitDetail, FileChange, Lines, Moment, PatchId, Sha};
 
-/// Bytes of text that follow the message, at most.
+/// Bytes of text after the message at most.
 const CHANGES_LIMIT: usize = 4096;
 
-/// What the parts behind the message are called, one of which follows an empty line.
+/// The headings of the parts after the message; an empty line stands before the first one.
 const SECTIONS: [&str; 7] =
     ["Says", "New words", "Added", "Removed", "Files", "Changed in", "Changes unknown"];
 
-/// Files named in the text; the structured list is longer.
+/// Files that the text names; the structured list is longer.
 const FILES_SHOWN: usize = 64;
 
 /// The draft of a `commit` memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CommitDraft {
-    /// The first line of the message; the short id where there is none.
+    /// The first line of the message; the short id if the message is empty.
     pub title: String,
-    /// The message and what changed, for a reader.
+    /// The message and the changes, for a reader.
     pub text: String,
-    /// The parts of `text` that retrieval should see: the message, added sentences, new words and names, without
-    /// the paths and headings, which name what a commit touched rather than what it is about.
+    /// The parts of `text` that are searched: the message, added sentences, new words and names. Paths and headings are
+    /// left out, because they show what a commit touches rather than what it is about.
     pub indexed: String,
-    /// The message: how `text` and `indexed` begin, and what an embedding should see. With the rest in the vector
-    /// two points of recall are lost.
+    /// The message, with which `text` and `indexed` begin. Only the message is embedded: including the rest costs two
+    /// points of recall.
     pub message: String,
-    /// The commit's id: the `source_id` of the memory.
+    /// The commit's id, which is the `source_id` of the memory.
     pub sha: Sha,
-    /// Its parents' ids, first parent first.
+    /// The ids of its parents, first parent first.
     pub parents: Vec<Sha>,
-    /// Commits of equal patch id and author time are one memory.
+    /// Commits with equal patch id and author time are one memory.
     pub patch_id: Option<PatchId>,
-    /// The branch it belongs to, see [`History::branch`](crate::git::History::branch).
+    /// The branch that it belongs to, see [`History::branch`](crate::git::History::branch).
     pub branch: Option<String>,
     /// The author's name.
     pub author: String,
@@ -47,37 +47,37 @@ pub struct CommitDraft {
     pub author_time: Moment,
     /// When this commit was made.
     pub commit_time: Moment,
-    /// The changed paths, both of a rename, sorted; at most those of 512 changes.
+    /// The changed paths, both paths of a renamed file, sorted; at most those of 512 files.
     pub files: Vec<String>,
-    /// What the text leaves out or could not tell, for the receipt.
+    /// What the text leaves out or could not show, for the receipt.
     pub flags: Vec<Flag>,
 }
 
-/// Something about a commit that its reader should know.
+/// A remark about a commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Flag {
-    /// The message was longer than is kept.
+    /// The message was too long and is cut.
     MessageCut,
-    /// Some bytes of the message could not be read as text.
+    /// Some bytes of the message are not text.
     MessageLossy,
-    /// A time was missing or beyond the calendar.
+    /// A time was missing or outside the calendar.
     NonsenseTime,
-    /// It has more than one parent; its lines are those of the commits it joins.
+    /// It has more than one parent, so its lines are not compared.
     Merge,
-    /// Nothing could be compared: the parent or a tree is not in this clone.
+    /// It could not be compared: the parent or a tree is not in this clone.
     ChangesUnknown,
     /// A changed blob is not in this clone.
     BlobMissing,
     /// A changed blob is too large to compare.
     BlobTooLarge,
-    /// More files changed than are listed.
+    /// More files changed than the list contains.
     FilesCut,
-    /// Files changed that `ignore.paths` names; nothing of them is kept.
+    /// Some changed files match `ignore.paths` and are left out.
     FilesIgnored,
 }
 
 impl Flag {
-    /// Returns the word for it in answers and in the store.
+    /// Returns the word for the flag in answers and in the store.
     pub fn as_str(self) -> &'static str {
         match self {
             Flag::MessageCut => "message_cut",
@@ -93,7 +93,7 @@ impl Flag {
     }
 }
 
-/// Returns the draft of a commit found on `branch`.
+/// Returns the draft of a commit on `branch`.
 pub fn draft(commit: &CommitDetail, branch: Option<&str>) -> CommitDraft {
     let subject = commit.message.subject();
     let title =
@@ -116,7 +116,7 @@ pub fn draft(commit: &CommitDetail, branch: Option<&str>) -> CommitDraft {
     }
 }
 
-/// Returns the message in the text of a commit, and what the text says of the changes.
+/// Splits the text of a commit into the message and the part about its changes.
 pub fn split(text: &str) -> (&str, &str) {
     let begins = SECTIONS.iter().filter_map(|name| text.rfind(&format!("\n\n{name}: "))).max();
     let (message, changes) = text.split_at(begins.unwrap_or(text.len()));
@@ -185,7 +185,7 @@ fn text(commit: &CommitDetail, title: &str, reader: For) -> String {
     sections.text
 }
 
-/// Returns the message, which says so where it was cut; the title where there is none.
+/// Returns the message, with a remark if it was cut; the title if the message is empty.
 fn message(commit: &CommitDetail, title: &str) -> String {
     let message = &commit.message;
     let mut text = if message.text.is_empty() { title.to_owned() } else { message.text.clone() };
@@ -195,7 +195,7 @@ fn message(commit: &CommitDetail, title: &str) -> String {
     text
 }
 
-/// Returns `(3 files, +11 -2)`, or how many more there are.
+/// Returns `(3 files, +11 -2)`, or how many files are not listed.
 fn files_after(changes: &Changes) -> String {
     let all = changes.files.len() + changes.more_files;
     let files = if all == 1 { "file" } else { "files" };
@@ -242,14 +242,14 @@ fn file(file: &FileChange) -> String {
     text
 }
 
-/// Writes lists behind the message until the room for them is used up.
+/// Writes lists after the message until their space is used up.
 struct Sections {
     text: String,
     left: usize,
 }
 
 impl Sections {
-    /// Adds `Name: one, two`, as many items as there is room for, then `after`.
+    /// Adds `Name: one, two` with as many items as fit, then `after`.
     fn list<T>(&mut self, name: &str, items: &[T], show: impl Fn(&T) -> String, after: String) {
         if items.is_empty() {
             return;

@@ -1,7 +1,7 @@
-//! Turns histories that other programs keep into drafts of memories.
+//! Turns histories of other programs into drafts of memories.
 //!
-//! A draft is what would be remembered, before redaction and without an id. These modules are pure: values in, values
-//! out. Who reads the source (`git/`) and who stores the drafts (`remember/`) is composed in `ingest/`.
+//! A draft is a memory before redaction, without an id. These modules are pure: values in, values out. They neither
+//! read the sources nor store the drafts.
 
 mod clean;
 pub mod correlate;

@@ -13,20 +13,20 @@ use super::fingerprint::fingerprint;
 use super::gist::{self, Arguments, Gist, Shape};
 use crate::memory::{Millis, Role};
 
-/// Types of unknown lines that are counted by name; a file that is no transcript has as many as lines.
+/// Types of unknown lines that are counted by name. A file that is no transcript can have one on every line.
 const NAMED_TYPES: usize = 64;
 
-/// Prompts after which a call without a result is given up; one may be typed while a call runs, more hardly.
+/// Prompts after which a call without a result is closed. A user may type one while a call runs, hardly more.
 const PROMPTS_WAITED: u8 = 3;
 
-/// Calls that are waited for at a time: more than a client makes in parallel.
+/// Calls that may wait for a result at a time: more than a client makes in parallel.
 const MOST_OPEN: usize = 256;
 
-/// Entries, and bytes of their texts, that are held back for a later time.
+/// Entries that are held back for a later time, and bytes of their texts.
 const MOST_HELD: usize = 64;
 const BYTES_HELD: usize = 1024 * 1024;
 
-/// Bytes of a key, of a tool's name or of a path; longer ones are nonsense and would be stored with each entry.
+/// Bytes of a key, a tool's name or a path. Longer ones are meaningless, and would be stored with each entry.
 const LONGEST_NAME: usize = 512;
 
 /// A call whose result is not read yet.
@@ -42,14 +42,14 @@ struct Open {
 
 /// The state of a session while its transcript is read.
 pub(super) struct Session {
-    /// Whether the client writes a message again, under its first time, when the message has grown.
+    /// Whether the client writes a message again, with its first time, when the message has grown.
     rewrites: bool,
     about: About,
     counts: Counts,
-    /// Where the line that is read begins, in bytes.
+    /// The byte at which the current line begins.
     at: u64,
     open: Vec<Open>,
-    /// The keys of entries that were handed out, since some clients write a message again when it has grown.
+    /// The keys of entries that were handed out, because some clients write a message again when it has grown.
     seen: HashSet<String>,
     /// The latest time read so far.
     latest: Option<Millis>,
@@ -58,8 +58,8 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// Returns the state at the place that `about` describes. `rewrites` says whether the client writes a message again when
-    /// it has grown.
+    /// Returns the state described by `about`. `rewrites` says whether the client writes a message again when it has
+    /// grown.
     pub fn new(about: About, rewrites: bool) -> Session {
         Session {
             rewrites,
@@ -73,18 +73,18 @@ impl Session {
         }
     }
 
-    /// Begins a line that stands `at` bytes into the file.
+    /// Begins the line at byte `at`.
     pub fn begin_line(&mut self, at: u64) {
         self.at = at;
         self.counts.lines += 1;
     }
 
-    /// Counts a line that is no JSON object.
+    /// Counts a line that is not a JSON object.
     pub fn unreadable(&mut self) {
         self.counts.unreadable += 1;
     }
 
-    /// Counts a line that is too long to be read, and closes the calls whose ids `start`, its beginning, contains.
+    /// Counts a line that is too long to be read, and closes the calls whose ids its beginning contains.
     pub fn cut(&mut self, start: &str, bytes: u64) {
         self.counts.cut += 1;
         while let Some(place) = self.open.iter().position(|open| start.contains(&open.id)) {
@@ -93,22 +93,22 @@ impl Session {
         }
     }
 
-    /// Gives up all calls that have no result.
+    /// Closes all calls that wait for a result.
     pub fn give_up_calls(&mut self) {
         for open in std::mem::take(&mut self.open) {
             self.give_up(open);
         }
     }
 
-    /// Returns where the first line stands whose call has no result yet, or that is held back: where reading must begin
-    /// the next time.
+    /// Returns the byte at which reading must begin the next time: the first line whose call has no result yet, or
+    /// whose entry is held back.
     pub fn open_from(&self) -> Option<u64> {
         self.unsettled().map(|(at, _)| at).min()
     }
 
-    /// Returns the last time that is known before the place where reading begins the next time.
+    /// Returns the last known time before the place where reading begins the next time.
     pub fn known_before(&self) -> Option<Millis> {
-        // `None` is before all times.
+        // `None` sorts before all times.
         self.unsettled().map(|(_, said)| said.since).min().unwrap_or(self.about.last)
     }
 
@@ -117,12 +117,12 @@ impl Session {
         open.chain(self.held.iter().map(|(at, said)| (*at, said)))
     }
 
-    /// Returns what is held back for a later time, where the file has no more lines.
+    /// Returns the entries that are held back, when the file has no more lines.
     pub fn rest(&mut self) -> Vec<Said> {
         self.held.drain(..).map(|(_, said)| said).collect()
     }
 
-    /// Returns what need not be held back any longer.
+    /// Returns the entries that need not be held back any longer.
     pub fn settled(&mut self) -> Vec<Said> {
         let held = self.held.iter().position(|(_, said)| said.until.is_none()).unwrap_or(self.held.len());
         let bytes: usize = self.held[held..].iter().map(|(_, said)| said.text.len()).sum();
@@ -136,27 +136,27 @@ impl Session {
         &self.about
     }
 
-    /// Returns what became of the lines so far.
+    /// Returns the numbers of lines so far.
     pub fn counts(&self) -> &Counts {
         &self.counts
     }
 
-    /// Returns what is known of the session, to be made true.
+    /// Returns what is known of the session so far, to be changed.
     pub fn about_mut(&mut self) -> &mut About {
         &mut self.about
     }
 
-    /// Counts something that is known and not worth remembering.
+    /// Counts something known that is not worth remembering.
     pub fn skip(&mut self, kind: &str) {
         count(&mut self.counts.skipped, kind);
     }
 
-    /// Counts something that is not known.
+    /// Counts something unknown.
     pub fn unknown(&mut self, kind: Option<&str>) {
         count(&mut self.counts.unknown, kind.unwrap_or("without a type"));
     }
 
-    /// Takes in the parts of a line.
+    /// Adds the parts of a line.
     pub fn hear(&mut self, line: Line<'_>) {
         let is_again = self.rewrites && line.time < self.latest;
         if let Some(time) = line.time {
@@ -204,7 +204,7 @@ impl Session {
         self.emit(self.at, said);
     }
 
-    /// Begins a tool call; it is handed out with its result.
+    /// Starts a tool call, which is handed out with its result.
     fn open_call(
         &mut self,
         id: String,
@@ -233,7 +233,7 @@ impl Session {
         self.open.push(Open { id, at: self.at, prompts: 0, shape, command, private, said });
     }
 
-    /// Returns an entry of a tool without text, with the time, folder and branch where the session stands now.
+    /// Returns an entry of a tool without text, with the current time, folder and branch of the session.
     fn context(&self, time: Option<Millis>, is_subagent: bool) -> Said {
         Said {
             key: String::new(),
@@ -270,7 +270,7 @@ impl Session {
             return;
         };
         let mut open = self.open.remove(place);
-        // In another line of the same time it is the same message, written again when the answer was there.
+        // Another line with the same time is the same message, written again after the result came.
         let is_again = self.rewrites && open.at != self.at && time == open.said.time;
         open.said.until = time.filter(|_| !is_again);
         open.said.written.retain(|_| outcome != Outcome::Failed);
@@ -285,7 +285,7 @@ impl Session {
             Outcome::Failed => "failed",
             Outcome::Unknown => "answered",
         };
-        // An edit that worked repeats the file, and memory must not remember its own answers.
+        // The output of a successful edit repeats the file, and answers of Tiro must not be remembered again.
         let shown = match open.shape {
             Shape::Own => None,
             Shape::Edit if outcome != Outcome::Failed => None,
@@ -312,7 +312,8 @@ impl Session {
         self.settle(open, "no outcome recorded", "");
     }
 
-    /// Gives up calls that too many prompts have followed, so that a reader's place moves on.
+    /// Counts a prompt, and closes calls that too many prompts have followed, so that reading does not start there
+    /// forever.
     fn count_prompt(&mut self) {
         for open in &mut self.open {
             open.prompts += 1;

@@ -1,30 +1,29 @@
-//! A command line of a POSIX shell, taken apart as far as it tells which files are written (POSIX.1-2024, Shell Command
+//! Splits a command line of a POSIX shell far enough to find the files that it writes (POSIX.1-2024, Shell Command
 //! Language, 2.2 quoting, 2.3 token recognition, 2.7 redirection). Pure.
 //!
-//! Nothing is expanded: a word with a variable stays as it is written. A command that is handed to another shell as a text
-//! (`bash -c`) is taken apart as well.
+//! Nothing is expanded: a word with a variable stays as written. The text of `bash -c` is split as well.
 
 /// A simple command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Command {
-    /// Its words without quotes, the name first.
+    /// The words without quotes, the name first.
     pub(super) words: Vec<String>,
-    /// The files that its output goes to.
+    /// The files to which its output is redirected.
     pub(super) writes: Vec<String>,
-    /// The text of a here-document that it reads.
+    /// The text of its here-document.
     pub(super) reads: Option<String>,
 }
 
-/// Commands that are looked at, at most. Arbitrary.
+/// Commands that are read at most. Arbitrary.
 const MOST_COMMANDS: usize = 256;
 
-/// What a word may stand before a command's name.
+/// Words that may precede the name of a command.
 const BEFORE: [&str; 14] = [
     "sudo", "env", "time", "nice", "command", "exec", "nohup", "then", "do", "else", "if", "while", "!", "{",
 ];
 
 impl Command {
-    /// Returns its name without a folder, and the words after it.
+    /// Returns the name without its folder, and the words after it.
     pub(super) fn name(&self) -> (&str, &[String]) {
         let is_before = |word: &String| {
             let is_set = word.split_once('=').is_some_and(|(name, _)| {
@@ -40,7 +39,7 @@ impl Command {
     }
 }
 
-/// Returns the commands of a line or of several, in their order.
+/// Returns the commands of one or more lines, in order.
 pub(super) fn commands(text: &str) -> Vec<Command> {
     let mut all = Vec::new();
     let mut texts = vec![(text.to_owned(), 0)];
@@ -61,21 +60,21 @@ pub(super) fn commands(text: &str) -> Vec<Command> {
     all
 }
 
-/// What the next word is.
+/// The meaning of the next word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     Word,
-    /// A file that the output goes to.
+    /// The target of a redirected output.
     Output,
-    /// A file, a text or a descriptor of which nothing is kept.
+    /// A file, text or descriptor that is not kept.
     Ignored,
-    /// What ends a here-document whose lines may be indented by tabs.
+    /// The delimiter of a here-document, whose lines may be indented by tabs.
     End {
         is_indented: bool,
     },
 }
 
-/// A here-document whose text is yet to come.
+/// A here-document that begins on the next line.
 struct Awaited {
     command: usize,
     end: String,
@@ -87,7 +86,7 @@ struct Reader<'a> {
     done: Vec<Command>,
     command: Command,
     word: String,
-    /// Whether there is a word, though it may be empty.
+    /// Whether there is a word, even an empty one.
     has_word: bool,
     is_quoted: bool,
     next: Next,
@@ -170,7 +169,7 @@ impl<'a> Reader<'a> {
         self.has_word = true;
     }
 
-    /// Reads up to the end of the quotes; a backslash quotes within double ones.
+    /// Reads up to the closing quote; within double quotes a backslash escapes.
     fn quoted(&mut self, quote: char) {
         (self.has_word, self.is_quoted) = (true, true);
         while let Some(c) = self.take() {
@@ -190,7 +189,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes what stands before `>` or `<` for a descriptor where it is a number.
+    /// Drops a number before `>` or `<`, which is a descriptor.
     fn end_descriptor(&mut self) {
         if !self.is_quoted && self.word.bytes().all(|b| b.is_ascii_digit()) {
             self.word.clear();
@@ -227,7 +226,7 @@ impl<'a> Reader<'a> {
             Next::Word => self.command.words.push(word),
             Next::Output => self.command.writes.push(word),
             Next::Ignored => {}
-            // The text of more is taken for commands; a line has one or two.
+            // The text of further here-documents is read as commands; a real line has one or two.
             Next::End { .. } if self.awaited.len() == MOST_COMMANDS => {}
             Next::End { is_indented } => {
                 self.awaited.push(Awaited { command: self.done.len(), end: word, is_indented });
@@ -238,14 +237,14 @@ impl<'a> Reader<'a> {
     fn end_command(&mut self) {
         self.end_word();
         self.next = Next::Word;
-        // In the order of their commands: the last one tells.
+        // Here-documents follow in the order of their commands, so the last one decides.
         let is_awaited = self.awaited.last().is_some_and(|awaited| awaited.command == self.done.len());
         if self.command != Command::default() || is_awaited {
             self.done.push(std::mem::take(&mut self.command));
         }
     }
 
-    /// Reads the here-documents that begin on the line after.
+    /// Reads the here-documents that begin on the next line.
     fn here_documents(&mut self) {
         for Awaited { command, end, is_indented } in std::mem::take(&mut self.awaited) {
             let mut text = String::new();
@@ -259,7 +258,7 @@ impl<'a> Reader<'a> {
                 text += line;
                 text.push('\n');
             }
-            // The command ended with its line, where there was room for it.
+            // Missing if there were too many commands.
             if let Some(command) = self.done.get_mut(command) {
                 command.reads = Some(text);
             }

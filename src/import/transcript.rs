@@ -1,22 +1,21 @@
-//! Turns the transcripts that clients keep of their sessions into what was said, by whom, when and where.
+//! Reads the transcripts that clients keep of their sessions: what was written, by whom, when and where.
 //!
-//! A transcript is one JSON value a line, appended while the session runs. [`Transcript`] is fed line by line, with the
-//! place of each in its file, and hands back what is worth remembering: prompts, answers, and one entry for a tool call
-//! with the gist of its arguments and a bounded piece of its output. The formats (`claude_code`, `codex`, `gemini`) say
-//! which line is what; what all have in common is here: private passages, blobs, repeats, calls that wait for a result.
+//! A transcript has one JSON value per line, appended while the session runs. [`Transcript`] gets it line by line with
+//! the position of each line, and returns entries worth remembering: prompts, answers, and one entry for each tool
+//! call, with its arguments in short and an excerpt of its output. `formats` knows the lines of each client; `session`
+//! does what all formats share.
 //!
-//! What is remembered is chosen by a list of known types, never by leaving out: a client writes whole prompts, system
-//! instructions and hook output into the same file. What is skipped is counted by its type.
+//! Only known types of lines are remembered, because a client also writes whole prompts, system instructions and the
+//! output of hooks into the file. Skipped lines are counted by type.
 //!
-//! When something was said is known by its line's time, and where it has none by the lines around it: what comes behind
-//! such a line is held back with it until a later time is read ([`Said::since`], [`Said::until`]).
+//! The time of an entry is that of its line. A line without a time is held back, with the lines after it, until a later
+//! time is read; the known times around it bound its own ([`Said::since`], [`Said::until`]).
 //!
-//! Reading again is harmless, because each entry has a key that is the same every time. So a reader that stops with
-//! calls open, or with something held back, begins the next time where the first of them stands
-//! ([`Transcript::open_from`]).
+//! Reading lines again is harmless, because an entry has the same key each time. So a reader that stops with open calls
+//! or held entries begins at the first of them the next time ([`Transcript::open_from`]).
 //!
-//! It is not: a reader of files (a path, half a line at the end and the cap on a line's length are the caller's), and no
-//! redactor (the write path is).
+//! It does not read files: the caller opens them, finds whole lines and limits their length. It does not redact; the
+//! write path does.
 
 use super::entry;
 use super::fields::Fields;
@@ -70,7 +69,7 @@ impl Transcript {
         self.session.open_from()
     }
 
-    /// Returns the last time that is known before the place where reading begins the next time.
+    /// Returns the last known time before the place where reading begins the next time.
     pub fn known_before(&self) -> Option<Millis> {
         self.session.known_before()
     }

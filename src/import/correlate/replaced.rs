@@ -1,39 +1,39 @@
-//! Which commits others stand for: those that were amended, rebased with changes, or squashed.
+//! Finds commits that newer ones replaced: amended, rebased with changes, or squashed.
 //!
-//! A commit that is made anew keeps its author and the author's time; a squash has the files of all of its parts, in the
-//! state in which the last of them left them. Nothing is concluded from one of these alone where the old commit is still
-//! part of what is checked out.
+//! A replaced commit and its replacement have the same author and author time. A squash has the files of all its parts,
+//! in the state after the last part. While the old commit is part of what is checked out, none of this alone is enough.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::{Commit, Evidence, HORIZON};
+use super::evidence::{Evidence, HORIZON};
+use super::facts::Commit;
 use crate::memory::Millis;
 
-/// Commits that a squash may have been made of, at most. Arbitrary.
+/// Commits that one squash may consist of at most. Arbitrary.
 const MOST_PARTS: usize = 100;
 
-/// A commit and the one that stands for it, by their places.
+/// A commit and its replacement, as indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Replaced {
-    /// The old one.
+    /// The replaced commit.
     pub old: usize,
-    /// The one in its place.
+    /// The replacement.
     pub by: usize,
 }
 
-/// What git tells of the commits.
+/// What git knows of the commits.
 pub struct Seen<'a> {
-    /// Those that lead to what is checked out.
+    /// The commit that is checked out and its ancestors.
     pub current: &'a HashSet<usize>,
-    /// Those that lead to some branch.
+    /// The commits of all branches and their ancestors.
     pub on_branch: &'a HashSet<usize>,
-    /// Pairs of ids of which a reflog says that the second was made from the first by amending it.
+    /// Pairs of ids for which a reflog shows that the second amended the first.
     pub amended: &'a HashSet<(String, String)>,
-    /// Whether the two commits left all of the files in the same state.
+    /// Returns whether two commits left all of the files in the same state.
     pub are_alike: &'a dyn Fn(&Commit, &Commit, &[String]) -> bool,
 }
 
-/// Returns which of the commits others stand for, each once, in order.
+/// Returns the replaced commits with their replacements, each commit once, in order.
 pub fn replaced(evidence: &Evidence, seen: &Seen<'_>) -> Vec<Replaced> {
     let commits = &evidence.commits;
     let mut found: BTreeSet<Replaced> = BTreeSet::new();
@@ -51,7 +51,7 @@ pub fn replaced(evidence: &Evidence, seen: &Seen<'_>) -> Vec<Replaced> {
             };
             *by != old && (is_made_anew(evidence, old, *by) || is_amended())
         };
-        // The last of them, best on a branch.
+        // The last replacement, preferably one on a branch.
         let by = (0..commits.len()).filter(again).max_by_key(|&by| {
             (seen.current.contains(&by), seen.on_branch.contains(&by), commits[by].until, commits[by].seq)
         });
@@ -70,7 +70,7 @@ pub fn replaced(evidence: &Evidence, seen: &Seen<'_>) -> Vec<Replaced> {
     found.into_iter().filter(|each| once.insert(each.old)).collect()
 }
 
-/// Returns the pairs of commits that are one change, made twice: what is known of the first is true of the second.
+/// Returns the pairs of commits that are the same change, made twice: evidence for the first also holds for the second.
 pub fn same_change(evidence: &Evidence) -> Vec<Replaced> {
     let mut by_time: HashMap<(Millis, Option<&String>), Vec<usize>> = HashMap::new();
     for (place, commit) in evidence.commits.iter().enumerate() {
@@ -88,7 +88,8 @@ pub fn same_change(evidence: &Evidence) -> Vec<Replaced> {
     found
 }
 
-/// Whether the two are one change, committed twice: by the same author at the same second, neither after the other.
+/// Returns whether two commits are the same change, made twice: same author and author time, and neither is an ancestor
+/// of the other.
 fn is_made_anew(evidence: &Evidence, first: usize, second: usize) -> bool {
     let (old, by) = (&evidence.commits[first], &evidence.commits[second]);
     let subject = |commit: &Commit| commit.message.lines().next().unwrap_or_default().to_owned();
@@ -101,7 +102,7 @@ fn is_made_anew(evidence: &Evidence, first: usize, second: usize) -> bool {
         && !evidence.ancestors(first, old.time).contains(&second)
 }
 
-/// Finds the commits that `by` was squashed from: in a row, none of them in its history, with its files between them.
+/// Finds the commits that were squashed into `by`: a row of commits outside its history that together have its files.
 fn squashed(evidence: &Evidence, seen: &Seen<'_>, by: usize, old: &[usize], found: &mut BTreeSet<Replaced>) {
     let commits = &evidence.commits;
     let squash = &commits[by];
@@ -139,7 +140,7 @@ fn squashed(evidence: &Evidence, seen: &Seen<'_>, by: usize, old: &[usize], foun
     found.extend(best.into_iter().map(|old| Replaced { old, by }));
 }
 
-/// Whether the message of a squash has the subject or the id of the part.
+/// Returns whether the message of a squash contains the subject or the id of a part.
 fn is_told(squash: &Commit, part: &Commit) -> bool {
     let subject = part.message.lines().next().unwrap_or_default();
     part.shas.iter().any(|sha| squash.message.contains(sha))

@@ -1,6 +1,11 @@
 //! What evidence is worth, case by case.
 
+use std::collections::{HashMap, HashSet};
+
+use super::evidence::{NAMED, TIMED};
 use super::*;
+use crate::memory::{MemoryKey, Millis};
+use crate::store::SessionKey;
 
 const MINUTE: Millis = 60_000;
 const NOON: Millis = 1_700_000_000_000;

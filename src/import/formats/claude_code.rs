@@ -1,9 +1,9 @@
-//! The transcripts of Claude Code.
+//! Reads the transcripts of Claude Code.
 //!
-//! A line is a message or a note of the client's. An assistant's message has one line a block, a tool's result is a user
-//! message, and a line's `uuid` stays the same when a session is forked or resumed into another file. Only `user`,
-//! `assistant`, titles and prompts typed while the assistant worked are taken; everything a user message holds that the
-//! user didn't write is removed.
+//! A line is a message or a note of the client. An assistant's message has one line for each block, a tool's result is
+//! a user message, and the `uuid` of a line stays the same when a session is forked or resumed into another file. Only
+//! `user` and `assistant` lines, titles, and prompts typed while the assistant worked are kept. Everything in a user
+//! message that the user did not write is removed.
 
 use std::borrow::Cow;
 
@@ -14,7 +14,7 @@ use crate::import::gist::{self, Arguments};
 use crate::import::session::Session;
 use crate::memory::Role;
 
-/// Types of lines that are known and hold nothing to remember; `api-request…` holds whole prompts.
+/// Types of lines that are known and not worth remembering. Lines of the type `api-request…` contain whole prompts.
 const NOTES: [&str; 34] = [
     "agent-color",
     "agent-name",
@@ -52,7 +52,7 @@ const NOTES: [&str; 34] = [
     "worktree-state",
 ];
 
-/// Blocks that the client puts into a user's message.
+/// Blocks that the client adds to a user message.
 const PUT_IN: [&str; 14] = [
     "system-reminder",
     "local-command-caveat",
@@ -95,9 +95,9 @@ fn title(session: &mut Session, title: Option<Cow<'_, str>>) {
     }
 }
 
-/// Notes session, folder and branch, which stand on each line.
+/// Updates the session, folder and branch, which every line repeats.
 fn note_place(about: &mut About, fields: &Fields<'_>) {
-    // A sub-agent's lines bear the name of the session that called it.
+    // The lines of a sub-agent contain the id of the session that called it.
     if let Some(session) = fields.filled("sessionId") {
         match &about.session {
             Some(known) if *known != session => about.add_alias(&session),
@@ -114,7 +114,7 @@ fn note_place(about: &mut About, fields: &Fields<'_>) {
     {
         about.worktree = Some(cwd.into_owned());
     }
-    // `HEAD` is no branch: nothing, or no repository, is checked out.
+    // `HEAD` stands for a detached head, an empty value for no repository.
     if let Some(branch) = fields.text("gitBranch") {
         let branch = Some(branch).filter(|branch| !branch.is_empty() && branch != "HEAD");
         if about.branch.as_deref() != branch.as_deref() {
@@ -195,7 +195,7 @@ fn result<'a>(block: &Fields<'a>, line: &Fields<'a>) -> Option<Part<'a>> {
     let outcome = if block.is_true("is_error") { Outcome::Failed } else { Outcome::Ok };
     let output = block.raw("content").map(gist::content).unwrap_or_default();
     let output = without(output, &["system-reminder"]);
-    // A sub-agent's report stands behind a warning, indented.
+    // The report of a sub-agent follows a warning.
     let output = match output
         .strip_prefix("[Subagent hand-back]")
         .and_then(|it| it.split_once("The report follows:\n"))
@@ -208,7 +208,7 @@ fn result<'a>(block: &Fields<'a>, line: &Fields<'a>) -> Option<Part<'a>> {
     Some(Part::Result { id, outcome, output, changed })
 }
 
-/// Takes a prompt that was typed while the assistant worked; it is nowhere else.
+/// Reads a prompt that was typed while the assistant worked. No other line contains it.
 fn attachment(session: &mut Session, fields: &Fields<'_>) {
     let attachment = fields.object("attachment");
     let origin = attachment.object("origin").text("kind");
@@ -229,10 +229,11 @@ fn attachment(session: &mut Session, fields: &Fields<'_>) {
     });
 }
 
-/// How a summary begins that takes the place of the conversation.
+/// The beginning of a summary that replaces the conversation.
 const CONTINUED: &str = "This session is being continued from a previous conversation";
 
-/// Returns what the user wrote of a user's message: without what the client put in, and a command as it was typed.
+/// Returns the part of a user message that the user wrote: without additions of the client, and with commands as they
+/// were typed.
 fn written(text: Cow<'_, str>) -> Cow<'_, str> {
     if let Some(name) = within(&text, "command-name").filter(|name| !name.is_empty()) {
         let arguments = within(&text, "command-args").unwrap_or_default();
@@ -245,7 +246,7 @@ fn written(text: Cow<'_, str>) -> Cow<'_, str> {
     if text.trim_start().starts_with("[Request interrupted by user") { Cow::Borrowed("") } else { text }
 }
 
-/// Returns a summary without the sentences around it, which tell the model how to go on.
+/// Returns a summary without the instructions to the model around it.
 fn summary(text: &str) -> String {
     let text = if text.starts_with(CONTINUED) {
         text.split_once("Summary:\n").map_or(text, |it| it.1)

@@ -1,10 +1,10 @@
-//! The rollouts of Codex.
+//! Reads the rollouts of Codex.
 //!
-//! A line is `{timestamp, ordinal, type, payload}`. What the model saw and said are `response_item`s; the events beside
-//! them tell the same for screens. Messages are taken from the items, which every version has. A call is taken from
-//! both: the event of its end has the same id, knows the exit code, and in code mode, where the model writes a script
-//! that calls the tools, is the only place where the calls stand. Session, folder and branch are told once, so they are
-//! kept in what is known of the session.
+//! A line is `{timestamp, ordinal, type, payload}`. The lines of type `response_item` contain what the model read and
+//! wrote; the events next to them repeat that for displays. Messages are read from the items, which every version
+//! writes. Calls are read from both: the event at the end of a call has the same id and the exit code, and in code
+//! mode, where the model writes a script that calls the tools, only the events contain the calls. Session, folder and
+//! branch appear once, so they are kept in [`About`](crate::import::entry::About).
 
 use std::borrow::Cow;
 
@@ -15,7 +15,7 @@ use crate::import::gist::{self, Arguments};
 use crate::import::session::Session;
 use crate::memory::Role;
 
-/// Response items that are known and hold nothing to remember.
+/// Response items that are known and not worth remembering.
 const UNSPOKEN: [&str; 9] = [
     "reasoning",
     "ghost_snapshot",
@@ -28,7 +28,7 @@ const UNSPOKEN: [&str; 9] = [
     "additional_tools",
 ];
 
-/// Lines that are known and hold nothing to remember.
+/// Lines that are known and not worth remembering.
 const NOTES: [&str; 5] = [
     "world_state",
     "token_usage_record",
@@ -37,7 +37,7 @@ const NOTES: [&str; 5] = [
     "inter_agent_communication_metadata",
 ];
 
-/// Blocks that the client puts into the user's place.
+/// Blocks that the client adds to a user message.
 const PUT_IN: [&str; 14] = [
     "environment_context",
     "user_instructions",
@@ -55,7 +55,7 @@ const PUT_IN: [&str; 14] = [
     "codex_internal_context",
 ];
 
-/// How a compaction's message introduces the summary.
+/// The introduction of the summary in a compaction's message.
 const SUMMARY_FOLLOWS: &str = "use the information in this summary to assist with your own analysis:\n";
 
 /// Reads a line.
@@ -76,7 +76,7 @@ pub(super) fn line(session: &mut Session, fields: &Fields<'_>) {
             let part = Part::Text { role: Role::User, text: text.into(), is_summary: true };
             hear(session, fields, &payload, vec![part]);
         }
-        // The summary stands in the line of the compaction too.
+        // The line of the compaction contains the same summary.
         Some("response_item") if fields.object("metadata").is_true("compaction_output") => {
             session.skip("compaction output");
         }
@@ -86,7 +86,7 @@ pub(super) fn line(session: &mut Session, fields: &Fields<'_>) {
     }
 }
 
-/// Notes whose session it is; a fork begins with a copy of what it goes on from, its first line included.
+/// Reads the first line of a session. A fork begins with a copy of the original session, including its first line.
 fn note_session(session: &mut Session, meta: &Fields<'_>) {
     session.skip("session_meta");
     let about = session.about_mut();
@@ -109,7 +109,7 @@ fn note_session(session: &mut Session, meta: &Fields<'_>) {
     about.branch = branch.or(about.branch.take());
 }
 
-/// Takes a thread's name and what calls came to; the rest of the events repeats the items.
+/// Reads the name of a thread and the results of calls. The other events repeat the items.
 fn event(session: &mut Session, line: &Fields<'_>, event: &Fields<'_>) {
     let item = event.object("item");
     let kind = event.text("type");
@@ -151,7 +151,7 @@ fn event(session: &mut Session, line: &Fields<'_>, event: &Fields<'_>) {
     hear(session, line, event, vec![call, Part::Result { id, outcome, output, changed: Vec::new() }]);
 }
 
-/// Returns changes of files as the patch that makes them.
+/// Returns changes of files as a patch.
 fn patch(changes: &Fields<'_>) -> String {
     let mut patch = "*** Begin Patch".to_owned();
     for (path, change) in changes.iter().take(64) {
@@ -167,7 +167,7 @@ fn item(session: &mut Session, line: &Fields<'_>, item: &Fields<'_>) {
     let id = item.filled("call_id").or_else(|| item.filled("id"));
     match (kind.as_deref(), id) {
         (Some("message"), _) => message(session, line, item),
-        // A script of code mode: the calls it makes are told one by one.
+        // A script of code mode: separate events report the calls that it makes.
         (Some("custom_tool_call"), _)
             if item.text("input").is_some_and(|script| script.contains("tools.")) =>
         {
@@ -195,7 +195,7 @@ fn item(session: &mut Session, line: &Fields<'_>, item: &Fields<'_>) {
             let (outcome, output) = item.raw("output").map(ended).unwrap_or((Outcome::Unknown, "".into()));
             hear(session, line, item, vec![Part::Result { id, outcome, output, changed: Vec::new() }]);
         }
-        // These come with how they ended.
+        // These items contain the outcome.
         (Some("web_search_call" | "image_generation_call"), id) => {
             let tool = kind.as_deref().unwrap_or_default().trim_end_matches("_call").to_owned();
             let id = id.unwrap_or_else(|| Cow::Owned(ordinal(line).unwrap_or_else(|| tool.clone())));
@@ -226,7 +226,7 @@ fn message(session: &mut Session, line: &Fields<'_>, item: &Fields<'_>) {
     let mut texts = Vec::new();
     let content = item.raw("content").map(items).unwrap_or_default();
     for (place, block) in content.into_iter().enumerate() {
-        // Newer versions say which items they put in themselves.
+        // Newer versions mark the items that the client added.
         let provenance = provenances.get(place).map(|raw| Fields::of(raw).object("provenance"));
         let is_put_in = provenance.is_some_and(|it| it.text("type").is_some_and(|by| by != "user"));
         if role == Role::User && is_put_in {
@@ -245,12 +245,12 @@ fn hear(session: &mut Session, line: &Fields<'_>, item: &Fields<'_>, parts: Vec<
     session.hear(Line { key, time: time(line.text("timestamp")), parts, ..Line::default() });
 }
 
-/// Returns a line's number where the client wrote it.
+/// Returns the number of a line, if the client wrote one.
 fn ordinal(line: &Fields<'_>) -> Option<String> {
     line.number("ordinal").map(|ordinal| format!("ordinal:{ordinal}"))
 }
 
-/// Returns what the user wrote of a user's message.
+/// Returns the part of a user message that the user wrote.
 fn written(text: Cow<'_, str>) -> Cow<'_, str> {
     let begins = text.trim_start();
     if begins.starts_with("# AGENTS.md instructions") || begins.starts_with("<permissions instructions>") {
@@ -259,7 +259,7 @@ fn written(text: Cow<'_, str>) -> Cow<'_, str> {
     if let Some(command) = within(&text, "user_shell_command").and_then(|run| within(run, "command")) {
         return Cow::Owned(format!("! {command}"));
     }
-    // An editor puts what is open before the request.
+    // An editor adds its open files before the request.
     if begins.starts_with("# Context from my IDE setup") {
         let request = begins.split_once("## My request for Codex:").map_or("", |(_, request)| request);
         return Cow::Owned(request.to_owned());
@@ -267,7 +267,7 @@ fn written(text: Cow<'_, str>) -> Cow<'_, str> {
     without(text, &PUT_IN)
 }
 
-/// Returns how a call ended, and its output without the client's own lines above it.
+/// Returns the outcome of a call, and its output without the header lines of the client.
 fn ended(raw: &serde_json::value::RawValue) -> (Outcome, Cow<'_, str>) {
     let fields = Fields::of(raw);
     let said = match fields.raw("success").map(|raw| raw.get()) {
@@ -276,7 +276,7 @@ fn ended(raw: &serde_json::value::RawValue) -> (Outcome, Cow<'_, str>) {
         _ => Outcome::Unknown,
     };
     let output = gist::content(raw);
-    // Old versions: `{"output": "…", "metadata": {"exit_code": 0}}` in a string.
+    // Old versions wrote `{"output": "…", "metadata": {"exit_code": 0}}` as a string.
     if output.starts_with('{')
         && let Ok(inner) = Fields::parse(&output)
         && let (Some(text), Some(code)) = (inner.text("output"), inner.object("metadata").number("exit_code"))

@@ -1,8 +1,8 @@
-//! The chats of Gemini CLI.
+//! Reads the chats of Gemini CLI.
 //!
-//! The first line says whose session it is; each further line is a message, which is written again, whole, whenever it
-//! grows, or a change of what is known (`$set`, sometimes of all messages). A tool call is part of the message that made
-//! it and bears its own result. An older version kept one JSON object with all messages, which is read as one line.
+//! The first line describes the session. Each further line is a message, which is written again as a whole when it has
+//! grown, or a change (`$set`, sometimes of all messages). A message contains its tool calls with their results. An
+//! older version kept one JSON object with all messages, which is read as one line.
 
 use std::borrow::Cow;
 
@@ -15,13 +15,13 @@ use crate::import::gist::{self, Arguments};
 use crate::import::session::Session;
 use crate::memory::Role;
 
-/// Where the client appends the files that a prompt names.
+/// After this line the client appends the files that a prompt names.
 const FILES_FOLLOW: &str = "\n--- Content from referenced files ---";
 
 /// Reads a line.
 pub(super) fn line(session: &mut Session, fields: &Fields<'_>) {
     if fields.raw("$rewindTo").is_some() {
-        // What was taken back was said all the same.
+        // A message that the user took back was written all the same.
         session.skip("$rewindTo");
     } else if let Some(set) = fields.raw("$set") {
         note_session(session, &Fields::of(set), "$set");
@@ -48,7 +48,7 @@ fn note_session(session: &mut Session, set: &Fields<'_>, kind: &str) {
     }
     for each in messages {
         let each = Fields::of(each);
-        // Each message has a line of its own; after a compression they come again under other names.
+        // Each message also has its own line; after a compression they are repeated with other ids.
         if kind == "session" || is_summary(&each) {
             message(session, &each);
         } else {
@@ -88,14 +88,14 @@ fn message(session: &mut Session, fields: &Fields<'_>) {
     session.hear(Line { key, time, parts, ..Line::default() });
 }
 
-/// Whether a message is what the client made of those before it.
+/// Returns whether a message is the client's summary of the messages before it.
 fn is_summary(fields: &Fields<'_>) -> bool {
     let is_users = fields.text("type").as_deref() == Some("user");
     is_users
         && fields.raw("content").is_some_and(|raw| spoken(raw).trim_start().starts_with("<state_snapshot>"))
 }
 
-/// Takes in a call and, once it has ended, its result.
+/// Adds a call and, if it has ended, its result.
 fn tool_call<'a>(call: &Fields<'a>, into: &mut Vec<Part<'a>>) {
     let (Some(id), Some(tool)) = (call.filled("id"), call.filled("name")) else { return };
     let arguments = call.raw("args").map_or(Arguments::Text("".into()), Arguments::Json);
@@ -110,7 +110,7 @@ fn tool_call<'a>(call: &Fields<'a>, into: &mut Vec<Part<'a>>) {
     into.push(Part::Result { id, outcome, output, changed: Vec::new() });
 }
 
-/// Returns the texts of a message, without the calls, results and thoughts that stand among them.
+/// Returns the texts of a message, without calls, results and thoughts.
 fn spoken(raw: &RawValue) -> Cow<'_, str> {
     let is_unspoken = |part: &Fields<'_>| {
         part.is_true("thought") || part.raw("functionCall").or_else(|| part.raw("functionResponse")).is_some()
@@ -122,7 +122,7 @@ fn spoken(raw: &RawValue) -> Cow<'_, str> {
     Cow::Owned(parts.map(gist::content).collect::<Vec<_>>().join("\n"))
 }
 
-/// Returns what the user wrote of a user's message.
+/// Returns the part of a user message that the user wrote.
 fn written(text: Cow<'_, str>) -> Cow<'_, str> {
     let text = match text.find(FILES_FOLLOW) {
         Some(end) => Cow::Owned(text[..end].to_owned()),

@@ -10,21 +10,21 @@ use super::session::Session;
 /// Programs whose transcripts are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
-    /// `~/.claude/projects/<folder>/<session>.jsonl`, sub-agents beneath.
+    /// `~/.claude/projects/<folder>/<session>.jsonl`, with sub-agents in subfolders.
     ClaudeCode,
     /// `~/.codex/sessions/<year>/<month>/<day>/rollout-*.jsonl`.
     Codex,
-    /// `~/.gemini/tmp/<project>/chats/session-*.jsonl`; an older `.json` is one line.
+    /// `~/.gemini/tmp/<project>/chats/session-*.jsonl`; an older `.json` file is a single line.
     Gemini,
 }
 
 impl Format {
-    /// Whether the client writes a message again, under its first time, when the message has grown.
+    /// Returns whether the client writes a message again, with its first time, when the message has grown.
     pub(in crate::import) fn rewrites(self) -> bool {
         self == Format::Gemini
     }
 
-    /// Reads the fields of a line and passes what it holds to `session`.
+    /// Reads the fields of a line and adds its content to `session`.
     pub(in crate::import) fn line(self, session: &mut Session, fields: &Fields<'_>) {
         match self {
             Format::ClaudeCode => claude_code::line(session, fields),
