@@ -115,7 +115,7 @@ async fn summarise_idle(engine: &Engine) {
             if grown.is_empty() && store.due_conversations(scope, now, 1).await?.is_empty() {
                 return Ok(false);
             }
-            if !store.lease(scope, "summaries", holder, now, now + LEASE).await? {
+            if !store.lease(scope, "summaries", holder, LEASE).await? {
                 return Ok(false);
             }
             let worked = sessions::work_off(engine, STEP).await;

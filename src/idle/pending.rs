@@ -28,8 +28,7 @@ pub(crate) async fn step(engine: &Engine, store: &Store, scope: &Scope, threads:
         Embedding::Missing(notice) => return Err(Error::new(Kind::Model, notice)),
     };
     let holder = engine.process();
-    let now = engine.now();
-    if !store.lease(scope, "embedding", holder, now, now + LEASE).await? {
+    if !store.lease(scope, "embedding", holder, LEASE).await? {
         return Err(Error::new(Kind::Busy, "another process embeds already").hint("it will finish the work"));
     }
     let chunks = store.pending_chunks(scope, BATCH * threads).await?;

@@ -6,6 +6,8 @@
 //! Nothing here knows what a good answer or a good summary is, or which model embeds: it keeps what others made, and
 //! removes what was made of something that is gone.
 
+mod clock;
+mod decide;
 mod keys;
 mod sqlite;
 mod values;

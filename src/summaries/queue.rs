@@ -45,13 +45,12 @@ async fn step(engine: &Engine, project: &OpenProject) -> Result<()> {
     {
         return Ok(());
     }
-    if !store.lease(scope, "asking", holder, now, now + lease(&engine.config().options)).await? {
+    if !store.lease(scope, "asking", holder, lease(&engine.config().options)).await? {
         return Ok(());
     }
     let asked = next(engine, project).await;
     // Held on to, so that the others pause too.
-    let now = engine.now();
-    store.lease(scope, "asking", holder, now, now + PAUSE.as_millis() as Millis).await?;
+    store.lease(scope, "asking", holder, PAUSE.as_millis() as Millis).await?;
     asked
 }
 

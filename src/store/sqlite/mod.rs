@@ -8,10 +8,13 @@
 //! Nothing here knows what a good answer or a good summary is, or which model embeds: it keeps what others made, and
 //! removes what was made of something that is gone.
 
+mod columns;
 mod file;
 mod foreign;
 mod forget;
+mod imports;
 mod keys;
+mod leases;
 mod links;
 mod read;
 mod registry;
@@ -38,6 +41,7 @@ use crate::error::{Error, Kind, Result};
 use crate::private;
 use crate::scope::{ProjectId, Scope};
 use crate::store::Flavour;
+use crate::store::clock::Clock;
 
 /// How long a writer waits for another process before it gives up.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
@@ -70,6 +74,7 @@ struct Inner {
     vectors: Mutex<dense::VectorCache>,
     common_terms: Mutex<vocabulary::CommonTerms>,
     cache_use: Mutex<cache::CacheUse>,
+    clock: Clock,
 }
 
 impl Store {
@@ -142,6 +147,7 @@ impl Store {
             vectors: Mutex::default(),
             common_terms: Mutex::default(),
             cache_use: Mutex::default(),
+            clock: Clock::default(),
         };
         Store { inner: Arc::new(inner) }
     }
@@ -184,6 +190,12 @@ impl Store {
         while !self.leave() && began.elapsed() < patience {
             std::thread::sleep(LOOK_AGAIN);
         }
+    }
+
+    /// Returns the clock that leases are measured by, for a test to set.
+    #[cfg(test)]
+    pub(crate) fn clock(&self) -> &Clock {
+        &self.inner.clock
     }
 
     /// Returns whose project this store holds.

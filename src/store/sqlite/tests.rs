@@ -472,7 +472,12 @@ async fn the_users_requests_come_first_a_dead_holder_loses_its_entry_and_tries_a
         asked_by,
     };
     const LEASE: i64 = 120_000;
-    let next = async |now| store.next_queued(scope, "p1", LEASE, now).await.unwrap();
+    // The clock of the store is at the date of the call.
+    let take = async |holder, now| {
+        store.clock().set(now);
+        store.next_queued(scope, holder, LEASE, now).await.unwrap()
+    };
+    let next = async |now| take("p1", now).await;
     store.enqueue(scope, wanted(Level::Brief, AskedBy::Nobody), 0, 0).await.unwrap();
     store.enqueue(scope, wanted(Level::Standard, AskedBy::User), 0, 0).await.unwrap();
     let first = next(1).await.unwrap();
@@ -480,17 +485,14 @@ async fn the_users_requests_come_first_a_dead_holder_loses_its_entry_and_tries_a
     assert_eq!(next(1).await.unwrap().wanted.level, Level::Brief);
     assert_eq!(next(2).await, None, "both are held");
     // Two minutes later their holder is taken for dead, and what it brings then counts no more.
-    let again = store.next_queued(scope, "p2", LEASE, 200_000).await.unwrap().unwrap();
+    let again = take("p2", 200_000).await.unwrap();
     assert_eq!((again.seq, again.tries), (first.seq, 1));
     store.finish(scope, first.seq, "p1", 200_001).await.unwrap();
     assert_eq!(store.queue_counts(scope).await.unwrap().completed, 0);
     store.fail(scope, first.seq, "p2", "no answer", 300_000, 200_002).await.unwrap();
-    assert_eq!(
-        store.next_queued(scope, "p2", LEASE, 250_000).await.unwrap().unwrap().wanted.level,
-        Level::Brief
-    );
+    assert_eq!(take("p2", 250_000).await.unwrap().wanted.level, Level::Brief);
     let mut now = 300_000;
-    while let Some(queued) = store.next_queued(scope, "p2", LEASE, now).await.unwrap() {
+    while let Some(queued) = take("p2", now).await {
         assert!(queued.tries < 5);
         store.fail(scope, queued.seq, "p2", "no answer", now, now).await.unwrap();
         now += 1;

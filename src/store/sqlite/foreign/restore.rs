@@ -11,7 +11,9 @@ use crate::scope::{Scope, SessionId};
 use crate::store::sqlite::forget::{SelectedRow, tombstone};
 use crate::store::sqlite::links;
 use crate::store::sqlite::links::Known;
-use crate::store::sqlite::write::{OpenSession, insert_one, record, save_one};
+use crate::store::sqlite::write::one::{insert_one, save_one};
+use crate::store::sqlite::write::record;
+use crate::store::sqlite::write::session::OpenSession;
 use crate::store::{ForeignForgotten, ForeignSession, Outcome, Receipt, RestoredMemory, Store};
 
 /// Places that may be left free before a message, for those that were purged. Arbitrary: a gap costs nothing, but a

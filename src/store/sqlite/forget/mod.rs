@@ -2,6 +2,7 @@
 //!
 //! Forgetting tombstones: the memory leaves every answer at once and `undo` brings it back.
 
+mod erase;
 mod purge;
 mod retired;
 mod select;
@@ -15,11 +16,14 @@ use crate::chunk::index_text;
 use crate::error::{Error, Result};
 use crate::memory::{MemoryId, Millis};
 use crate::scope::{Scope, SessionId};
-use crate::store::sqlite::{blocking, write};
+use crate::store::decide::retention;
+use crate::store::sqlite::blocking;
+use crate::store::sqlite::write::turns;
 use crate::store::{Forgotten, Operation, Reach, Selection, Store};
 
-pub(in crate::store::sqlite) use purge::erase;
+pub(in crate::store::sqlite) use erase::erase;
 
+use erase::log_chunks;
 pub(in crate::store::sqlite) use select::SelectedRow;
 use select::{select, selected_row, with_derived};
 
@@ -274,15 +278,14 @@ fn to_bring_back(
          WHERE m.seq = ?1 AND m.provenance = 'derived' AND s.tombstoned_at IS NOT NULL",
     )?;
     // What something is derived from was stored before it.
-    let (mut coming, mut back) = (HashSet::new(), Vec::with_capacity(rows.len()));
-    for row in rows {
-        let forgotten: Vec<i64> =
-            sources.query_map([row.seq], |row| row.get(0))?.collect::<Result<_, _>>()?;
-        if forgotten.iter().all(|source| coming.contains(source)) {
-            coming.insert(row.seq);
-            back.push(row);
-        }
+    let mut with_sources: Vec<(i64, Vec<i64>)> = Vec::with_capacity(rows.len());
+    for row in &rows {
+        let forgotten = sources.query_map([row.seq], |row| row.get(0))?.collect::<Result<_, _>>()?;
+        with_sources.push((row.seq, forgotten));
     }
+    let coming: HashSet<usize> = retention::coming_back(&with_sources).into_iter().collect();
+    let back = rows.into_iter().enumerate().filter(|(place, _)| coming.contains(place));
+    let back = back.map(|(_, row)| row).collect();
     Ok((id, back))
 }
 
@@ -306,33 +309,11 @@ fn bring_back(
         }
     }
     rows.retain(|row| came.contains(&row.seq));
-    reindex_neighbours(connection, rows.iter().filter(is_at_the_edge(&rows)))?;
+    let turns = rows.iter().filter_map(|row| row.session.zip(row.ordinal)).collect();
+    let is_at_the_edge = retention::at_the_edge(turns, index_text::NEIGHBOURS);
+    let changed = rows.iter().filter(|row| row.session.zip(row.ordinal).is_some_and(&is_at_the_edge));
+    reindex_neighbours(connection, changed)?;
     Ok(rows)
-}
-
-fn log_chunks(connection: &Connection, memory: i64, change: &str) -> Result<()> {
-    connection
-        .prepare_cached(
-            "INSERT INTO changes (chunk, change)
-             SELECT c.seq, ?2 FROM chunks c JOIN vectors v ON v.chunk = c.seq WHERE c.memory = ?1",
-        )?
-        .execute((memory, change))?;
-    Ok(())
-}
-
-/// Returns what tells the turns among `rows`, brought back together, that have a neighbour not among them.
-///
-/// The others were forgotten with all their neighbours and come back with the same: their index rows, which
-/// forgetting leaves alone, are still true.
-fn is_at_the_edge(rows: &[SelectedRow]) -> impl Fn(&&SelectedRow) -> bool + use<> {
-    let turns: HashSet<(i64, i64)> = rows.iter().filter_map(|row| row.session.zip(row.ordinal)).collect();
-    let reach = index_text::NEIGHBOURS;
-    move |row| {
-        let Some((session, ordinal)) = row.session.zip(row.ordinal) else { return true };
-        // Nothing stands before the first turn of a session.
-        let mut around = (ordinal - reach).max(0)..=ordinal + reach;
-        around.any(|other| !turns.contains(&(session, other)))
-    }
 }
 
 /// Indexes anew the turns that lost or gained a neighbour.
@@ -365,7 +346,7 @@ fn reindex_neighbours<'a>(
             last,
         )?;
         // What an older Tiro indexed has a context in every piece.
-        write::index_turns(connection, session, from.unwrap_or(first)..to.unwrap_or(last) + 1, i64::MIN)?;
+        turns::index_turns(connection, session, from.unwrap_or(first)..to.unwrap_or(last) + 1, i64::MIN)?;
     }
     Ok(())
 }

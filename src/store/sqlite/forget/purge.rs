@@ -9,12 +9,14 @@ use std::time::Instant;
 
 use rusqlite::{Connection, params};
 
-use super::{Act, SelectedRow, forgotten, give_way, log_chunks, retired, selected_row};
+use super::erase::erase;
+use super::{Act, SelectedRow, forgotten, give_way, retired, selected_row};
 use crate::error::{Error, Kind, Result};
 use crate::memory::Millis;
 use crate::scope::Scope;
 use crate::store::sqlite::file::migrate;
-use crate::store::sqlite::{LOOK_AGAIN, blocking, lock, write};
+use crate::store::sqlite::write::turns;
+use crate::store::sqlite::{LOOK_AGAIN, blocking, lock};
 use crate::store::{Forgotten, Selection, Store};
 
 /// Memories removed by one transaction: some tens of milliseconds.
@@ -157,7 +159,7 @@ fn begin(connection: &Connection, scope: &Scope, operation: &str, now: Millis) -
     retired::forget_sessions(connection, &rows)?;
     let sessions: BTreeSet<i64> = rows.iter().filter_map(|row| row.session).collect();
     for session in sessions {
-        write::index_forgotten(connection, session, operation)?;
+        turns::index_forgotten(connection, session, operation)?;
         // A client takes the title of a conversation from what was said.
         connection.prepare_cached("UPDATE sessions SET title = NULL WHERE seq = ?1")?.execute([session])?;
     }
@@ -196,18 +198,6 @@ fn remove(connection: &Connection, owner: &str, row: &SelectedRow) -> Result<()>
     connection
         .prepare_cached("INSERT OR IGNORE INTO purged (owner, id) VALUES (?1, ?2)")?
         .execute((owner, row.id.as_str()))?;
-    Ok(())
-}
-
-/// Removes a memory with its place in the indexes.
-pub(in crate::store::sqlite) fn erase(connection: &Connection, memory: i64) -> Result<()> {
-    log_chunks(connection, memory, "removed")?;
-    for sql in [
-        "DELETE FROM text_index WHERE rowid IN (SELECT seq FROM chunks WHERE memory = ?1)",
-        "DELETE FROM memories WHERE seq = ?1",
-    ] {
-        connection.prepare_cached(sql)?.execute([memory])?;
-    }
     Ok(())
 }
 

@@ -11,7 +11,7 @@ use super::SelectedRow;
 use crate::error::Result;
 use crate::scope::Scope;
 use crate::store::Selection;
-use crate::store::sqlite::forget::purge::erase;
+use crate::store::sqlite::forget::erase::erase;
 
 /// Notes of the sessions of `rows`, which are about to be forgotten by age, what stood for them.
 pub(super) fn retire(connection: &Connection, rows: &[SelectedRow]) -> Result<()> {

@@ -12,6 +12,7 @@ use super::forgotten;
 use crate::error::Result;
 use crate::memory::MemoryId;
 use crate::scope::{Scope, SessionId};
+use crate::store::sqlite::columns;
 use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::{Forgotten, Reach, Selection, Store};
 
@@ -57,7 +58,7 @@ impl Store {
                     let values = conditions.values.into_iter().chain([after.into(), READ_AT_ONCE.into()]);
                     let mut statement = connection.prepare_cached(&sql)?;
                     let rows = statement.query_map(params_from_iter(values), |row| {
-                        let selected = crate::store::sqlite::read::memories::id(row, 1)?;
+                        let selected = columns::id(row, 1)?;
                         Ok((row.get(0)?, selected, row.get(2)?))
                     })?;
                     Ok(rows.collect::<Result<_, _>>()?)
@@ -91,9 +92,7 @@ impl Store {
                        WHERE s.owner = ?1 AND s.name = ?2 AND m.tombstoned_at IS NOT NULL";
             let mut statement = connection.prepare_cached(sql)?;
             let values = (scope.owner.as_str(), session.as_str(), ordinal);
-            Ok(statement
-                .query_row(values, |row| crate::store::sqlite::read::memories::id(row, 0))
-                .optional()?)
+            Ok(statement.query_row(values, |row| columns::id(row, 0)).optional()?)
         })
         .await
     }

@@ -10,7 +10,7 @@ use rusqlite::{OptionalExtension, Row, params};
 use crate::error::Result;
 use crate::memory::{MemoryId, MemoryKey, Millis};
 use crate::scope::{Scope, SessionId};
-use crate::store::sqlite::read::memories;
+use crate::store::sqlite::columns;
 use crate::store::{ChunkKey, CommitLinks, MadeRow, Origin, Store};
 
 pub(in crate::store::sqlite) use evidence::{CommitCall, FileWrite, Known, alias, record};
@@ -47,7 +47,7 @@ impl Store {
                      WHERE r.target = ?2 AND s.owner = ?1 AND s.kind = 'summary' AND s.provenance = 'derived'
                          AND s.tombstoned_at IS NULL ORDER BY s.seq DESC LIMIT 1",
                 )?
-                .query_row((scope.owner.as_str(), id.as_str()), |row| memories::id(row, 0))
+                .query_row((scope.owner.as_str(), id.as_str()), |row| columns::id(row, 0))
                 .optional()?)
         })
         .await
@@ -177,8 +177,11 @@ impl Store {
         self.write(scope, move |connection, scope| {
             for (commit, sessions) in &links {
                 connection
-                    .prepare_cached("DELETE FROM commit_sessions WHERE memory = ?1")?
-                    .execute([commit])?;
+                    .prepare_cached(
+                        "DELETE FROM commit_sessions WHERE memory = ?1
+                             AND EXISTS (SELECT 1 FROM memories m WHERE m.seq = ?1 AND m.owner = ?2)",
+                    )?
+                    .execute((commit, scope.owner.as_str()))?;
                 for (place, (session, confidence)) in sessions.iter().enumerate() {
                     // Either may have been purged since it was read.
                     connection
@@ -197,13 +200,14 @@ impl Store {
 
     /// Returns the links of each of the commits, by rows.
     pub async fn links_of(&self, scope: &Scope, commits: Vec<MemoryKey>) -> Result<Vec<CommitLinks>> {
-        self.read(scope, move |_, connection, _| {
+        self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(
-                "SELECT session, confidence FROM commit_sessions WHERE memory = ?1 ORDER BY place",
+                "SELECT l.session, l.confidence FROM memories m CROSS JOIN commit_sessions l ON l.memory = m.seq
+                 WHERE m.seq = ?1 AND m.owner = ?2 ORDER BY l.place",
             )?;
             let mut links = Vec::with_capacity(commits.len());
             for commit in commits {
-                let rows = statement.query_map([commit], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                let rows = statement.query_map((commit, scope.owner.as_str()), |row| Ok((row.get(0)?, row.get(1)?)))?;
                 links.push((commit, rows.collect::<Result<_, _>>()?));
             }
             Ok(links)
@@ -303,11 +307,15 @@ impl Store {
 
     /// Returns when the first file was changed by a session, or the first commit was made by one.
     pub async fn first_evidence(&self, scope: &Scope) -> Result<Option<Millis>> {
-        self.read(scope, |_, connection, _| {
+        self.read(scope, |_, connection, scope| {
             Ok(connection.query_row(
-                "SELECT min(time) FROM (SELECT min(time) AS time FROM file_writes
-                     UNION ALL SELECT min(began) FROM commit_calls)",
-                [],
+                "SELECT min(time) FROM (
+                     SELECT * FROM (SELECT w.time AS time FROM file_writes w INDEXED BY file_writes_by_time
+                         CROSS JOIN memories m ON m.seq = w.memory WHERE m.owner = ?1 ORDER BY w.time LIMIT 1)
+                     UNION ALL
+                     SELECT * FROM (SELECT c.began FROM commit_calls c INDEXED BY commit_calls_by_time
+                         CROSS JOIN memories m ON m.seq = c.memory WHERE m.owner = ?1 ORDER BY c.began LIMIT 1))",
+                [scope.owner.as_str()],
                 |row| row.get(0),
             )?)
         })

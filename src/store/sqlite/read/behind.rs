@@ -6,8 +6,9 @@ use rusqlite::{OptionalExtension, params_from_iter};
 use crate::error::Result;
 use crate::memory::{MemoryKey, Millis};
 use crate::scope::{Scope, SessionId};
+use crate::store::sqlite::columns::id;
 use crate::store::sqlite::read::conditions::Conditions;
-use crate::store::sqlite::read::memories::{conversations, id};
+use crate::store::sqlite::read::memories::conversations;
 use crate::store::sqlite::read::segments::find_session;
 use crate::store::{BehindRow, CameOfRow, SessionKey, Store};
 

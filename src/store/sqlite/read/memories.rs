@@ -10,6 +10,7 @@ use crate::filter::Filter;
 use crate::memory::{Kind, Memory, MemoryId, MemoryKey, Provenance, Role};
 use crate::redact;
 use crate::scope::{Scope, SessionId};
+use crate::store::sqlite::columns::{id, word};
 use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::sqlite::read::segments::find_session;
 use crate::store::{ChunkKey, ChunkRange, Neighbour, ShownMemory, Store};
@@ -418,22 +419,5 @@ fn place(row: &Row<'_>) -> rusqlite::Result<Neighbour> {
         importance: row.get(8)?,
         text_hash: hash.first_chunk().copied().unwrap_or_default(),
         taken_from: row.get(10)?,
-    })
-}
-
-pub(in crate::store::sqlite) fn id(row: &Row<'_>, column: usize) -> rusqlite::Result<MemoryId> {
-    word(row, column, MemoryId::parse)
-}
-
-/// Reads a word that only a damaged file, or a newer one, spells in a way unknown here.
-pub(in crate::store::sqlite) fn word<T>(
-    row: &Row<'_>,
-    column: usize,
-    parse: impl Fn(&str) -> Option<T>,
-) -> rusqlite::Result<T> {
-    let text: String = row.get(column)?;
-    parse(&text).ok_or_else(|| {
-        let message = format!("the store holds the unknown word `{text}`");
-        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, message.into())
     })
 }

@@ -9,8 +9,9 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 use crate::error::{Error, Result};
 use crate::memory::{Kind, MemoryId, MemoryKey, Provenance, Role};
 use crate::scope::{Scope, SessionId, Sessions};
+use crate::store::decide::stale;
+use crate::store::sqlite::columns;
 use crate::store::sqlite::read::conditions::Conditions;
-use crate::store::sqlite::read::memories;
 use crate::store::{GrownSession, MessageRow, SegmentRow, Store, Version, source_hash};
 
 impl Store {
@@ -81,26 +82,19 @@ impl Store {
         let session = session.clone();
         self.write(scope, move |connection, scope| {
             let Some(session) = find_session(connection, scope, &session)? else { return Ok(()) };
-            let (mut next, mut from): (i64, i64) = connection
+            let (next, from): (i64, i64) = connection
                 .prepare_cached(
                     "SELECT coalesce(max(number), -1) + 1, coalesce(max(last), -1) + 1 FROM segments WHERE session = ?1",
                 )?
                 .query_row([session], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            for segment in segments {
-                if segment.number < next {
-                    continue;
-                }
-                if segment.number > next || segment.last < from {
-                    break;
-                }
+            for (number, first, last) in stale::closed(next, from, &segments) {
                 connection
                     .prepare_cached(
                         "INSERT INTO segments (session, number, first, last, messages, tokens)
                          SELECT ?1, ?2, ?3, ?4, count(*), coalesce(sum(tokens), 0) FROM memories
                          WHERE session = ?1 AND ordinal BETWEEN ?3 AND ?4 AND tombstoned_at IS NULL",
                     )?
-                    .execute((session, segment.number, from, segment.last))?;
-                (next, from) = (segment.number + 1, segment.last + 1);
+                    .execute((session, number, first, last))?;
             }
             Ok(())
         })
@@ -249,7 +243,7 @@ pub(in crate::store::sqlite) fn hash_of_range(
         "SELECT id FROM memories WHERE session = ?1 AND ordinal BETWEEN ?2 AND ?3 AND tombstoned_at IS NULL
          ORDER BY ordinal",
     )?;
-    let ids = statement.query_map((session, first, last), |row| memories::id(row, 0))?;
+    let ids = statement.query_map((session, first, last), |row| columns::id(row, 0))?;
     let ids: Vec<MemoryId> = ids.collect::<Result<_, _>>()?;
     Ok(source_hash(&ids))
 }
@@ -289,7 +283,7 @@ pub(in crate::store::sqlite) fn segment(row: &Row<'_>) -> rusqlite::Result<Segme
 fn message_row(row: &Row<'_>) -> rusqlite::Result<MessageRow> {
     Ok(MessageRow {
         seq: row.get(0)?,
-        id: memories::id(row, 1)?,
+        id: columns::id(row, 1)?,
         ordinal: row.get(2)?,
         role: row.get_ref(3)?.as_str_or_null()?.and_then(Role::parse),
         speaker: row.get(4)?,
@@ -297,7 +291,7 @@ fn message_row(row: &Row<'_>) -> rusqlite::Result<MessageRow> {
         tokens: row.get(6)?,
         marked: row.get(7)?,
         importance: row.get(8)?,
-        kind: memories::word(row, 9, Kind::parse)?,
-        provenance: memories::word(row, 10, Provenance::parse)?,
+        kind: columns::word(row, 9, Kind::parse)?,
+        provenance: columns::word(row, 10, Provenance::parse)?,
     })
 }

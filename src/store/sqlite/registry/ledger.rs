@@ -14,6 +14,7 @@ use crate::error::{Error, Kind, Result};
 use crate::memory::Millis;
 use crate::money::Money;
 use crate::store::{Planned, Registry, Reservation, SpendLimits, SpendingRow, Spent};
+use crate::store::decide::spending::{self, Limit, Refusal, Settled};
 
 /// How long after its deadline a call counts as under way. Arbitrary: what a stopped process may sleep.
 const GRACE_MS: Millis = 60_000;
@@ -41,7 +42,7 @@ impl Registry {
             .write(self.scope(), move |connection, _| {
                 count_expired(connection, now)?;
                 let today = now.div_euclid(DAY_MS);
-                let day = latest_day(connection, today)?;
+                let day = counted_day(connection, today)?;
                 check(connection, &planned, Money(0), day, today)?;
                 let id = connection
                     .prepare_cached(
@@ -92,27 +93,18 @@ impl Registry {
             .write(self.scope(), move |connection, _| {
                 let Reservation { id, day, planned, held } = reservation;
                 let was_open = connection.execute("DELETE FROM reservations WHERE id = ?1", [id])? > 0;
-                // It took so long that it was counted in full already: only what it cost beyond that is new.
-                let counted = if was_open { Money(0) } else { held };
+                let Settled { calls, failed, spent } = spending::settled(was_open, held, &outcome);
                 let row = SpendingRow {
                     day,
                     project: planned.project,
                     provider: planned.provider,
                     model: planned.model,
-                    calls: was_open.into(),
-                    failed: (was_open && outcome.has_failed).into(),
-                    spent: Money(outcome.cost.0.saturating_sub(counted.0)),
+                    calls,
+                    failed,
+                    spent,
                     input: outcome.input,
                     output: outcome.output,
                 };
-                if !was_open && !outcome.has_failed {
-                    // It was taken for one that died.
-                    connection.execute(
-                        "UPDATE spending SET failed = max(failed - 1, 0)
-                         WHERE day = ?1 AND project = ?2 AND provider = ?3 AND model = ?4",
-                        (row.day, &row.project, &row.provider, &row.model),
-                    )?;
-                }
                 add(connection, &row)
             })
             .await
@@ -164,64 +156,65 @@ fn count_expired(connection: &Connection, now: Millis) -> Result<()> {
     Ok(())
 }
 
-/// Returns the day to count on: the latest that any call was counted on, if the clock went back since.
-fn latest_day(connection: &Connection, today: i64) -> Result<i64> {
+/// Returns the day to count on, and notes it.
+fn counted_day(connection: &Connection, today: i64) -> Result<i64> {
     let known: Option<i64> = connection
         .query_row("SELECT value FROM meta WHERE key = 'ledger_day'", [], |row| row.get(0))
         .optional()?;
-    let day = known.map_or(today, |known| known.max(today));
+    let day = spending::day(known, today);
     if known != Some(day) {
         connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('ledger_day', ?1)", [day])?;
     }
     Ok(day)
 }
 
-/// Checks that the limits leave room for one request, where `held` is put aside for the call already.
+/// Errors with [`Kind::Limit`] where a limit leaves no room for one more request, `held` being put aside for the call already.
 fn check(connection: &Connection, planned: &Planned, held: Money, day: i64, today: i64) -> Result<()> {
-    let SpendLimits { call, provider_day, day: of_day, project, total } = planned.limits;
-    let most = planned.most;
-    if most == Money(0) {
-        return Ok(());
-    }
-    let spent = |condition: &str, word: &str| -> Result<Money> {
-        let sum = |amount: &str, table: &str| -> Result<Money> {
-            let sql = format!("SELECT coalesce(sum({amount}), 0) FROM {table} WHERE {condition}");
-            // The conditions that name one parameter only are given both.
-            let sql = format!("{sql} AND ?1 IS NOT NULL AND ?2 IS NOT NULL");
-            Ok(connection.prepare_cached(&sql)?.query_row((day, word), |row| row.get(0))?)
-        };
-        Ok(Money(sum("spent", "spending")?.0 + sum("reserved", "reservations")?.0))
-    };
-    let provider = &planned.provider;
-    let limits = [
-        (call, "one call", None),
-        (provider_day, "the provider on a day", Some(("day = ?1 AND provider = ?2", provider.as_str()))),
-        (of_day, "a day", Some(("day = ?1", ""))),
-        (project, "a project", Some(("project = ?2", planned.project.as_str()))),
-        (total, "everything", Some(("1", ""))),
-    ];
-    for (limit, what, condition) in limits {
-        let Some(limit) = limit else { continue };
-        let before = match condition {
-            Some((condition, word)) => spent(condition, word)?,
-            None => held,
-        };
-        if before.0.saturating_add(most.0) > limit.0 {
-            let message = format!(
-                "asking `{provider}` may cost {most}, and the limit of {what} is {limit}, of which {before} is spent"
-            );
-            let ahead = match (what, day - today) {
-                ("a day" | "the provider on a day", 1..) => {
-                    format!("; the clock was {} ahead before, and that day still counts", days(day - today))
-                }
-                _ => String::new(),
-            };
-            let hint =
-                format!("`tiro provider show` says what was spent; limits stand in the configuration{ahead}");
-            return Err(Error::new(Kind::Limit, message).hint(hint));
+    let mut before = [Money(0); Limit::ALL.len()];
+    for (limit, before) in Limit::ALL.into_iter().zip(&mut before) {
+        if limit.of(&planned.limits).is_some() {
+            *before = spent(connection, limit, planned, held, day)?;
         }
     }
-    Ok(())
+    match spending::refusal(&planned.limits, planned.most, before) {
+        None => Ok(()),
+        Some(refusal) => Err(refused(planned, refusal, day - today)),
+    }
+}
+
+/// Returns what was spent of a limit, amounts that are put aside included.
+fn spent(connection: &Connection, limit: Limit, planned: &Planned, held: Money, day: i64) -> Result<Money> {
+    let (condition, word) = match limit {
+        Limit::Call => return Ok(held),
+        Limit::ProviderDay => ("day = ?1 AND provider = ?2", planned.provider.as_str()),
+        Limit::Day => ("day = ?1", ""),
+        Limit::Project => ("project = ?2", planned.project.as_str()),
+        Limit::Total => ("1", ""),
+    };
+    let sum = |amount: &str, table: &str| -> Result<Money> {
+        let sql = format!("SELECT coalesce(sum({amount}), 0) FROM {table} WHERE {condition}");
+        // A condition that names one parameter only is given both.
+        let sql = format!("{sql} AND ?1 IS NOT NULL AND ?2 IS NOT NULL");
+        Ok(connection.prepare_cached(&sql)?.query_row((day, word), |row| row.get(0))?)
+    };
+    Ok(Money(sum("spent", "spending")?.0 + sum("reserved", "reservations")?.0))
+}
+
+/// Returns the error of a request that a limit leaves no room for, `ahead` days being counted before today.
+fn refused(planned: &Planned, Refusal { limit, amount, before }: Refusal, ahead: i64) -> Error {
+    let (provider, most) = (&planned.provider, planned.most);
+    let message = format!(
+        "asking `{provider}` may cost {most}, and the limit of {} is {amount}, of which {before} is spent",
+        limit.as_str()
+    );
+    let ahead = match ahead {
+        1.. if limit.is_daily() => {
+            format!("; the clock was {} ahead before, and that day still counts", days(ahead))
+        }
+        _ => String::new(),
+    };
+    let hint = format!("`tiro provider show` says what was spent; limits stand in the configuration{ahead}");
+    Error::new(Kind::Limit, message).hint(hint)
 }
 
 fn days(count: i64) -> String {
@@ -231,8 +224,8 @@ fn days(count: i64) -> String {
 fn add(connection: &Connection, row: &SpendingRow) -> Result<()> {
     connection
         .prepare_cached(
-            "INSERT INTO spending VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-             ON CONFLICT DO UPDATE SET calls = calls + excluded.calls, failed = failed + excluded.failed,
+            "INSERT INTO spending VALUES (?1, ?2, ?3, ?4, ?5, max(?6, 0), ?7, ?8, ?9)
+             ON CONFLICT DO UPDATE SET calls = calls + excluded.calls, failed = max(failed + ?6, 0),
                  spent = spent + excluded.spent, input = input + excluded.input, output = output + excluded.output",
         )?
         .execute((

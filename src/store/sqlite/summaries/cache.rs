@@ -11,6 +11,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::error::{Error, Kind, Result};
 use crate::memory::Millis;
 use crate::scope::Scope;
+use crate::store::decide::retention;
 use crate::store::sqlite::{BUSY_TIMEOUT, blocking, lock};
 use crate::store::{CacheStats, Store};
 
@@ -185,19 +186,21 @@ fn count(connection: &Connection, owner: &str, used: CacheUse) -> Result<()> {
     Ok(())
 }
 
-/// Removes the answers that were not used for longest, until the rest fits.
+/// Removes the answers that were used longest ago, until the rest fits.
 fn make_room(connection: &Connection, owner: &str, max_bytes: i64) -> Result<()> {
-    let mut bytes: i64 = connection
+    let total: i64 = connection
         .prepare_cached("SELECT coalesce(sum(bytes), 0) FROM context_cache WHERE owner = ?1")?
         .query_row([owner], |row| row.get(0))?;
-    while bytes > max_bytes {
-        let (seq, freed): (i64, i64) = connection
-            .prepare_cached(
-                "SELECT seq, bytes FROM context_cache WHERE owner = ?1 ORDER BY used, bytes, seq LIMIT 1",
-            )?
-            .query_row([owner], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    if total <= max_bytes {
+        return Ok(());
+    }
+    let mut statement = connection
+        .prepare_cached("SELECT seq, bytes FROM context_cache WHERE owner = ?1 ORDER BY used, bytes, seq")?;
+    let rows = statement.query_map([owner], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let entries: Vec<(i64, i64)> = rows.collect::<Result<_, _>>()?;
+    let surplus = retention::surplus(total, max_bytes, entries.iter().map(|(_, bytes)| *bytes));
+    for (seq, _) in &entries[..surplus] {
         connection.prepare_cached("DELETE FROM context_cache WHERE seq = ?1")?.execute([seq])?;
-        bytes -= freed;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use rusqlite::{Connection, params};
 use crate::error::Result;
 use crate::memory::{Level, Millis};
 use crate::scope::{Scope, SessionId};
-use crate::store::sqlite::read::memories;
+use crate::store::sqlite::columns;
 use crate::store::{Expired, LeftSession, LevelCount, Store};
 
 /// Versions of a summary that a later one stands for.
@@ -58,7 +58,7 @@ impl Store {
             )?;
             let rows = statement.query_map((scope.owner.as_str(), before), |row| {
                 Ok(LeftSession {
-                    session: memories::word(row, 0, SessionId::parse)?,
+                    session: columns::word(row, 0, SessionId::parse)?,
                     memories: row.get(1)?,
                     last: row.get(2)?,
                 })
@@ -81,7 +81,7 @@ impl Store {
             let mut statement = connection.prepare_cached(&sql)?;
             let rows = statement.query_map([scope.owner.as_str()], |row| {
                 Ok(LevelCount {
-                    level: memories::word(row, 0, Level::parse)?,
+                    level: columns::word(row, 0, Level::parse)?,
                     provider: row.get(1)?,
                     summaries: row.get(2)?,
                     tokens: row.get(3)?,

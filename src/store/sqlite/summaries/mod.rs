@@ -13,10 +13,12 @@ use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 use crate::error::Result;
 use crate::memory::{Kind, Level, MemoryId, Millis, Provenance};
 use crate::scope::{Scope, SessionId};
+use crate::store::decide::stale::{Standin, Standing, standin};
+use crate::store::sqlite::columns;
 use crate::store::sqlite::forget::erase;
-use crate::store::sqlite::read::memories;
 use crate::store::sqlite::read::segments::{find_session, hash_of_range, required_session};
-use crate::store::sqlite::write::{OpenSession, save_one};
+use crate::store::sqlite::write::one::save_one;
+use crate::store::sqlite::write::session::OpenSession;
 use crate::store::{ConversationRow, Outcome, PreparedMemory, Saved, Store, Summary, SummaryRow};
 
 /// How far ahead a memory may be due: further than it is ever postponed.
@@ -100,7 +102,7 @@ impl Store {
                      WHERE c.session = ?1",
                 )?
                 .query_row([session], |row| {
-                    Ok(ConversationRow { id: memories::id(row, 0)?, last: row.get(1)?, made_at: row.get(2)? })
+                    Ok(ConversationRow { id: columns::id(row, 0)?, last: row.get(1)?, made_at: row.get(2)? })
                 })
                 .optional()?)
         })
@@ -123,22 +125,16 @@ impl Store {
             if hash_of_range(connection, session, 0, last)? != source_hash {
                 return Ok(Saved::SourcesChanged);
             }
-            let known: Option<(MemoryId, i64, Option<Millis>)> = connection
-                .prepare_cached(
-                    "SELECT m.id, c.last, c.due FROM conversations c JOIN memories m ON m.seq = c.memory WHERE c.session = ?1",
-                )?
-                .query_row([session], |row| Ok((memories::id(row, 0)?, row.get(1)?, row.get(2)?)))
-                .optional()?;
-            // Told in other words, it is still to be made anew when more was said since.
-            let due = known.as_ref().and_then(|(_, known, due)| due.filter(|_| *known == last));
-            match known {
-                // Another process made it of as much, or of more.
-                Some((id, known, _)) if id == memory.id || known > last => return Ok(Saved::AlreadyMade(id)),
-                Some(_) => {
-                    connection.prepare_cached("DELETE FROM conversations WHERE session = ?1")?.execute([session])?;
+            let due = match standin(standing(connection, session)?, &memory.id, last) {
+                Standin::Stays(id) => return Ok(Saved::AlreadyMade(id)),
+                Standin::First => None,
+                Standin::Replaces { due } => {
+                    connection
+                        .prepare_cached("DELETE FROM conversations WHERE session = ?1")?
+                        .execute([session])?;
+                    due
                 }
-                None => {}
-            }
+            };
             let mut open = OpenSession::open(connection, scope, name)?;
             if save_one(connection, scope, &memory, Some(&mut open), now)? != Outcome::Stored {
                 return Ok(Saved::AlreadyMade(memory.id));
@@ -223,7 +219,7 @@ impl Store {
             let mut rows = statement.query((scope.owner.as_str(), now, FARTHEST))?;
             let mut due = Vec::new();
             while let Some(row) = rows.next()?.filter(|_| due.len() < limit) {
-                let session = memories::word(row, 0, SessionId::parse)?;
+                let session = columns::word(row, 0, SessionId::parse)?;
                 if find_session(connection, scope, &session)?.is_some() {
                     due.push(session);
                 }
@@ -232,6 +228,16 @@ impl Store {
         })
         .await
     }
+}
+
+/// Returns the memory that stands for the session, as far as it decides whether another replaces it.
+fn standing(connection: &Connection, session: i64) -> Result<Option<Standing>> {
+    let sql = "SELECT m.id, c.last, c.due FROM conversations c JOIN memories m ON m.seq = c.memory WHERE c.session = ?1";
+    let mut statement = connection.prepare_cached(sql)?;
+    let standing = statement.query_row([session], |row| {
+        Ok(Standing { id: columns::id(row, 0)?, last: row.get(1)?, due: row.get(2)? })
+    });
+    Ok(standing.optional()?)
 }
 
 fn save_summary(
@@ -271,12 +277,24 @@ fn save_summary(
                 since,
                 summary.text
             ],
-            |row| memories::id(row, 0),
+            |row| columns::id(row, 0),
         )
         .optional()?;
     if let Some(id) = made {
         return Ok(Saved::AlreadyMade(id));
     }
+    insert_version(connection, scope, session, &Summary { last, ..summary.clone() }, now)
+}
+
+/// Inserts the summary, whose range ends with its session at the latest, as the next version of its range and level.
+fn insert_version(
+    connection: &Connection,
+    scope: &Scope,
+    session: i64,
+    summary: &Summary,
+    now: Millis,
+) -> Result<Saved> {
+    let Summary { first, last, level, .. } = *summary;
     let version: i64 = connection
         .prepare_cached(
             "SELECT coalesce(max(version), 0) + 1 FROM summaries
@@ -325,13 +343,13 @@ fn params_of(session: i64, first: i64, last: i64, level: Level) -> [rusqlite::ty
 
 fn summary(row: &Row<'_>) -> rusqlite::Result<SummaryRow> {
     Ok(SummaryRow {
-        id: memories::id(row, 0)?,
+        id: columns::id(row, 0)?,
         version: row.get(12)?,
         made_at: row.get(13)?,
         summary: Summary {
-            session: memories::word(row, 1, SessionId::parse)?,
+            session: columns::word(row, 1, SessionId::parse)?,
             segment: row.get(2)?,
-            level: memories::word(row, 3, Level::parse)?,
+            level: columns::word(row, 3, Level::parse)?,
             first: row.get(4)?,
             last: row.get(5)?,
             messages: row.get(6)?,
@@ -340,7 +358,7 @@ fn summary(row: &Row<'_>) -> rusqlite::Result<SummaryRow> {
             provider: row.get(9)?,
             model: row.get(10)?,
             quality: row.get(11)?,
-            provenance: memories::word(row, 14, Provenance::parse)?,
+            provenance: columns::word(row, 14, Provenance::parse)?,
             cited: row.get::<_, String>(15)?.split(' ').filter_map(|ordinal| ordinal.parse().ok()).collect(),
             source_hash: row.get(16)?,
         },

@@ -3,24 +3,18 @@
 //! What needs no provider isn't queued: which segments lack a summary can be seen. An entry is taken under a lease that
 //! expires, so one that a killed process held is taken again.
 
-use rusqlite::{Row, params};
+use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::error::Result;
 use crate::memory::{Level, Millis};
 use crate::scope::{Scope, SessionId};
-use crate::store::sqlite::read::memories;
+use crate::store::decide::queue::{self, Entry, Next, State};
+use crate::store::sqlite::columns;
 use crate::store::sqlite::read::segments::{find_session, required_session};
 use crate::store::{AskedBy, Attempt, QueueCounts, QueueKey, Queued, Store, Wanted};
 
-/// How far ahead a date may lie before it is taken for one of a clock that was wrong.
-const FARTHEST: Millis = 24 * 60 * 60 * 1000;
-
-/// How often an entry is tried before it counts as failed.
-const TRIES: i64 = 5;
-
-/// Which entries are due at `?2`. A date further ahead than `?3` was noted by a clock that was wrong.
-const DUE: &str = "((q.state = 'pending' AND (q.not_before <= ?2 OR q.not_before > ?2 + ?3))
-    OR (q.state = 'processing' AND (q.expires <= ?2 OR q.expires > ?2 + ?3)))";
+/// The columns that decide about an entry `q`.
+const DECIDING: &str = "q.state, q.by_user, q.tries, q.not_before, q.expires";
 
 impl Store {
     /// Adds to the queue what is to be made from `not_before` on; what is there already, also made or failed, waits anew,
@@ -45,51 +39,63 @@ impl Store {
                     )?
                     .execute((session, wanted.level.as_str(), wanted.first, wanted.last))?;
             }
+            let sql = format!(
+                "SELECT {DECIDING} FROM summary_queue q
+                 WHERE session = ?1 AND first = ?2 AND last = ?3 AND level = ?4 AND provider = ?5"
+            );
+            let (level, is_users) = (wanted.level.as_str(), wanted.asked_by == AskedBy::User);
+            let known = connection
+                .prepare_cached(&sql)?
+                .query_row((session, wanted.first, wanted.last, level, &wanted.provider), |row| entry(row, 0))
+                .optional()?;
+            let next = queue::requested(known, is_users, not_before);
             connection
                 .prepare_cached(
-                    "INSERT INTO summary_queue (session, level, first, last, provider, by_user, state, not_before,
-                         queued_at, changed_at)
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, 'pending', ?8, ?7, ?7)
+                    "INSERT INTO summary_queue (session, level, first, last, provider, by_user, state, tries,
+                         not_before, queued_at, changed_at)
+                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?10)
                      ON CONFLICT (session, first, last, level, provider) DO UPDATE SET
-                         by_user = max(by_user, ?6),
-                         tries = iif(state IN ('completed', 'failed'), 0, tries),
-                         not_before = CASE state WHEN 'processing' THEN not_before
-                             WHEN 'pending' THEN iif(?6, min(not_before, ?8), not_before) ELSE ?8 END,
-                         changed_at = ?7,
-                         state = iif(state = 'processing', state, 'pending')",
+                         by_user = ?6, state = ?7, tries = ?8, not_before = ?9, changed_at = ?10",
                 )?
                 .execute(params![
                     session,
-                    wanted.level.as_str(),
+                    level,
                     wanted.first,
                     wanted.last,
                     wanted.provider,
-                    wanted.asked_by == AskedBy::User,
-                    now,
-                    not_before
+                    next.by_user,
+                    next.state.as_str(),
+                    next.tries,
+                    next.not_before,
+                    now
                 ])?;
             Ok(())
         })
         .await
     }
 
-    /// Returns whether an entry is due, so that nothing is written where there is nothing to do.
+    /// Returns whether an entry of the scope's owner is due at `now`: there is something to do for [`Store::next_queued`].
     pub async fn is_queue_due(&self, scope: &Scope, now: Millis) -> Result<bool> {
-        self.read(scope, move |_, connection, scope| {
-            let sql = format!(
-                "SELECT EXISTS (SELECT 1 FROM summary_queue q JOIN sessions s ON s.seq = q.session
-                 WHERE s.owner = ?1 AND {DUE})"
-            );
-            Ok(connection
-                .prepare_cached(&sql)?
-                .query_row((scope.owner.as_str(), now, FARTHEST), |row| row.get(0))?)
+        self.read(scope, move |inner, connection, scope| {
+            let clock = inner.clock.now();
+            let mut statement = connection.prepare_cached(&open_entries())?;
+            let mut rows = statement.query([scope.owner.as_str()])?;
+            while let Some(row) = rows.next()? {
+                if queue::next(entry(row, 0)?, now, clock) != Next::Wait {
+                    return Ok(true);
+                }
+            }
+            Ok(false)
         })
         .await
     }
 
-    /// Takes the next entry that is due for `holder`, the user's first, then the oldest; `None` where none is.
+    /// Takes the next entry of the scope that is due at `now` for `holder`, the user's first, then the oldest; `None` where
+    /// none is.
     ///
-    /// It is the holder's for `lease` milliseconds, to be ended by [`Store::finish`] or [`Store::fail`].
+    /// It is the holder's for `lease` milliseconds by the store's own clock, to be ended by [`Store::finish`],
+    /// [`Store::fail`] or [`Store::drop_queued`]; then another may take it. Of several that ask at once each gets another
+    /// entry. An entry that was tried five times and left is given up.
     pub async fn next_queued(
         &self,
         scope: &Scope,
@@ -98,42 +104,23 @@ impl Store {
         now: Millis,
     ) -> Result<Option<Queued>> {
         let holder = holder.to_owned();
+        let store = self.clone();
         self.write(scope, move |connection, scope| {
-            // Whoever held it ended in the middle of its last try.
+            let clock = store.inner.clock.now();
+            let Some(queued) = next_entry(connection, scope, now, clock)? else { return Ok(None) };
             connection
                 .prepare_cached(
-                    "UPDATE summary_queue SET state = 'failed', holder = NULL, changed_at = ?2
-                     WHERE state = 'processing' AND expires <= ?2 AND tries >= ?3
-                         AND session IN (SELECT seq FROM sessions WHERE owner = ?1)",
+                    "UPDATE summary_queue SET state = 'processing', holder = ?2, expires = ?3, tries = tries + 1,
+                         changed_at = ?4 WHERE seq = ?1",
                 )?
-                .execute((scope.owner.as_str(), now, TRIES))?;
-            let sql = format!(
-                "SELECT q.seq, s.name, q.level, q.first, q.last, q.provider, q.by_user, q.tries
-                 FROM summary_queue q JOIN sessions s ON s.seq = q.session
-                 WHERE s.owner = ?1 AND {DUE} ORDER BY q.by_user DESC, q.seq"
-            );
-            let mut statement = connection.prepare_cached(&sql)?;
-            let mut rows = statement.query((scope.owner.as_str(), now, FARTHEST))?;
-            while let Some(row) = rows.next()? {
-                let queued = queued(row)?;
-                if find_session(connection, scope, &queued.wanted.session)?.is_none() {
-                    continue;
-                }
-                connection
-                    .prepare_cached(
-                        "UPDATE summary_queue SET state = 'processing', holder = ?2, expires = ?3, tries = tries + 1,
-                             changed_at = ?4 WHERE seq = ?1",
-                    )?
-                    .execute((queued.seq, &holder, now + lease, now))?;
-                return Ok(Some(queued));
-            }
-            Ok(None)
+                .execute((queued.seq, &holder, clock.saturating_add(lease), now))?;
+            Ok(Some(queued))
         })
         .await
     }
 
     /// Notes that the entry was made; does nothing where another process has taken it over.
-    pub async fn finish(&self, scope: &Scope, seq: QueueKey, holder: &str, now: Millis) -> Result<()> {
+    pub async fn finish(&self, scope: &Scope, entry: QueueKey, holder: &str, now: Millis) -> Result<()> {
         let holder = holder.to_owned();
         self.write(scope, move |connection, scope| {
             connection
@@ -141,18 +128,18 @@ impl Store {
                     "UPDATE summary_queue SET state = 'completed', holder = NULL, error = NULL, changed_at = ?3
                      WHERE seq = ?1 AND holder = ?2 AND session IN (SELECT seq FROM sessions WHERE owner = ?4)",
                 )?
-                .execute((seq, holder, now, scope.owner.as_str()))?;
+                .execute((entry, holder, now, scope.owner.as_str()))?;
             Ok(())
         })
         .await
     }
 
-    /// Notes that the entry was tried in vain: it waits until `not_before`, or is given up after five tries. Does nothing
-    /// where another process has taken it over.
+    /// Notes that the entry was tried without success: it waits until `not_before`, or is given up after five tries. Does
+    /// nothing where another process has taken it over.
     pub async fn fail(
         &self,
         scope: &Scope,
-        seq: QueueKey,
+        entry: QueueKey,
         holder: &str,
         error: &str,
         not_before: Millis,
@@ -160,13 +147,20 @@ impl Store {
     ) -> Result<()> {
         let (holder, error) = (holder.to_owned(), error.to_owned());
         self.write(scope, move |connection, scope| {
+            let tries: Option<i64> = connection
+                .prepare_cached(
+                    "SELECT tries FROM summary_queue
+                     WHERE seq = ?1 AND holder = ?2 AND session IN (SELECT seq FROM sessions WHERE owner = ?3)",
+                )?
+                .query_row((entry, holder, scope.owner.as_str()), |row| row.get(0))
+                .optional()?;
+            let Some(tries) = tries else { return Ok(()) };
             connection
                 .prepare_cached(
-                    "UPDATE summary_queue SET state = iif(tries < ?6, 'pending', 'failed'), holder = NULL, error = ?3,
-                         not_before = ?4, changed_at = ?5
-                     WHERE seq = ?1 AND holder = ?2 AND session IN (SELECT seq FROM sessions WHERE owner = ?7)",
+                    "UPDATE summary_queue SET state = ?2, holder = NULL, error = ?3, not_before = ?4, changed_at = ?5
+                     WHERE seq = ?1",
                 )?
-                .execute(params![seq, holder, error, not_before, now, TRIES, scope.owner.as_str()])?;
+                .execute(params![entry, queue::after_failure(tries).as_str(), error, not_before, now])?;
             Ok(())
         })
         .await
@@ -174,7 +168,7 @@ impl Store {
 
     /// Takes the entry out of the queue: there is nothing left to make it of. Does nothing where another process has taken
     /// it over.
-    pub async fn drop_queued(&self, scope: &Scope, seq: QueueKey, holder: &str) -> Result<()> {
+    pub async fn drop_queued(&self, scope: &Scope, entry: QueueKey, holder: &str) -> Result<()> {
         let holder = holder.to_owned();
         self.write(scope, move |connection, scope| {
             connection
@@ -182,7 +176,7 @@ impl Store {
                     "DELETE FROM summary_queue
                      WHERE seq = ?1 AND holder = ?2 AND session IN (SELECT seq FROM sessions WHERE owner = ?3)",
                 )?
-                .execute((seq, holder, scope.owner.as_str()))?;
+                .execute((entry, holder, scope.owner.as_str()))?;
             Ok(())
         })
         .await
@@ -240,47 +234,62 @@ impl Store {
         })
         .await
     }
+}
 
-    /// Returns up to `limit` tries at summaries of the session, the latest first.
-    pub async fn attempts(&self, scope: &Scope, session: &SessionId, limit: usize) -> Result<Vec<Attempt>> {
-        let session = session.clone();
-        self.read(scope, move |_, connection, scope| {
-            let Some(row) = find_session(connection, scope, &session)? else { return Ok(Vec::new()) };
-            let mut statement = connection.prepare_cached(
-                "SELECT level, first, last, provider, model, input_tokens, output_tokens, cost_micros, took_ms, quality,
-                     error, at FROM summary_attempts WHERE session = ?1 ORDER BY seq DESC LIMIT ?2",
-            )?;
-            let rows = statement.query_map((row, limit as i64), |row| {
-                Ok(Attempt {
-                    session: session.clone(),
-                    level: memories::word(row, 0, Level::parse)?,
-                    first: row.get(1)?,
-                    last: row.get(2)?,
-                    provider: row.get(3)?,
-                    model: row.get(4)?,
-                    input_tokens: row.get(5)?,
-                    output_tokens: row.get(6)?,
-                    cost_micros: row.get(7)?,
-                    took_ms: row.get(8)?,
-                    quality: row.get(9)?,
-                    error: row.get(10)?,
-                    at: row.get(11)?,
-                })
-            })?;
-            Ok(rows.collect::<Result<_, _>>()?)
-        })
-        .await
+/// Returns the statement that reads the entries of an owner that are not over, the user's first, then the oldest.
+fn open_entries() -> String {
+    format!(
+        "SELECT {DECIDING}, q.seq, s.name, q.level, q.first, q.last, q.provider
+         FROM summary_queue q JOIN sessions s ON s.seq = q.session
+         WHERE s.owner = ?1 AND q.state IN ('pending', 'processing') ORDER BY q.by_user DESC, q.seq"
+    )
+}
+
+/// Returns the next entry of the scope to take; notes those on the way to it that are given up.
+fn next_entry(connection: &Connection, scope: &Scope, now: Millis, clock: Millis) -> Result<Option<Queued>> {
+    let mut statement = connection.prepare_cached(&open_entries())?;
+    let mut rows = statement.query([scope.owner.as_str()])?;
+    while let Some(row) = rows.next()? {
+        match queue::next(entry(row, 0)?, now, clock) {
+            Next::Wait => {}
+            Next::GiveUp => {
+                connection
+                    .prepare_cached(
+                        "UPDATE summary_queue SET state = 'failed', holder = NULL, changed_at = ?2 WHERE seq = ?1",
+                    )?
+                    .execute((row.get::<_, QueueKey>(5)?, now))?;
+            }
+            Next::Take => {
+                let queued = queued(row)?;
+                if find_session(connection, scope, &queued.wanted.session)?.is_some() {
+                    return Ok(Some(queued));
+                }
+            }
+        }
     }
+    Ok(None)
+}
+
+/// Reads what decides about an entry from its columns, [`DECIDING`], which begin at `column`.
+fn entry(row: &Row<'_>, column: usize) -> rusqlite::Result<Entry> {
+    Ok(Entry {
+        state: columns::word(row, column, State::parse)?,
+        by_user: row.get(column + 1)?,
+        tries: row.get(column + 2)?,
+        not_before: row.get(column + 3)?,
+        expires: row.get(column + 4)?,
+    })
 }
 
 fn queued(row: &Row<'_>) -> rusqlite::Result<Queued> {
+    let Entry { by_user, tries, .. } = entry(row, 0)?;
     let wanted = Wanted {
-        session: memories::word(row, 1, SessionId::parse)?,
-        level: memories::word(row, 2, Level::parse)?,
-        first: row.get(3)?,
-        last: row.get(4)?,
-        provider: row.get(5)?,
-        asked_by: if row.get(6)? { AskedBy::User } else { AskedBy::Nobody },
+        session: columns::word(row, 6, SessionId::parse)?,
+        level: columns::word(row, 7, Level::parse)?,
+        first: row.get(8)?,
+        last: row.get(9)?,
+        provider: row.get(10)?,
+        asked_by: if by_user { AskedBy::User } else { AskedBy::Nobody },
     };
-    Ok(Queued { seq: row.get(0)?, wanted, tries: row.get(7)? })
+    Ok(Queued { seq: row.get(5)?, wanted, tries })
 }

@@ -2,12 +2,12 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::chunk::index_text::{self, About};
+use crate::chunk::index_text::{self, About, IndexText};
 use crate::error::Result;
-use crate::memory::{Draft, Memory, MemoryKey};
+use crate::memory::{Draft, Group, Memory, MemoryKey};
 use crate::scope::Scope;
 use crate::store::sqlite::read::memories;
-use crate::store::sqlite::write;
+use crate::store::vectors::encode_f16;
 use crate::store::{PreparedChunk, Store};
 
 /// Paths of a commit that are context of its text. Arbitrary: a sweep over a whole tree is about none of them.
@@ -70,15 +70,69 @@ pub(in crate::store::sqlite) fn save_chunks(
     let paths: Vec<&str> = files.take(PATHS_INDEXED).map(String::as_str).collect();
     let paths = paths.join("\n");
     for (place, chunk) in chunks.iter().enumerate() {
-        let chunk_seq = write::save_chunk(connection, memory, place, chunk)?;
+        let chunk_seq = save_chunk(connection, memory, place, chunk)?;
         if is_indexed {
             // What the index sees instead of the text stands in the first row.
             let instead = draft.indexed.as_deref().filter(|_| place == 0);
             let piece = instead.unwrap_or(&draft.text[chunk.start..chunk.end]);
             let paths = if (place as i64) < index_text::WITH_CONTEXT { paths.as_str() } else { "" };
             let row = About::from(draft).indexed(piece, paths);
-            write::index(connection, chunk_seq, draft.kind.group(), &row)?;
+            index(connection, chunk_seq, draft.kind.group(), &row)?;
         }
     }
     Ok(())
+}
+
+pub(in crate::store::sqlite) fn save_chunk(
+    connection: &Connection,
+    memory: i64,
+    ordinal: usize,
+    chunk: &PreparedChunk,
+) -> Result<i64> {
+    connection
+        .prepare_cached(
+            "INSERT INTO chunks (memory, ordinal, start_byte, end_byte, tokens) VALUES (?1, ?2, ?3, ?4, ?5)",
+        )?
+        .execute((memory, ordinal as i64, chunk.start as i64, chunk.end as i64, chunk.tokens))?;
+    let seq = connection.last_insert_rowid();
+    match &chunk.embedding {
+        Some((space, embedding)) => save_vector(connection, seq, space, embedding)?,
+        None => {
+            connection.prepare_cached("INSERT INTO pending (chunk) VALUES (?1)")?.execute([seq])?;
+        }
+    }
+    Ok(seq)
+}
+
+pub(in crate::store::sqlite) fn index(
+    connection: &Connection,
+    chunk: i64,
+    group: Group,
+    row: &IndexText,
+) -> Result<()> {
+    connection
+        .prepare_cached("INSERT INTO text_index (rowid, facets, speaker, header, text, context) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
+        .execute((chunk, facet(group), &row.speaker, &row.header, &row.text, &row.context))?;
+    Ok(())
+}
+
+/// Stores the embedding of a chunk and tells the caches of vectors.
+pub(in crate::store::sqlite) fn save_vector(
+    connection: &Connection,
+    chunk: i64,
+    space: &str,
+    embedding: &[f32],
+) -> Result<()> {
+    connection
+        .prepare_cached("INSERT OR REPLACE INTO vectors (chunk, space, embedding) VALUES (?1, ?2, ?3)")?
+        .execute((chunk, space, encode_f16(embedding)))?;
+    connection
+        .prepare_cached("INSERT INTO changes (chunk, change) VALUES (?1, 'added')")?
+        .execute([chunk])?;
+    Ok(())
+}
+
+/// Returns the indexed word that stands for `group`.
+pub(in crate::store::sqlite) fn facet(group: Group) -> String {
+    format!("group{group}")
 }

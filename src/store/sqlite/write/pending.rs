@@ -6,10 +6,11 @@ use rusqlite::blob::Blob;
 use rusqlite::{Connection, params};
 
 use crate::error::Result;
-use crate::memory::{Kind, Millis, Role};
+use crate::memory::{Kind, Role};
 use crate::scope::{Scope, SessionId};
-use crate::store::sqlite::read::{memories, segments};
-use crate::store::sqlite::write;
+use crate::store::sqlite::columns;
+use crate::store::sqlite::read::segments;
+use crate::store::sqlite::write::chunks;
 use crate::store::{PendingChunk, Store};
 
 /// The chunks of an owner that wait, oldest first. The queue comes first, in its own order: begun with the memories, all of
@@ -57,7 +58,7 @@ impl Store {
                 let (start, end): (i64, i64) = (row.get(2)?, row.get(12)?);
                 chunks.push(PendingChunk {
                     seq: row.get(0)?,
-                    memory: memories::id(row, 1)?,
+                    memory: columns::id(row, 1)?,
                     start: start as usize,
                     text: texts.piece(row.get(13)?, start as usize..end as usize)?,
                     kind: Kind::parse(&row.get::<_, String>(3)?).unwrap_or(Kind::Message),
@@ -96,7 +97,7 @@ impl Store {
                     )?
                     .execute(params![chunk.seq, chunk.start as i64, chunk.memory.as_str()])?;
                 if waited == 1 {
-                    write::save_vector(connection, chunk.seq.in_store(), &space, &embedding)?;
+                    chunks::save_vector(connection, chunk.seq.in_store(), &space, &embedding)?;
                     embedded.push(chunk.seq.in_store());
                 }
             }
@@ -105,88 +106,19 @@ impl Store {
         .await
     }
 
-    /// Marks every chunk whose embedding is of another space than `space` as waiting; returns how many.
+    /// Discards the owner's embeddings of other vector spaces than `space`, whose chunks wait for another then; returns how many.
     pub async fn mark_other_spaces_pending(&self, scope: &Scope, space: &str) -> Result<usize> {
         let space = space.to_owned();
-        self.write(scope, move |connection, _| {
-            connection.execute(
-                "INSERT INTO changes (chunk, change) SELECT chunk, 'removed' FROM vectors WHERE space <> ?1",
-                [&space],
-            )?;
-            let marked = connection.execute(
-                "INSERT OR IGNORE INTO pending (chunk) SELECT chunk FROM vectors WHERE space <> ?1",
-                [&space],
-            )?;
-            connection.execute("DELETE FROM vectors WHERE space <> ?1", [&space])?;
-            Ok(marked)
-        })
-        .await
-    }
-
-    /// Takes or renews the lease `name` for `holder` until `expires`; `false` where somebody else holds it at `now`.
-    pub async fn lease(
-        &self,
-        scope: &Scope,
-        name: &str,
-        holder: &str,
-        now: Millis,
-        expires: Millis,
-    ) -> Result<bool> {
-        let (name, holder) = (name.to_owned(), holder.to_owned());
-        self.write(scope, move |connection, _| {
-            let taken = connection
-                .prepare_cached(
-                    "INSERT INTO leases (name, holder, expires) VALUES (?1, ?2, ?4)
-                     ON CONFLICT (name) DO UPDATE SET holder = ?2, expires = ?4
-                     WHERE holder = ?2 OR expires <= ?3 OR expires > ?3 + 3600000",
-                )?
-                .execute(params![name, holder, now, expires])?;
-            Ok(taken == 1)
-        })
-        .await
-    }
-
-    /// Gives the lease `name` back where `holder` holds it.
-    pub async fn release(&self, scope: &Scope, name: &str, holder: &str) -> Result<()> {
-        let (name, holder) = (name.to_owned(), holder.to_owned());
-        self.write(scope, move |connection, _| {
-            connection
-                .prepare_cached("DELETE FROM leases WHERE name = ?1 AND holder = ?2")?
-                .execute((name, holder))?;
-            Ok(())
-        })
-        .await
-    }
-
-    /// Returns where the import of `source` stands, as its last `set_import_cursor` left it.
-    pub async fn import_cursor(&self, scope: &Scope, source: &str) -> Result<Option<String>> {
-        let source = source.to_owned();
-        self.read(scope, move |_, connection, scope| {
-            use rusqlite::OptionalExtension;
-            Ok(connection
-                .prepare_cached("SELECT cursor FROM imports WHERE owner = ?1 AND source = ?2")?
-                .query_row((scope.owner.as_str(), source), |row| row.get(0))
-                .optional()?)
-        })
-        .await
-    }
-
-    /// Records where the import of `source` stands.
-    pub async fn set_import_cursor(
-        &self,
-        scope: &Scope,
-        source: &str,
-        cursor: &str,
-        now: Millis,
-    ) -> Result<()> {
-        let (source, cursor) = (source.to_owned(), cursor.to_owned());
         self.write(scope, move |connection, scope| {
-            connection
-                .prepare_cached(
-                    "INSERT OR REPLACE INTO imports (owner, source, cursor, at) VALUES (?1, ?2, ?3, ?4)",
-                )?
-                .execute((scope.owner.as_str(), source, cursor, now))?;
-            Ok(())
+            let values = (&space, scope.owner.as_str());
+            let others = "vectors WHERE space <> ?1 AND ?2 = (SELECT m.owner FROM chunks c
+                CROSS JOIN memories m ON m.seq = c.memory WHERE c.seq = vectors.chunk)";
+            let logged = format!("INSERT INTO changes (chunk, change) SELECT chunk, 'removed' FROM {others}");
+            connection.execute(&logged, values)?;
+            let waiting = format!("INSERT OR IGNORE INTO pending (chunk) SELECT chunk FROM {others}");
+            let marked = connection.execute(&waiting, values)?;
+            connection.execute(&format!("DELETE FROM {others}"), values)?;
+            Ok(marked)
         })
         .await
     }

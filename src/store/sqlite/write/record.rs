@@ -5,6 +5,7 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::error::Result;
 use crate::memory::MemoryId;
 use crate::store::Outcome;
+use crate::store::decide::stale::{self, Known};
 use crate::store::sqlite::read::memories;
 
 /// Returns the fate of a memory whose id the store has seen before.
@@ -23,19 +24,20 @@ pub(super) fn met_before(
         )?
         .query_row((owner, id.as_str()), |row| Ok((row.get(0)?, row.get(1)?)))
         .optional()?;
-    if let Some((stored_hash, tombstoned)) = stored {
-        return Ok(Some(match () {
-            () if tombstoned => Outcome::Forgotten,
-            () if stored_hash == hash || memories::is_alike(connection, owner, id, text)? => {
-                Outcome::AlreadyStored
-            }
-            () => Outcome::Conflict,
-        }));
-    }
-    let purged = connection
-        .prepare_cached("SELECT 1 FROM purged WHERE owner = ?1 AND id = ?2")?
-        .exists((owner, id.as_str()))?;
-    Ok(purged.then_some(Outcome::Forgotten))
+    let stored = match stored {
+        Some((stored_hash, is_forgotten)) => {
+            // Texts of which one is known to be forgotten need not be compared.
+            let is_same =
+                is_forgotten || stored_hash == hash || memories::is_alike(connection, owner, id, text)?;
+            Some(Known { is_same, is_forgotten })
+        }
+        None => None,
+    };
+    let is_purged = stored.is_none()
+        && connection
+            .prepare_cached("SELECT 1 FROM purged WHERE owner = ?1 AND id = ?2")?
+            .exists((owner, id.as_str()))?;
+    Ok(stale::outcome(stored, is_purged))
 }
 
 /// Whether everything of `ids` is stored and not forgotten: what is derived from something doesn't outlive it.

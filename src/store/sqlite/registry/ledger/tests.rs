@@ -1,5 +1,6 @@
 use super::*;
 use crate::scope::OwnerId;
+use crate::store::SpendLimits;
 
 const DAY: Millis = DAY_MS;
 

@@ -8,13 +8,11 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::error::Result;
 use crate::scope::Scope;
 use crate::store::Store;
+use crate::store::decide::retention;
 use crate::store::sqlite::search::vocabulary::{SMALL_CORPUS, documents};
 
 /// Pages of the index that one step merges: some ten milliseconds, for which other writers wait.
 const PAGES: i64 = 250;
-
-/// By how much the index grows before it is merged again: so all merges write four times what is stored at most.
-const GROWTH: f64 = 1.25;
 
 /// Where `meta` has the documents that were merged into one segment, and those that are being merged.
 const MERGED: &str = "text_merged";
@@ -34,7 +32,7 @@ impl Store {
 fn is_due(connection: &Connection, least: i64) -> Result<bool> {
     let documents = documents(connection)?;
     let merged = noted(connection, MERGED)?.unwrap_or(0);
-    Ok(documents >= least && documents as f64 >= GROWTH * merged as f64)
+    Ok(retention::is_merge_due(documents, merged, least))
 }
 
 /// Merges some pages; returns whether any are left.

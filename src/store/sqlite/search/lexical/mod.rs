@@ -24,10 +24,11 @@ use crate::error::Result;
 use crate::filter::Filter;
 use crate::memory::{Group, Kind};
 use crate::scope::Scope;
+use crate::store::sqlite::Inner;
 use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::sqlite::search::vocabulary;
 use crate::store::sqlite::search::vocabulary::{SMALL_CORPUS, count};
-use crate::store::sqlite::{Inner, write};
+use crate::store::sqlite::write::chunks;
 use crate::store::{ChunkKey, LexicalCandidate, Store, Vocabulary};
 
 /// Candidates of a large group from which on no looser tier is asked.
@@ -161,7 +162,7 @@ fn large(inner: &Inner, connection: &Connection, groups: &[Group], documents: i6
     if documents < SMALL_CORPUS {
         return Ok(groups.to_vec());
     }
-    let marks: Vec<String> = groups.iter().map(|group| write::facet(*group)).collect();
+    let marks: Vec<String> = groups.iter().map(|group| chunks::facet(*group)).collect();
     let counts = count(inner, connection, documents, &marks)?;
     let is_large =
         |(count, group): (i64, &Group)| (count as f64 >= LARGE_SHARE * documents as f64).then_some(*group);

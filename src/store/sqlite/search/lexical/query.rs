@@ -2,7 +2,7 @@
 
 use super::rank;
 use crate::memory::Group;
-use crate::store::sqlite::write;
+use crate::store::sqlite::write::chunks;
 
 /// What a document has to have, from the strictest on: so many words of the rarest that together stand in at most this
 /// share of the documents, and at most so many of them.
@@ -39,7 +39,7 @@ impl Query {
     pub(super) fn in_text(&self, terms: &[String]) -> Query {
         let is_mark = |term: &String| {
             let term = term.to_lowercase();
-            Group::ALL.iter().any(|group| term.contains(&write::facet(*group)))
+            Group::ALL.iter().any(|group| term.contains(&chunks::facet(*group)))
         };
         let text = match terms.iter().any(is_mark) {
             true => format!("{{speaker header text context}} : ({})", self.text),
@@ -50,7 +50,7 @@ impl Query {
 
     /// Returns the query as it matches what is of one of `groups`.
     pub(super) fn of_groups(&self, groups: &[Group]) -> Query {
-        let marks: Vec<String> = groups.iter().map(|group| write::facet(*group)).collect();
+        let marks: Vec<String> = groups.iter().map(|group| chunks::facet(*group)).collect();
         let text = format!("facets : ({}) AND ({})", marks.join(" OR "), self.text);
         let unweighed = || groups.iter().map(|_| (0, 0.0));
         let weights = self.weights.as_ref().map(|own| unweighed().chain(own.iter().copied()).collect());

@@ -1,0 +1,50 @@
+//! Who may take a lease.
+
+use crate::memory::Millis;
+
+/// The longest that a lease lasts, an hour in milliseconds: one that ends later was noted by a clock that was wrong.
+/// Arbitrary: many times the longest that is taken.
+const LONGEST: Millis = 60 * 60 * 1000;
+
+/// A lease that was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held<'a> {
+    /// The process that took it.
+    pub holder: &'a str,
+    /// When it ends.
+    pub expires: Millis,
+}
+
+/// Returns whether `asker` may take or renew the lease at `now`: it is free or its own, has ended, or ends later than any lease
+/// can.
+pub fn may_take(held: Option<Held<'_>>, asker: &str, now: Millis) -> bool {
+    let Some(held) = held else { return true };
+    held.holder == asker || has_ended(held.expires, LONGEST, now)
+}
+
+/// Returns whether what ends at `expires`, and lasts `longest` at most, has ended at `now`.
+pub fn has_ended(expires: Millis, longest: Millis, now: Millis) -> bool {
+    expires <= now || expires > now.saturating_add(longest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lease_is_free_its_holders_or_over() {
+        let held = |holder, expires| Some(Held { holder, expires });
+        for (lease, now, expected) in [
+            (None, 5, true),
+            (held("a", 10), 5, true),
+            (held("b", 10), 5, false),
+            (held("b", 10), 9, false),
+            (held("b", 10), 10, true),
+            (held("b", LONGEST + 5), 5, false),
+            (held("b", LONGEST + 6), 5, true),
+            (held("b", Millis::MAX), Millis::MAX - 1, false),
+        ] {
+            assert_eq!(may_take(lease, "a", now), expected, "{lease:?} at {now}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! What is removed to make room, and what comes back when forgetting is undone.
+
+use std::collections::HashSet;
+use std::hash::Hash;
+
+/// By how much the text index grows before it is merged again: so all merges write four times what is stored at most.
+const GROWTH: f64 = 1.25;
+
+/// Returns how many of the entries of a cache are removed so that the rest, of `total` bytes with them, fits into `most`. `bytes`
+/// are the sizes of the entries, those used longest ago first.
+pub fn surplus(total: i64, most: i64, bytes: impl IntoIterator<Item = i64>) -> usize {
+    let mut left = total;
+    let is_too_much = |size: &i64| {
+        let was_too_much = left > most;
+        left -= size;
+        was_too_much
+    };
+    bytes.into_iter().take_while(is_too_much).count()
+}
+
+/// Returns whether a text index of `documents` is merged again, `merged` having been merged before. One of fewer than `least` is
+/// searched fast enough.
+pub fn is_merge_due(documents: i64, merged: i64, least: i64) -> bool {
+    documents >= least && documents as f64 >= GROWTH * merged as f64
+}
+
+/// Returns which of some forgotten memories come back together, as places in `forgotten`: those of which every source that is
+/// forgotten too comes back. Each is given with those sources, and stands after them.
+pub fn coming_back<Key: Copy + Eq + Hash>(forgotten: &[(Key, Vec<Key>)]) -> Vec<usize> {
+    let mut coming: HashSet<Key> = HashSet::new();
+    let mut places = Vec::with_capacity(forgotten.len());
+    for (place, (key, sources)) in forgotten.iter().enumerate() {
+        if sources.iter().all(|source| coming.contains(source)) {
+            coming.insert(*key);
+            places.push(place);
+        }
+    }
+    places
+}
+
+/// Returns what says of a message, by its session and ordinal, whether a message up to `reach` places from it is not among
+/// `turns`. Those that have all their neighbours among them were forgotten with these and come back with the same context.
+pub fn at_the_edge(turns: HashSet<(i64, i64)>, reach: i64) -> impl Fn((i64, i64)) -> bool {
+    move |(session, ordinal)| {
+        // No message stands before the first of a session.
+        let mut around = (ordinal - reach).max(0)..=ordinal + reach;
+        around.any(|other| !turns.contains(&(session, other)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn as_many_of_the_oldest_leave_as_it_takes() {
+        for (total, most, bytes, expected) in [
+            (30, 30, vec![10, 10, 10], 0),
+            (31, 30, vec![1, 20, 10], 1),
+            (60, 30, vec![10, 10, 10, 30], 3),
+            (60, 0, vec![30, 30], 2),
+            (60, 30, vec![], 0),
+        ] {
+            assert_eq!(surplus(total, most, bytes.clone()), expected, "{total} {most} {bytes:?}");
+        }
+    }
+
+    #[test]
+    fn an_index_is_merged_when_it_is_large_and_grew_by_a_quarter() {
+        for (documents, merged, expected) in
+            [(49, 0, false), (50, 0, true), (60, 50, false), (62, 50, false), (63, 50, true)]
+        {
+            assert_eq!(is_merge_due(documents, merged, 50), expected, "{documents} {merged}");
+        }
+    }
+
+    #[test]
+    fn what_is_derived_comes_back_with_all_its_sources_only() {
+        let forgotten = [(1, vec![]), (2, vec![9]), (3, vec![1]), (4, vec![1, 2]), (5, vec![3])];
+        assert_eq!(coming_back(&forgotten), [0, 2, 4]);
+    }
+
+    #[test]
+    fn a_message_at_the_edge_has_a_neighbour_elsewhere() {
+        let turns = [(1, 0), (1, 1), (1, 2), (2, 3)].into_iter().collect();
+        let is_at_the_edge = at_the_edge(turns, 1);
+        assert_eq!([(1, 0), (1, 1), (1, 2), (2, 3)].map(is_at_the_edge), [false, false, true, true]);
+    }
+}

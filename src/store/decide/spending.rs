@@ -1,0 +1,152 @@
+//! What may still be spent, and what a call that is over counts.
+//!
+//! Nothing that may have been spent is given back: a call whose process died counts in full, and the day that is counted on
+//! never goes back, whatever the clock does.
+
+use crate::store::{Money, SpendLimits, Spent};
+
+/// A limit on what may be spent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// On one call.
+    Call,
+    /// On the provider, on a day.
+    ProviderDay,
+    /// On a day, in all.
+    Day,
+    /// On the project, ever.
+    Project,
+    /// Ever, in all.
+    Total,
+}
+
+impl Limit {
+    /// All limits, in the order they are checked.
+    pub const ALL: [Limit; 5] = [Limit::Call, Limit::ProviderDay, Limit::Day, Limit::Project, Limit::Total];
+
+    /// Returns the amount that `limits` sets for this one; `None` where it sets none.
+    pub fn of(self, limits: &SpendLimits) -> Option<Money> {
+        match self {
+            Limit::Call => limits.call,
+            Limit::ProviderDay => limits.provider_day,
+            Limit::Day => limits.day,
+            Limit::Project => limits.project,
+            Limit::Total => limits.total,
+        }
+    }
+
+    /// Returns what the limit is on, as an error names it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Limit::Call => "one call",
+            Limit::ProviderDay => "the provider on a day",
+            Limit::Day => "a day",
+            Limit::Project => "a project",
+            Limit::Total => "everything",
+        }
+    }
+
+    /// Returns whether the limit is another on the next day.
+    pub fn is_daily(self) -> bool {
+        matches!(self, Limit::ProviderDay | Limit::Day)
+    }
+}
+
+/// Why a request is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The limit that leaves no room.
+    pub limit: Limit,
+    /// Its amount.
+    pub amount: Money,
+    /// What was spent of it, amounts put aside for other calls included.
+    pub before: Money,
+}
+
+/// Returns the first limit that leaves no room for a request of `most`, where `before` was spent of each limit, in the order of
+/// [`Limit::ALL`]. What costs nothing is never refused.
+pub fn refusal(limits: &SpendLimits, most: Money, before: [Money; 5]) -> Option<Refusal> {
+    if most == Money(0) {
+        return None;
+    }
+    Limit::ALL.into_iter().zip(before).find_map(|(limit, before)| {
+        let amount = limit.of(limits)?;
+        (before.0.saturating_add(most.0) > amount.0).then_some(Refusal { limit, amount, before })
+    })
+}
+
+/// Returns the day to count on: `today`, or the latest day `known` to be counted on, where the clock went back since.
+pub fn day(known: Option<i64>, today: i64) -> i64 {
+    known.map_or(today, |known| known.max(today))
+}
+
+/// What a call adds to the ledger when it is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settled {
+    /// Calls to add.
+    pub calls: i64,
+    /// Failed calls to add: -1 takes back that the call was counted as failed.
+    pub failed: i64,
+    /// The amount to add.
+    pub spent: Money,
+}
+
+/// Returns what a call adds that had `held` put aside and came to `outcome`. Where its reservation is not `open` any more, all
+/// of it was counted as spent by a failed call: only what goes beyond that is new.
+pub fn settled(is_open: bool, held: Money, outcome: &Spent) -> Settled {
+    match is_open {
+        true => Settled { calls: 1, failed: outcome.has_failed.into(), spent: outcome.cost },
+        false => Settled {
+            calls: 0,
+            failed: if outcome.has_failed { 0 } else { -1 },
+            spent: Money(outcome.cost.0.saturating_sub(held.0)),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_limit_without_room_refuses() {
+        let none = SpendLimits::default();
+        let some = |amount| Some(Money(amount));
+        for (limits, most, before, expected) in [
+            (none, 9, [0, 9, 9, 9, 9], None),
+            (SpendLimits { call: some(10), ..none }, 10, [0; 5], None),
+            (SpendLimits { call: some(10), ..none }, 10, [1, 0, 0, 0, 0], Some((Limit::Call, 1))),
+            (
+                SpendLimits { day: some(10), total: some(10), ..none },
+                5,
+                [0, 0, 6, 0, 7],
+                Some((Limit::Day, 6)),
+            ),
+            (SpendLimits { project: some(10), ..none }, u64::MAX, [0; 5], Some((Limit::Project, 0))),
+            (SpendLimits { total: some(0), ..none }, 0, [0, 0, 0, 0, 5], None),
+        ] {
+            let found = refusal(&limits, Money(most), before.map(Money));
+            assert_eq!(found.map(|found| (found.limit, found.before.0)), expected, "{limits:?}");
+        }
+    }
+
+    #[test]
+    fn a_day_never_goes_back() {
+        assert_eq!((day(None, 5), day(Some(4), 5), day(Some(7), 5)), (5, 5, 7));
+    }
+
+    #[test]
+    fn a_call_counts_once_and_nothing_is_given_back() {
+        let outcome = |cost, has_failed| Spent { cost: Money(cost), has_failed, ..Spent::default() };
+        for (is_open, outcome, expected) in [
+            (true, outcome(30, false), (1, 0, 30)),
+            (true, outcome(30, true), (1, 1, 30)),
+            (false, outcome(30, false), (0, -1, 0)),
+            (false, outcome(30, true), (0, 0, 0)),
+            (false, outcome(90, false), (0, -1, 20)),
+        ] {
+            let Settled { calls, failed, spent } = settled(is_open, Money(70), &outcome);
+            assert_eq!((calls, failed, spent.0), expected, "{is_open} {outcome:?}");
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! Columns that hold a word or an id.
+
+use rusqlite::Row;
+
+use crate::memory::MemoryId;
+
+pub(in crate::store::sqlite) fn id(row: &Row<'_>, column: usize) -> rusqlite::Result<MemoryId> {
+    word(row, column, MemoryId::parse)
+}
+
+/// Reads a word that only a damaged file, or a newer one, spells in a way unknown here.
+pub(in crate::store::sqlite) fn word<T>(
+    row: &Row<'_>,
+    column: usize,
+    parse: impl Fn(&str) -> Option<T>,
+) -> rusqlite::Result<T> {
+    let text: String = row.get(column)?;
+    parse(&text).ok_or_else(|| {
+        let message = format!("the store holds the unknown word `{text}`");
+        rusqlite::Error::FromSqlConversionFailure(column, rusqlite::types::Type::Text, message.into())
+    })
+}

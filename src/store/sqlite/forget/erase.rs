@@ -1,0 +1,27 @@
+//! Removing a memory from the indexes, or from the store.
+
+use rusqlite::Connection;
+
+use crate::error::Result;
+
+/// Removes a memory with its place in the indexes.
+pub(in crate::store::sqlite) fn erase(connection: &Connection, memory: i64) -> Result<()> {
+    log_chunks(connection, memory, "removed")?;
+    for sql in [
+        "DELETE FROM text_index WHERE rowid IN (SELECT seq FROM chunks WHERE memory = ?1)",
+        "DELETE FROM memories WHERE seq = ?1",
+    ] {
+        connection.prepare_cached(sql)?.execute([memory])?;
+    }
+    Ok(())
+}
+
+pub(super) fn log_chunks(connection: &Connection, memory: i64, change: &str) -> Result<()> {
+    connection
+        .prepare_cached(
+            "INSERT INTO changes (chunk, change)
+             SELECT c.seq, ?2 FROM chunks c JOIN vectors v ON v.chunk = c.seq WHERE c.memory = ?1",
+        )?
+        .execute((memory, change))?;
+    Ok(())
+}

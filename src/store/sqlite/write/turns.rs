@@ -1,0 +1,130 @@
+//! The rows of messages in the text index, which have the messages around them as context.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use rusqlite::{Connection, Row};
+
+use super::chunks::index;
+use crate::chunk::index_text::{self, About};
+use crate::error::Result;
+use crate::memory::{Group, Kind, Millis, Role};
+
+/// A message as the index reads it back.
+struct Turn {
+    seq: i64,
+    ordinal: i64,
+    role: Option<Role>,
+    speaker: Option<String>,
+    topic: Option<String>,
+    path: Option<String>,
+    time: Millis,
+    text: String,
+}
+
+/// Indexes, or indexes anew, the living messages of the session whose ordinal lies in `places`, with their neighbours as
+/// context. Of those before `new`, only the pieces that have a context: it is all that a new neighbour changes.
+pub(in crate::store::sqlite) fn index_turns(
+    connection: &Connection,
+    session: i64,
+    places: Range<i64>,
+    new: i64,
+) -> Result<()> {
+    let (from, to) = (places.start, places.end);
+    let mut statement = connection.prepare_cached(
+        "SELECT seq, ordinal, role, speaker, topic, path, time, text FROM (
+             SELECT * FROM (SELECT * FROM memories WHERE session = ?1 AND ordinal < ?2 AND tombstoned_at IS NULL
+                            ORDER BY ordinal DESC LIMIT ?4)
+             UNION ALL
+             SELECT * FROM memories WHERE session = ?1 AND ordinal >= ?2 AND ordinal < ?3 AND tombstoned_at IS NULL
+             UNION ALL
+             SELECT * FROM (SELECT * FROM memories WHERE session = ?1 AND ordinal >= ?3 AND tombstoned_at IS NULL
+                            ORDER BY ordinal LIMIT ?4))
+         ORDER BY ordinal",
+    )?;
+    let rows = statement.query_map((session, from, to, index_text::NEIGHBOURS), turn)?;
+    let turns: Vec<Turn> = rows.collect::<Result<_, _>>()?;
+    index_among(connection, &turns, new, |turn| places.contains(&turn.ordinal))
+}
+
+/// Indexes anew the forgotten messages of the session, with all that is left around them as context: what `operation`
+/// forgot is to be purged, and not to stay there.
+pub(in crate::store::sqlite) fn index_forgotten(
+    connection: &Connection,
+    session: i64,
+    operation: &str,
+) -> Result<()> {
+    let mut statement = connection.prepare_cached(
+        "SELECT ordinal FROM memories WHERE session = ?1 AND ordinal IS NOT NULL AND tombstoned_at IS NOT NULL
+             AND seq NOT IN (SELECT memory FROM operation_memories WHERE operation = ?2)",
+    )?;
+    let forgotten: HashSet<i64> =
+        statement.query_map((session, operation), |row| row.get(0))?.collect::<Result<_, _>>()?;
+    if forgotten.is_empty() {
+        return Ok(());
+    }
+    let mut statement = connection.prepare_cached(
+        "SELECT seq, ordinal, role, speaker, topic, path, time, text FROM memories
+         WHERE session = ?1 AND ordinal IS NOT NULL
+             AND seq NOT IN (SELECT memory FROM operation_memories WHERE operation = ?2) ORDER BY ordinal",
+    )?;
+    let turns: Vec<Turn> = statement.query_map((session, operation), turn)?.collect::<Result<_, _>>()?;
+    index_among(connection, &turns, i64::MIN, |turn| forgotten.contains(&turn.ordinal))
+}
+
+fn turn(row: &Row<'_>) -> rusqlite::Result<Turn> {
+    Ok(Turn {
+        seq: row.get(0)?,
+        ordinal: row.get(1)?,
+        role: row.get::<_, Option<String>>(2)?.and_then(|word| Role::parse(&word)),
+        speaker: row.get(3)?,
+        topic: row.get(4)?,
+        path: row.get(5)?,
+        time: row.get(6)?,
+        text: row.get(7)?,
+    })
+}
+
+/// Indexes those of `turns`, which are in order, that are `wanted`, with the others around them as context; of those
+/// before `new` only the pieces that have one.
+fn index_among(
+    connection: &Connection,
+    turns: &[Turn],
+    new: i64,
+    wanted: impl Fn(&Turn) -> bool,
+) -> Result<()> {
+    let reach = index_text::NEIGHBOURS as usize;
+    for (at, turn) in turns.iter().enumerate() {
+        if !wanted(turn) {
+            continue;
+        }
+        let around = turns[at.saturating_sub(reach)..at].iter().chain(turns[at + 1..].iter().take(reach));
+        let context = index_text::neighbours(around.map(|turn| turn.text.as_str()));
+        let pieces = if turn.ordinal < new { index_text::WITH_CONTEXT } else { i64::MAX };
+        index_turn(connection, turn, &context, pieces)?;
+    }
+    Ok(())
+}
+
+fn index_turn(connection: &Connection, turn: &Turn, context: &str, pieces: i64) -> Result<()> {
+    let about = About {
+        kind: Kind::Message,
+        role: turn.role,
+        speaker: turn.speaker.as_deref(),
+        title: None,
+        topic: turn.topic.as_deref(),
+        path: turn.path.as_deref(),
+        time: turn.time,
+    };
+    let sql = "SELECT seq, start_byte, end_byte, ordinal FROM chunks WHERE memory = ?1 AND ordinal < ?2";
+    let mut statement = connection.prepare_cached(sql)?;
+    let mut chunks = statement.query((turn.seq, pieces))?;
+    while let Some(chunk) = chunks.next()? {
+        let (seq, start, end): (i64, i64, i64) = (chunk.get(0)?, chunk.get(1)?, chunk.get(2)?);
+        let context = if chunk.get::<_, i64>(3)? < index_text::WITH_CONTEXT { context } else { "" };
+        let piece = turn.text.get(start as usize..end as usize).unwrap_or_default();
+        connection.prepare_cached("DELETE FROM text_index WHERE rowid = ?1")?.execute([seq])?;
+        index(connection, seq, Group::Message, &about.indexed(piece, context))?;
+    }
+    Ok(())
+}
