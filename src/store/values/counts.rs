@@ -17,7 +17,7 @@ pub struct KindCount {
     pub tokens: i64,
 }
 
-/// What a store holds for one owner.
+/// The amounts that a store holds for one owner.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stats {
     /// Living memories by kind, by the kind's word.
@@ -26,27 +26,27 @@ pub struct Stats {
     pub sessions: i64,
     /// Chunks with an embedding.
     pub embedded: i64,
-    /// Chunks that wait for one.
+    /// Chunks that wait for an embedding.
     pub pending: i64,
-    /// Memories that are forgotten and can be brought back.
+    /// Forgotten memories, which an undo brings back.
     pub tombstoned: i64,
     /// Bytes of the file and its write-ahead log.
     pub file_bytes: u64,
     /// Living commits made since the first session began.
     pub commits_since: i64,
-    /// Those of them that have a session behind them.
+    /// Those of them that are linked to a session.
     pub commits_linked: i64,
-    /// Sessions that changed a file which was committed within a month.
+    /// Sessions that changed a file which a commit changed within the next month.
     pub sessions_committed: i64,
-    /// Those of them that a commit is linked to.
+    /// Those of them that are linked to a commit.
     pub sessions_linked: i64,
-    /// Outputs that came again and are only counted.
+    /// Repeated outputs, which are counted and not stored again.
     pub repeats: i64,
     /// Living memories stored in the last seven days.
     pub stored_lately: i64,
 }
 
-/// How much a store remembers, as a session is told when it begins.
+/// How much a store remembers, for the pointer that a new session gets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sizes {
     /// Living commits.
@@ -59,19 +59,19 @@ pub struct Sizes {
     pub sessions: i64,
 }
 
-/// How often something took about so long.
+/// How often a tool took about the same time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Measurement {
-    /// What was measured: a tool's name.
+    /// The tool's name.
     pub name: String,
-    /// How long it took: a quarter of a doubling, from one microsecond on.
+    /// The bucket of durations: each is a quarter of a doubling wide, from one microsecond on.
     pub bucket: u32,
-    /// How often.
+    /// How many calls fell into the bucket.
     pub count: u64,
 }
 
 impl Measurement {
-    /// Returns one that took `micros` microseconds.
+    /// Returns the measurement of one call that took `micros` microseconds.
     pub fn of(name: &str, micros: u64) -> Measurement {
         let bucket = ((micros.max(1) as f64).log2() * 4.0) as u32;
         Measurement { name: name.to_owned(), bucket, count: 1 }
@@ -83,23 +83,23 @@ impl Measurement {
     }
 }
 
-/// What contexts of conversations were sent in the place of.
+/// Tokens that contexts saved: assembled contexts are sent instead of whole conversations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Savings {
-    /// Contexts that were answered.
+    /// Contexts that were sent.
     pub answers: i64,
-    /// Tokens that the conversations had, one for each answer.
+    /// Tokens of the whole conversations, each counted once for each context.
     pub whole: i64,
-    /// Tokens of the answers.
+    /// Tokens of the contexts.
     pub sent: i64,
 }
 
 impl Savings {
-    /// What [`Savings`] is counted under, in the order of its fields.
+    /// The names of the counters, in the order of the fields.
     pub(in crate::store) const COUNTERS: [&str; 3] =
         ["contexts", "context tokens whole", "context tokens sent"];
 
-    /// Adds what others saved.
+    /// Adds the savings `more`.
     pub fn add(&mut self, more: Savings) {
         self.answers += more.answers;
         self.whole = self.whole.saturating_add(more.whole);
@@ -123,44 +123,44 @@ pub struct SummarisedSegment {
 pub struct LevelCount {
     /// The level.
     pub level: Level,
-    /// Who made them.
+    /// The provider that made them, or `extractive`.
     pub provider: String,
-    /// How many, each range once.
+    /// How many ranges have one.
     pub summaries: i64,
     /// Their tokens (o200k).
     pub tokens: i64,
-    /// The tokens of the messages they stand for.
+    /// The tokens of the messages in those ranges.
     pub source_tokens: i64,
 }
 
-/// What the cache holds, and how often it had what was asked for.
+/// The size of the cache of answers, and how often it was asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStats {
-    /// Answers it holds.
+    /// Answers in the cache.
     pub entries: i64,
     /// Their bytes.
     pub bytes: i64,
-    /// How often it had the answer.
+    /// How often the answer was there.
     pub hits: i64,
-    /// How often not.
+    /// How often it was not.
     pub misses: i64,
 }
 
-/// What a check of the file found; everything empty or equal is sound.
+/// The faults that a check of a store found; empty and zero where it is sound.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Check {
-    /// What SQLite's own integrity check complains of.
+    /// The faults that SQLite's own integrity check reports.
     pub integrity: Vec<String>,
-    /// What the text index's own check complains of.
+    /// The faults that the text index's own check reports.
     pub text_index: Vec<String>,
-    /// Chunks that are neither embedded nor waiting.
+    /// Chunks that have no embedding and don't wait for one.
     pub chunks_without_vector: i64,
-    /// Chunks that the text index lacks, or holds without a chunk.
+    /// Chunks without an entry in the text index, and entries without a chunk.
     pub chunks_unindexed: i64,
 }
 
 impl Check {
-    /// Whether nothing is wrong.
+    /// Returns whether no fault was found.
     pub fn is_sound(&self) -> bool {
         *self == Check::default()
     }

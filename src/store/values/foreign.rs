@@ -1,109 +1,109 @@
-//! Memories that were read from another store.
+//! Memories that are read from the file of another store, such as a backup.
 
 use super::{Origin, PreparedMemory, SegmentRow, Summary};
 use crate::memory::{CommitRecord, Memory, MemoryId, Millis};
 use crate::scope::SessionId;
 
-/// A memory read from another store, with what stands beside it.
+/// A memory of a backup, with its rows of other tables.
 #[derive(Clone, Debug)]
 pub struct ForeignMemory {
     /// The memory.
     pub memory: Memory,
-    /// What it refers to.
+    /// The memories that it refers to.
     pub references: Vec<MemoryId>,
-    /// The beginning of the text that is embedded, in bytes, where that isn't all.
+    /// How many bytes of the text are embedded, from its beginning; `None` for all.
     pub lead: Option<usize>,
     /// The files it touches.
     pub files: Vec<String>,
-    /// What a commit is beside its text.
+    /// The fields of a commit beside its text.
     pub commit: Option<CommitRecord>,
     /// All full ids of the commit.
     pub shas: Vec<String>,
-    /// Under which keys it came again.
+    /// The keys of its repeated occurrences.
     pub repeats: Vec<String>,
-    /// The sessions that the commit came of, the likeliest first, with how sure that is, 0 to 1.
+    /// The sessions that led to the commit, the likeliest first, each with a confidence from 0 to 1.
     pub links: Vec<(SessionId, f64)>,
-    /// What a tool call did, as far as it tells which session a commit came of.
+    /// The evidence of a tool call that links its session to commits.
     pub evidence: ForeignEvidence,
-    /// Whether it is found by its own words: what was derived of a message is found by that.
+    /// Whether the text index has the memory itself; some derived memories are found by their source alone.
     pub is_indexed: bool,
-    /// When it was forgotten, and by which operation, where that is known.
+    /// The operation that forgot it, where the backup names one, and when; `None` for a living memory.
     pub forgotten: Option<(Option<String>, Millis)>,
 }
 
 /// Some of the memories of a file, in the order they were stored.
 #[derive(Clone, Debug, Default)]
 pub struct ForeignPage {
-    /// Those that can be stored.
+    /// The memories that can be stored.
     pub memories: Vec<ForeignMemory>,
-    /// How many others were longer than a memory may be.
+    /// How many more are longer than a memory may be.
     pub too_long: usize,
-    /// How many others are no memories: of an unknown kind, without an id, at an impossible time.
+    /// How many more are not valid: of an unknown kind, without an id, at an impossible time.
     pub malformed: usize,
 }
 
-/// Which memories are read: what was derived from others comes after them.
+/// Which memories are read: derived ones come after their sources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForeignPart {
-    /// What was said, stored and committed.
+    /// Messages, commits and notes.
     Original,
-    /// What was derived from it, but for what stands for a session: that comes with the session.
+    /// Memories derived from the originals, except those of whole sessions, which come with their sessions.
     Derived,
 }
 
-/// A session as the backup has it.
+/// A session of a backup.
 #[derive(Clone, Debug)]
 pub struct ForeignSession {
     /// Its name.
     pub session: SessionId,
-    /// Where it was held, and its other names.
+    /// The client and work tree of the session, and its aliases.
     pub origin: Origin,
-    /// The branch it was last on.
+    /// The branch that was last checked out in it.
     pub branch: Option<String>,
-    /// The commit it was last at.
+    /// The commit that was last checked out in it.
     pub head_sha: Option<String>,
-    /// The runs that its messages fall into.
+    /// Its closed segments.
     pub segments: Vec<SegmentRow>,
-    /// What ranges of them come down to, in the order it was made, and when that was.
+    /// Its summaries, in the order they were made, each with its time.
     pub summaries: Vec<(Summary, Millis)>,
-    /// The memory that stands for it.
+    /// The memory that summarises the whole session.
     pub conversation: Option<ForeignConversation>,
 }
 
-/// The memory that stands for a session.
+/// The memory that summarises a whole session.
 #[derive(Clone, Debug)]
 pub struct ForeignConversation {
     /// The memory.
     pub memory: ForeignMemory,
     /// The ordinal of the last message it was made of.
     pub last: i64,
-    /// The messages it was made of, as [`source_hash`](crate::store::source_hash) has them.
+    /// The [`source_hash`](crate::store::source_hash) of the messages it was made of.
     pub source_hash: [u8; 32],
     /// When it was made.
     pub made_at: Millis,
 }
 
-/// What the backup says was forgotten and removed.
+/// Memories, operations and sessions that were forgotten in the backup.
 #[derive(Clone, Debug, Default)]
 pub struct ForeignForgotten {
-    /// Ids that were purged.
+    /// The ids of purged memories.
     pub purged: Vec<MemoryId>,
-    /// Operations: their ids, when they were, and when they were undone.
+    /// The operations: id, time, and the time of the undo.
     pub operations: Vec<(String, Millis, Option<Millis>)>,
-    /// Sessions that were forgotten by their age, each with the memory that stood for it.
+    /// Sessions that were forgotten because of their age, each with the memory that summarised it.
     pub retired: Vec<(SessionId, MemoryId)>,
 }
 
 /// How much of a session is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ForeignDepth {
-    /// Where it comes from.
+    /// Its client, work tree and names.
     Origin,
-    /// What was made of it.
+    /// Its segments and summaries.
     Made,
 }
 
-/// What is known of the work of a tool call.
+/// The file changes and commits of a tool call.
 #[derive(Clone, Debug, Default)]
 pub struct ForeignEvidence {
     /// The files it changed.
@@ -112,10 +112,10 @@ pub struct ForeignEvidence {
     pub calls: Vec<ForeignCall>,
 }
 
-/// A change of a file.
+/// A change of a file by a tool call.
 #[derive(Clone, Debug)]
 pub struct ForeignWrite {
-    /// When.
+    /// When the call was made.
     pub time: Millis,
     /// The file, relative to the root of the work tree.
     pub path: String,
@@ -123,16 +123,16 @@ pub struct ForeignWrite {
     pub worktree: Option<String>,
     /// The branch that was checked out.
     pub branch: Option<String>,
-    /// 32-bit hashes of lines put in and taken out; `None` where that isn't known, or there are more than are ever kept.
+    /// 32-bit hashes of added and removed lines; `None` where they aren't known, or are more than a store keeps.
     pub lines: Option<Vec<u8>>,
 }
 
-/// A call by which a session committed.
+/// A tool call that made a commit.
 #[derive(Clone, Debug)]
 pub struct ForeignCall {
-    /// When it began, and when it was answered.
+    /// When the call began, and when it ended.
     pub time: (Millis, Millis),
-    /// The beginning of the commit's id; empty where git printed none.
+    /// The beginning of the commit's id; empty where git printed no id.
     pub sha: String,
     /// The work tree.
     pub worktree: Option<String>,
@@ -141,20 +141,20 @@ pub struct ForeignCall {
 /// A memory of a backup, ready to be stored.
 #[derive(Clone, Debug)]
 pub struct RestoredMemory {
-    /// What is stored of every memory.
+    /// The memory itself.
     pub memory: PreparedMemory,
-    /// Its place in its conversation there.
+    /// Its ordinal in its session in the backup.
     pub ordinal: Option<i64>,
-    /// The operation that forgot it, and when, where it was forgotten.
+    /// The operation that forgot it, and when; `None` for a living memory.
     pub forgotten: Option<(String, Millis)>,
-    /// Whether it was marked as important.
+    /// Whether it is marked as important.
     pub is_marked: bool,
     /// All full ids of a commit.
     pub shas: Vec<String>,
-    /// Under which keys it came again.
+    /// The keys of its repeated occurrences.
     pub repeats: Vec<String>,
     /// The sessions that a commit came of, the likeliest first, with how sure that is, 0 to 1.
     pub links: Vec<(SessionId, f64)>,
-    /// What a tool call did, as far as it tells which session a commit came of.
+    /// The evidence of a tool call that links its session to commits.
     pub evidence: ForeignEvidence,
 }

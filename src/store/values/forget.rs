@@ -1,33 +1,33 @@
-//! What to forget, what was forgotten, and what expired.
+//! Forgetting: selections, results, operations, and expired rows.
 
 use crate::filter::Filter;
 use crate::memory::{MemoryId, Millis};
 use crate::scope::SessionId;
 
-/// What to forget.
+/// The memories that a call forgets.
 #[derive(Clone, Debug)]
 pub enum Selection {
     /// These memories.
     Ids(Vec<MemoryId>),
-    /// Everything in the session.
+    /// All memories of the session.
     Session(SessionId),
-    /// Everything the filter admits.
+    /// All memories that the filter admits.
     Matching(Filter),
 }
 
-/// How far a selection reaches.
+/// Which memories a selection can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reach {
-    /// To living memories.
+    /// Living memories only.
     Living,
-    /// To those that were forgotten, too, and are still in the file.
+    /// Forgotten memories that are not purged, too.
     Forgotten,
 }
 
-/// What forgetting did.
+/// The memories that one operation forgot, brought back or removed.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Forgotten {
-    /// Names the operation for undoing it; empty where nothing was forgotten.
+    /// The operation's name, for undoing it; empty where no memory was forgotten.
     pub operation: String,
     /// The memories, in the order they were stored.
     pub ids: Vec<MemoryId>,
@@ -36,7 +36,7 @@ pub struct Forgotten {
 }
 
 impl Forgotten {
-    /// Adds what more was forgotten by the operation, or by another where this has none.
+    /// Adds the memories of `more`, and takes its operation where this one has none.
     pub fn add(&mut self, more: Forgotten) {
         if self.operation.is_empty() {
             self.operation = more.operation;
@@ -46,37 +46,37 @@ impl Forgotten {
     }
 }
 
-/// An operation of the past.
+/// An operation that forgot or removed memories.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Operation {
     /// Its name.
     pub id: String,
-    /// `forget`, `purge`, or `purging` while that isn't done.
+    /// `forget`, `purge`, or `purging` for a purge that isn't finished.
     pub kind: String,
     /// When it happened.
     pub at: Millis,
-    /// How many memories it touched.
+    /// How many memories it still holds: forgotten and not purged.
     pub memories: i64,
     /// Whether it was undone.
     pub undone: bool,
 }
 
-/// What has expired, or was removed as such.
+/// Counts of expired rows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expired {
-    /// Answers in the cache past their time to live.
+    /// Cached answers past their time to live.
     pub answers: i64,
     /// Their bytes.
     pub answer_bytes: i64,
-    /// Entries of the queue of summaries that were made.
+    /// Queue entries whose summaries were made.
     pub made: i64,
-    /// Entries of the queue that were given up.
+    /// Queue entries that were given up.
     pub given_up: i64,
-    /// Summaries that a later version of the same range and level stands for.
+    /// Summaries that a later version of the same range and level replaced.
     pub superseded: i64,
 }
 
-/// A session that nobody has come back to and no commit came of.
+/// A session without recent memories that led to no commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftSession {
     /// The session.

@@ -1,10 +1,10 @@
-//! What searches and readers return of memories.
+//! Memories as searches find and show them.
 
 use crate::memory::{Group, Kind, Memory, MemoryId, MemoryKey, Millis};
 use crate::scope::SessionId;
 use crate::store::{ChunkKey, SessionKey};
 
-/// A chunk near to the query.
+/// A chunk near to the query in the vector space.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DenseCandidate {
     /// The memory.
@@ -13,7 +13,7 @@ pub struct DenseCandidate {
     pub chunk: ChunkKey,
 }
 
-/// A chunk that holds some of the words.
+/// A chunk that contains some of the words.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LexicalCandidate {
     /// The memory.
@@ -26,18 +26,18 @@ pub struct LexicalCandidate {
     pub score: f64,
 }
 
-/// In how many documents of a store the words of a question stand.
+/// How many documents of a store contain each word of a question.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Vocabulary {
     /// How many documents there are.
     pub documents: i64,
-    /// In how many of them each word stands, in the order of the words.
+    /// How many of them contain each word, in the order of the words.
     pub counts: Vec<i64>,
 }
 
 impl Vocabulary {
-    /// Returns what each word says of what is asked for, by how rare it is in all of `stores`: above 0, a word that stands
-    /// nowhere the most.
+    /// Returns the weight of each word by its rarity over all of `stores`, as BM25's inverse document frequency: above 0, and
+    /// highest for a word that no document contains.
     pub fn rarity(stores: &[Vocabulary]) -> Vec<f64> {
         let words = stores.iter().map(|store| store.counts.len()).max().unwrap_or(0);
         let all: i64 = stores.iter().map(|store| store.documents).sum();
@@ -49,47 +49,47 @@ impl Vocabulary {
     }
 }
 
-/// Where a candidate stands, for ranking: everything but its text.
+/// A candidate as ranking needs it: everything but its text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbour {
     /// Its key.
     pub seq: MemoryKey,
     /// Its id.
     pub id: MemoryId,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Its session.
     pub session: Option<SessionKey>,
-    /// Its place in the session.
+    /// Its ordinal in the session.
     pub ordinal: Option<i64>,
-    /// Who speaks.
+    /// The role of the speaker.
     pub speaker: Option<String>,
     /// When it was made.
     pub time: Millis,
     /// Whether it was marked important.
     pub marked: bool,
-    /// What its author thinks of it, 0 to 1.
+    /// The importance that its author gave it, 0 to 1.
     pub importance: Option<f64>,
-    /// A hash of its text, equal for equal texts.
+    /// A hash of its text.
     pub text_hash: [u8; 8],
     /// The message that a derived fact or decision was taken from.
     pub taken_from: Option<MemoryKey>,
 }
 
-/// What an answer shows of a memory that was found.
+/// A memory that was found, as an answer shows it.
 #[derive(Clone, Debug)]
 pub struct ShownMemory {
-    /// Where in the list asked for it was.
+    /// Its place in the list that was asked for.
     pub place: usize,
     /// The memory.
     pub memory: Memory,
     /// Its best chunk.
     pub chunk: ChunkRange,
-    /// The ids under which git may know it, for a commit.
+    /// The full git ids of a commit: more than one after a rebase or a cherry-pick.
     pub commit_ids: Vec<String>,
-    /// The sessions that a commit came of, the likeliest first.
+    /// The sessions that led to a commit, the likeliest first.
     pub conversations: Vec<SessionId>,
-    /// How sure that is of each of them, 0 to 1.
+    /// The confidence in each of these links, 0 to 1.
     pub confidences: Vec<f64>,
 }
 

@@ -1,4 +1,4 @@
-//! What asking models costs: limits, plans and amounts.
+//! Spending on models: limits, planned calls and amounts.
 
 use crate::memory::Millis;
 use crate::money::Money;
@@ -6,36 +6,36 @@ use crate::money::Money;
 /// The most that may be spent; `None` is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpendLimits {
-    /// On one call.
+    /// For one call.
     pub call: Option<Money>,
-    /// On the provider, on a day.
+    /// For one provider and day.
     pub provider_day: Option<Money>,
-    /// On a day, in all.
+    /// For one day, all providers together.
     pub day: Option<Money>,
-    /// On the project, ever.
+    /// For one project, all days together.
     pub project: Option<Money>,
-    /// Ever, in all.
+    /// For all projects and days together.
     pub total: Option<Money>,
 }
 
-/// A call that is about to be made.
+/// A call that a caller is about to make.
 #[derive(Clone, Debug)]
 pub struct Planned {
-    /// The project that asks.
+    /// The id of the project that the call is for.
     pub project: String,
-    /// Who is asked.
+    /// The provider's name.
     pub provider: String,
-    /// Which model.
+    /// The provider's model.
     pub model: String,
-    /// The most that it may cost.
+    /// The most that one request of the call may cost.
     pub most: Money,
-    /// What holds for it.
+    /// The limits that apply to it.
     pub limits: SpendLimits,
-    /// When an answer is no longer waited for.
+    /// The call's deadline.
     pub until: Millis,
 }
 
-/// Money that is put aside for one call.
+/// An amount that is reserved for one call; [`Registry::settle`](crate::store::Registry::settle) ends it.
 #[derive(Debug)]
 pub struct Reservation {
     pub(in crate::store) id: i64,
@@ -45,41 +45,41 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Returns how much that is.
+    /// Returns the reserved amount.
     pub fn held(&self) -> Money {
         self.held
     }
 }
 
-/// What a call came to.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spent {
-    /// What it cost.
+    /// Its cost.
     pub cost: Money,
     /// Tokens sent.
     pub input: i64,
     /// Tokens received.
     pub output: i64,
-    /// Whether it gave no answer.
+    /// Whether it failed.
     pub has_failed: bool,
 }
 
-/// What was spent on a model by a project on a day.
+/// The spending of one project on one model on one day.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SpendingRow {
     /// Days since 1970 UTC.
     pub day: i64,
     /// The project's id.
     pub project: String,
-    /// Who was asked.
+    /// The provider's name.
     pub provider: String,
-    /// Which model.
+    /// The provider's model.
     pub model: String,
-    /// How often.
+    /// Calls made.
     pub calls: i64,
-    /// How often in vain.
+    /// Calls that failed.
     pub failed: i64,
-    /// What it cost.
+    /// The amount spent.
     pub spent: Money,
     /// Tokens sent.
     pub input: i64,

@@ -1,10 +1,10 @@
-//! Commits, the sessions behind them, and what links are judged by.
+//! Commits, the sessions that led to them, and the evidence for these links.
 
 use crate::memory::{MemoryId, MemoryKey, Millis};
 use crate::scope::SessionId;
 use crate::store::SessionKey;
 
-/// A commit, as far as the sessions behind it are concerned.
+/// A commit, with the fields that link it to sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MadeRow {
     /// The memory.
@@ -23,7 +23,7 @@ pub struct MadeRow {
     pub message: String,
 }
 
-/// A commit with the sessions behind it, the likeliest first, and how sure that is of each, 0 to 1.
+/// A commit with the sessions that led to it, the likeliest first, each with a confidence from 0 to 1.
 pub type CommitLinks = (MemoryKey, Vec<(SessionKey, f64)>);
 
 /// A change of a file by a session.
@@ -31,7 +31,7 @@ pub type CommitLinks = (MemoryKey, Vec<(SessionKey, f64)>);
 pub struct WriteRow {
     /// The session.
     pub session: SessionKey,
-    /// When.
+    /// When the session changed it.
     pub time: Millis,
     /// The file, relative to the root of the work tree.
     pub path: String,
@@ -39,54 +39,54 @@ pub struct WriteRow {
     pub worktree: Option<String>,
     /// The branch that was checked out.
     pub branch: Option<String>,
-    /// Hashes of lines put in and taken out, sorted; none where that isn't known.
+    /// Sorted hashes of the added and removed lines; empty where they aren't known.
     pub lines: Vec<u32>,
 }
 
-/// A call by which a session committed.
+/// A tool call that made a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CallRow {
     /// The session.
     pub session: SessionKey,
-    /// When it began.
+    /// When the call began.
     pub began: Millis,
-    /// When it was answered.
+    /// When the call ended.
     pub ended: Millis,
-    /// The beginning of the commit's id; empty where git printed none.
+    /// The beginning of the commit's id; empty where git printed no id.
     pub sha: String,
     /// The work tree.
     pub worktree: Option<String>,
 }
 
-/// Some commits in the order they were read; the bytes are git's side to understand.
+/// A part of the graph of commits, in the order they were read. The git module encodes and decodes the bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GraphRow {
-    /// Where the history ended when they were read.
+    /// Identifies the ends of the history when the part was read.
     pub stamp: String,
-    /// The number of the first.
+    /// The number of the part's first commit.
     pub first: usize,
-    /// How many.
+    /// How many commits it has.
     pub count: usize,
-    /// They and their parents.
+    /// The commits and their parents, encoded.
     pub bytes: Vec<u8>,
 }
 
-/// A conversation behind a commit, as an answer names it.
+/// A session that led to a commit, as an answer names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BehindRow {
     /// Its key.
     pub seq: SessionKey,
     /// Its name.
     pub session: SessionId,
-    /// The line that its client names it by.
+    /// The title that its client gave it.
     pub title: Option<String>,
-    /// When its last message before the commit was said; its first where none was.
+    /// The time of its last message before the commit, or of its first message where there is none before.
     pub time: Millis,
-    /// The place of that message.
+    /// The ordinal of that message.
     pub ordinal: i64,
 }
 
-/// A commit that came of a conversation.
+/// A commit that a session led to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CameOfRow {
     /// The memory's id.
@@ -97,6 +97,6 @@ pub struct CameOfRow {
     pub subject: String,
     /// When it was made.
     pub time: Millis,
-    /// How sure it is that it came of the conversation, 0 to 1.
+    /// The confidence in the link, 0 to 1.
     pub confidence: f64,
 }

@@ -4,12 +4,12 @@ use crate::memory::{Kind, MemoryId, MemoryKey, Millis, Provenance, Role};
 use crate::scope::SessionId;
 use crate::store::Version;
 
-/// A session and what it holds.
+/// A session, with counts of its memories.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionRow {
     /// Its name.
     pub id: SessionId,
-    /// Living memories in it.
+    /// Its living memories.
     pub memories: i64,
     /// Their tokens (o200k).
     pub tokens: i64,
@@ -17,44 +17,44 @@ pub struct SessionRow {
     pub first: Millis,
     /// The time of its latest memory.
     pub last: Millis,
-    /// The branch it was last seen on.
+    /// The branch that was last checked out in it.
     pub branch: Option<String>,
-    /// The commit it was last seen on.
+    /// The commit that was last checked out in it.
     pub head_sha: Option<String>,
 }
 
-/// What a session is about, for people.
+/// A session's title and client, as people know it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct About {
-    /// The line that its client gave it, else how its user began.
+    /// The title that its client gave it, else the beginning of the user's first message.
     pub title: Option<String>,
-    /// The program it was held in.
+    /// The client program.
     pub client: Option<String>,
 }
 
-/// What is known of a session beside its memories; what is `None` leaves what is known already.
+/// A session's client, work tree, title and aliases; a field that is `None` leaves the stored value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// The program it was held in.
+    /// The client program.
     pub client: Option<String>,
-    /// The root of the work tree it was held in.
+    /// The root of the session's work tree.
     pub worktree: Option<String>,
-    /// A line that names it.
+    /// The session's title.
     pub title: Option<String>,
-    /// Its other names.
+    /// Other names of the session.
     pub aliases: Vec<String>,
 }
 
-/// A message as it counts, without its text.
+/// A message without its text.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MessageRow {
     /// Its key.
     pub seq: MemoryKey,
     /// Its id.
     pub id: MemoryId,
-    /// Its place in the session.
+    /// Its ordinal in the session, from 0.
     pub ordinal: i64,
-    /// Who speaks.
+    /// The role of the speaker.
     pub role: Option<Role>,
     /// The speaker's name.
     pub speaker: Option<String>,
@@ -64,15 +64,15 @@ pub struct MessageRow {
     pub tokens: i64,
     /// Whether it was marked important.
     pub marked: bool,
-    /// What its author thinks of it, 0 to 1.
+    /// The importance that its author gave it, 0 to 1.
     pub importance: Option<f64>,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Where its text came from.
     pub provenance: Provenance,
 }
 
-/// A run of messages of a session that is summarised, and changes tier, as a whole.
+/// A run of messages of a session: it is summarised, and changes tier, as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentRow {
     /// Its place among the segments, from 0.
@@ -81,24 +81,24 @@ pub struct SegmentRow {
     pub first: i64,
     /// The ordinal of its last message.
     pub last: i64,
-    /// Living messages in it; 0 where all are forgotten.
+    /// Its living messages; 0 where all are forgotten.
     pub messages: i64,
     /// Their tokens (o200k).
     pub tokens: i64,
 }
 
-/// A session whose messages changed since it was worked off.
+/// A session with new, forgotten or restored messages since its segments and summaries were last updated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GrownSession {
     /// The session.
     pub session: SessionId,
-    /// The version at which its messages changed last, for [`Store::worked_off`].
+    /// The version of its last change, for [`Store::worked_off`](crate::store::Store::worked_off).
     pub version: Version,
 }
 
-/// Returns a hash of which messages a summary is made of, given their ids in order.
+/// Returns a hash of the messages that a summary is made of, from their ids in order.
 ///
-/// An id stands for one text for good, so the texts needn't be read.
+/// The text of an id never changes, so the texts don't have to be read.
 pub fn source_hash<'a>(ids: impl IntoIterator<Item = &'a MemoryId>) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 summary sources");
     for id in ids {

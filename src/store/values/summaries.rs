@@ -1,4 +1,4 @@
-//! Summaries, the queue of those that wait for a provider, and what trying them came to.
+//! Summaries, the queue of those that wait for a provider, and the attempts to make them.
 
 use crate::memory::{Level, MemoryId, Millis, Provenance};
 use crate::scope::SessionId;
@@ -7,19 +7,19 @@ use crate::store::QueueKey;
 /// A summary of a range of messages.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Summary {
-    /// Whose messages it sums up.
+    /// The session whose messages it summarises.
     pub session: SessionId,
-    /// The segment; `None` for another range, or the session.
+    /// The number of the segment it is of; `None` for another range, or the whole session.
     pub segment: Option<i64>,
-    /// How much it says.
+    /// Its level of detail.
     pub level: Level,
-    /// The ordinal its range begins with.
+    /// The ordinal of the first message of its range.
     pub first: i64,
-    /// The ordinal its range ends with.
+    /// The ordinal of the last message of its range.
     pub last: i64,
     /// How many messages it was made of.
     pub messages: i64,
-    /// What it says.
+    /// Its text.
     pub text: String,
     /// Its tokens (o200k).
     pub tokens: i64,
@@ -27,13 +27,13 @@ pub struct Summary {
     pub provider: String,
     /// The provider's model.
     pub model: String,
-    /// How much it keeps of what can be kept at its length, 0 to 1.
+    /// Its quality, 0 to 1, as `summarize` measures it.
     pub quality: f64,
-    /// The lowest trust of what it was made of.
+    /// The least trusted provenance of its messages.
     pub provenance: Provenance,
-    /// The ordinals its sentences come from.
+    /// The ordinals of the messages that its sentences come from.
     pub cited: Vec<i64>,
-    /// Which messages it was made of, as [`source_hash`](crate::store::source_hash) has it.
+    /// The [`source_hash`](crate::store::source_hash) of the messages it was made of.
     pub source_hash: [u8; 32],
 }
 
@@ -42,26 +42,26 @@ pub struct Summary {
 pub struct SummaryRow {
     /// Its id; summaries and memories share the space of ids.
     pub id: MemoryId,
-    /// Which of the summaries of its range and level it is, from 1.
+    /// Its version among the summaries of its range and level, from 1.
     pub version: i64,
     /// When it was stored.
     pub made_at: Millis,
-    /// What it says, and of what.
+    /// The summary itself.
     pub summary: Summary,
 }
 
-/// What became of a summary.
+/// The result of storing a summary.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Saved {
-    /// It is stored now.
+    /// The summary was stored, under this id.
     Made(MemoryId),
-    /// One of the same messages, level, provider and model was there.
+    /// A summary of the same messages, level, provider and model was already there, under this id.
     AlreadyMade(MemoryId),
-    /// Its messages aren't all there any more, or others came between; nothing was stored.
+    /// Messages of its range were forgotten or added since it was made; nothing was stored.
     SourcesChanged,
 }
 
-/// The memory that stands for a session.
+/// The memory that summarises a whole session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConversationRow {
     /// Its id.
@@ -72,29 +72,29 @@ pub struct ConversationRow {
     pub made_at: Millis,
 }
 
-/// What to summarise, and by whom.
+/// A summary that is to be made, and its provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// Whose messages.
+    /// The session whose messages it summarises.
     pub session: SessionId,
-    /// How much it is to say.
+    /// Its level of detail.
     pub level: Level,
-    /// The ordinal the range begins with.
+    /// The ordinal of the first message of the range.
     pub first: i64,
-    /// The ordinal the range ends with.
+    /// The ordinal of the last message of the range.
     pub last: i64,
     /// The provider's name.
     pub provider: String,
-    /// Who wants it: what the user asked for comes first.
+    /// Whether the user asked for it: such entries come first.
     pub asked_by: AskedBy,
 }
 
-/// Who wants a summary.
+/// Whether the user asked for a summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AskedBy {
-    /// The user, or an agent for one.
+    /// The user asked, or an agent for the user.
     User,
-    /// Nobody yet: it is made ahead.
+    /// It is made before anyone asks for it.
     Nobody,
 }
 
@@ -103,35 +103,35 @@ pub enum AskedBy {
 pub struct Queued {
     /// Its key.
     pub seq: QueueKey,
-    /// What to make.
+    /// The summary to make.
     pub wanted: Wanted,
     /// How often it was tried before.
     pub tries: i64,
 }
 
-/// How many entries of the queue are in which state.
+/// How many entries of the queue are in each state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueCounts {
-    /// Waiting.
+    /// Entries that wait.
     pub pending: i64,
-    /// Taken by a process.
+    /// Entries that a process works on.
     pub processing: i64,
-    /// Made.
+    /// Entries whose summary was made.
     pub completed: i64,
-    /// Given up.
+    /// Entries that were given up.
     pub failed: i64,
 }
 
-/// One try at a summary.
+/// An attempt to make a summary.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Attempt {
-    /// Whose messages.
+    /// The session whose messages it summarises.
     pub session: SessionId,
-    /// How much it was to say.
+    /// Its level of detail.
     pub level: Level,
-    /// The ordinal the range begins with.
+    /// The ordinal of the first message of the range.
     pub first: i64,
-    /// The ordinal the range ends with.
+    /// The ordinal of the last message of the range.
     pub last: i64,
     /// The provider's name.
     pub provider: String,
@@ -141,14 +141,14 @@ pub struct Attempt {
     pub input_tokens: i64,
     /// Tokens received.
     pub output_tokens: i64,
-    /// What it cost, in millionths of a dollar.
+    /// Its cost, in millionths of a US dollar.
     pub cost_micros: i64,
     /// How long it took, in milliseconds.
     pub took_ms: i64,
-    /// The quality of what came back, 0 to 1, where something did.
+    /// The quality of the answer, 0 to 1; `None` without an answer.
     pub quality: Option<f64>,
-    /// What went wrong.
+    /// The error, where it failed.
     pub error: Option<String>,
-    /// When.
+    /// When it ended.
     pub at: Millis,
 }

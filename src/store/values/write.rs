@@ -1,4 +1,4 @@
-//! What callers hand over to be stored, and what they are answered.
+//! Memories that callers store, and the receipts they get.
 
 use crate::memory::{Draft, Kind, MemoryId, Millis, Role};
 use crate::scope::SessionId;
@@ -7,13 +7,13 @@ use crate::store::ChunkKey;
 /// A memory ready to be stored: redacted, chunked, counted, and embedded where the model was at hand.
 #[derive(Clone, Debug)]
 pub struct PreparedMemory {
-    /// Its id, derived from what makes a second write of it the same write.
+    /// Its id: a second write of the same memory has the same id.
     pub id: MemoryId,
-    /// What it says; the text is redacted.
+    /// Its fields, secrets replaced.
     pub draft: Draft,
     /// Tokens of the text (o200k).
     pub tokens: i64,
-    /// Its pieces, in order.
+    /// Its chunks, in order.
     pub chunks: Vec<PreparedChunk>,
 }
 
@@ -26,55 +26,55 @@ pub struct PreparedChunk {
     pub end: usize,
     /// Tokens of the piece (o200k).
     pub tokens: i64,
-    /// The vector space and the embedding; `None` leaves it pending.
+    /// The vector space and the embedding; `None` leaves the chunk waiting for one.
     pub embedding: Option<(String, Vec<f32>)>,
 }
 
-/// What became of one memory.
+/// The result of storing one memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// It is stored now.
+    /// The memory was stored.
     Stored,
-    /// It was stored before, with the same text.
+    /// The memory was already there, with the same text.
     AlreadyStored,
-    /// Its id was stored before with another text, which stays.
+    /// Another text was already there under the id, and stays.
     Conflict,
-    /// It was forgotten before and stays so.
+    /// The memory, or a source that it is derived from, is forgotten; it was not stored.
     Forgotten,
-    /// Something like it is stored; that it came again is counted.
+    /// A memory like it was already there; this occurrence was counted.
     Repeated,
 }
 
-/// What a write did; returned only after it is durable.
+/// The results of a write; returned only after it is durable.
 #[derive(Clone, Debug, Default)]
 pub struct Receipt {
-    /// Each memory's id and fate, in the order given.
+    /// Each memory's id and result, in the order given.
     pub outcomes: Vec<(MemoryId, Outcome)>,
     /// Chunks stored without an embedding.
     pub pending: usize,
 }
 
 impl Receipt {
-    /// Returns how many memories met with `outcome`.
+    /// Returns how many memories had the result `outcome`.
     pub fn count(&self, outcome: Outcome) -> usize {
         self.outcomes.iter().filter(|(_, met)| *met == outcome).count()
     }
 }
 
-/// A chunk that waits for its embedding, with what its context is made of.
+/// A chunk that waits for its embedding, with the fields that its context is made of.
 #[derive(Clone, Debug)]
 pub struct PendingChunk {
     /// The chunk.
     pub seq: ChunkKey,
-    /// The memory that it is a piece of.
+    /// The memory that it belongs to.
     pub memory: MemoryId,
     /// Where in the memory's text it begins, in bytes.
     pub start: usize,
     /// The piece of text.
     pub text: String,
-    /// What the memory is.
+    /// The memory's kind.
     pub kind: Kind,
-    /// Who speaks.
+    /// The role of the speaker.
     pub role: Option<Role>,
     /// The speaker's name.
     pub speaker: Option<String>,
