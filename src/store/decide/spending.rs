@@ -3,7 +3,8 @@
 //! Nothing that may have been spent is given back: a call whose process died counts in full, and the day that is counted on
 //! never goes back, whatever the clock does.
 
-use crate::store::{Money, SpendLimits, Spent};
+use crate::money::Money;
+use crate::store::{SpendLimits, Spent};
 
 /// A limit on what may be spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

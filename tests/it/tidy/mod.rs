@@ -3,6 +3,8 @@
 //! The sources are read as text, without tests and comments. That is cruder than a compiler and good enough for a
 //! house rule: what it finds is real, and the planted violations at the end show that it finds.
 
+mod circles;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 

@@ -13,8 +13,8 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::error::{Error, Kind, Result};
 use crate::memory::Millis;
 use crate::money::Money;
-use crate::store::{Planned, Registry, Reservation, SpendLimits, SpendingRow, Spent};
 use crate::store::decide::spending::{self, Limit, Refusal, Settled};
+use crate::store::{Planned, Registry, Reservation, SpendingRow, Spent};
 
 /// How long after its deadline a call counts as under way. Arbitrary: what a stopped process may sleep.
 const GRACE_MS: Millis = 60_000;
