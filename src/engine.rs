@@ -1,52 +1,44 @@
-//! The opened parts that every operation works with.
+//! What the process has opened: its configuration, the installation and the embedding model.
 //!
-//! Nothing is opened before it is needed: a server answers its first requests without a store, and without a model
+//! It is the same for all callers; what belongs to one of them is in [`Caller`](crate::caller::Caller). Nothing is opened before it is needed: a server answers its first requests without a store, and without a model
 //! until the first search. What fails to open is tried again by the next call.
 
-mod around;
-mod found;
 mod latest;
-mod news;
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::{Notify, OnceCell};
 
-use self::around::Around;
-use self::found::Found;
-use self::latest::Latest;
+pub(crate) use self::latest::Latest;
 use crate::config::Config;
 use crate::embed::{Embedder, install};
-use crate::error::{Error, Kind, Result, quoted};
+use crate::error::{Error, Kind, Result};
 use crate::git::{Repository, identity};
 use crate::memory::Millis;
 use crate::private;
-use crate::project;
-use crate::redact::Redactor;
-use crate::scope::{ProjectId, Scope};
-use crate::spool::Spool;
-use crate::store::{Flavour, Measurement, ProjectRow, Registry, Savings, Store};
 
-/// The settings and whatever has been opened so far. Several calls may use it at once.
+use crate::project::OpenProject;
+use crate::redact::Redactor;
+use crate::scope::ProjectId;
+use crate::spool::Spool;
+use crate::store::Registry;
+
+/// How long closing a store waits for a call that writes. Arbitrary: some ten times what a write takes.
+pub(crate) const PATIENCE_OF_CLOSING: Duration = Duration::from_millis(80);
+
+/// The settings, and what the process has opened so far. Several calls use it at once.
 pub struct Engine {
     config: Config,
     process: String,
     installation: Latest<Installation>,
-    project: Latest<Found>,
-    /// What stands for them where nothing is kept yet.
+    /// In place of an installation while none is on the disk.
     blank_installation: OnceCell<Installation>,
-    blank_project: Latest<Found>,
     embedder: OnceCell<Arc<Embedder>>,
     written: Notify,
-    refs: Mutex<Option<String>>,
     news: Mutex<Vec<String>>,
-    measured: Mutex<Vec<Measurement>>,
-    saved: Mutex<Savings>,
-    said_pending: AtomicBool,
-    serves_tools: AtomicBool,
 }
 
 /// What all projects of an owner share.
@@ -66,44 +58,6 @@ impl Installation {
     }
 }
 
-/// The project a process works on.
-pub struct OpenProject {
-    /// Its name.
-    pub name: String,
-    /// The root of the work tree, or the directory.
-    pub root: PathBuf,
-    /// Its repository, where it is one.
-    pub repository: Option<Arc<Repository>>,
-    /// Its memories.
-    pub store: Store,
-    /// All its sessions.
-    pub scope: Scope,
-    /// Takes secrets out of what is stored in it.
-    pub redactor: Redactor,
-    /// Whether nothing is kept of it, and nothing that is written will be: see [`Engine::project`].
-    pub is_blank: bool,
-    /// Why its repository can't be read, where it is one and can't: its memory works without.
-    pub trouble: Option<String>,
-    /// The project whose repository it is a copy of, where nothing is kept of it.
-    pub original: Option<ProjectRow>,
-}
-
-/// A project as it stands: nothing was registered or made for it.
-pub struct SeenProject {
-    /// Its name.
-    pub name: String,
-    /// The root of the work tree, or the directory.
-    pub root: PathBuf,
-    /// Its repository, where it is one.
-    pub repository: Option<Arc<Repository>>,
-    /// Why its repository can't be read, where it is one and can't.
-    pub trouble: Option<Error>,
-    /// The project whose repository it is a copy of, where it has no id of its own yet.
-    pub original: Option<ProjectRow>,
-    /// It, where something is kept of it already.
-    pub open: Option<OpenProject>,
-}
-
 /// The embedder, or why there is none.
 pub enum Embedding {
     /// It is loaded.
@@ -120,23 +74,11 @@ impl Engine {
             config,
             process,
             installation: Latest::default(),
-            project: Latest::default(),
             blank_installation: OnceCell::new(),
-            blank_project: Latest::default(),
             news: Mutex::default(),
             embedder: OnceCell::new(),
             written: Notify::new(),
-            refs: Mutex::default(),
-            measured: Mutex::default(),
-            saved: Mutex::default(),
-            said_pending: AtomicBool::new(false),
-            serves_tools: AtomicBool::default(),
         }
-    }
-
-    /// Returns whether an answer says what is found by words only: the first of a process does.
-    pub fn says_pending(&self) -> bool {
-        !self.said_pending.swap(true, Ordering::Relaxed)
     }
 
     /// Returns the settings.
@@ -208,156 +150,23 @@ impl Engine {
         }
     }
 
-    /// Looks at the project the process was started for; nothing is registered or made.
-    ///
-    /// Errors as [`Engine::project`] does.
-    pub async fn look(&self) -> Result<SeenProject> {
-        let directory = project::directory(&self.config)?;
-        let installation = self.existing_installation().await?;
-        let registry = installation.map(|installation| &installation.registry);
-        let seen = project::look(&directory, &self.config, registry).await?;
-        let known = self.kept(&seen);
-        let repository = seen.repository.map(Arc::new);
-        let trouble = seen.trouble.as_ref().map(unread);
-        let open = match known.zip(installation) {
-            None => None,
-            Some(((id, path), installation)) => Some(OpenProject {
-                store: {
-                    installation.registry.refuse_emptied(&id, &path).await?;
-                    Store::open(&path, Flavour::Project, id.clone())?
-                },
-                redactor: installation.redactor_of(&id),
-                name: seen.name.clone(),
-                root: seen.root.clone(),
-                repository: repository.clone(),
-                scope: Scope::project(self.config.owner.clone(), id),
-                is_blank: false,
-                trouble,
-                original: None,
-            }),
-        };
-        Ok(SeenProject {
-            name: seen.name,
-            root: seen.root,
-            repository,
-            trouble: seen.trouble,
-            original: seen.original,
-            open,
-        })
-    }
-
-    /// Returns the id and the store of a project that something is kept of.
-    fn kept(&self, seen: &project::Seen) -> Option<(ProjectId, PathBuf)> {
-        let known = seen.known.as_ref().map(|(id, folder)| (id.clone(), self.store_path(folder)));
-        known.filter(|(_, path)| path.symlink_metadata().is_ok())
-    }
-
-    /// Returns the project the process was started for, opened the first time it is asked for, and again where its store or
-    /// its repository was replaced; where nothing is kept of it, a blank that is kept nowhere, so that looking makes nothing.
-    ///
-    /// Errors with [`Kind::NoProject`] where there is none, naming the way out.
-    pub async fn project(&self) -> Result<&OpenProject> {
-        if self.project.last().is_some() {
-            return self.begin_project().await;
-        }
-        let directory = project::directory(&self.config)?;
-        let existing = match self.existing_installation().await? {
-            // The list of projects was lost, not their stores.
-            None if self.config.data_dir.join("projects").is_dir() => Some(self.begin_installation().await?),
-            existing => existing,
-        };
-        let registry = existing.map(|installation| &installation.registry);
-        let around = Around::of(&directory);
-        let seen = project::look(&directory, &self.config, registry).await?;
-        // What is registered and has lost its store is opened as ever, and what a hook left is to be stored.
-        if seen.known.is_some() || !self.spool_of(&seen.root, seen.repository.as_ref()).is_empty() {
-            return self.begin_project().await;
-        }
-        let installation = self.installation().await?;
-        let blank = async || {
-            let id = ProjectId::from_random(self.random());
-            let project = OpenProject {
-                redactor: installation.redactor_of(&id),
-                trouble: seen.trouble.as_ref().map(unread),
-                name: seen.name,
-                root: seen.root,
-                repository: seen.repository.map(Arc::new),
-                store: Store::blank(
-                    &format!("{}-{}", self.process, id.as_str()),
-                    Flavour::Project,
-                    id.clone(),
-                )?,
-                scope: Scope::project(self.config.owner.clone(), id),
-                is_blank: true,
-                original: seen.original,
-            };
-            let registered_in = installation.registry.memories().clone();
-            Ok(Found { project, registered_in, keeps_id: None, around })
-        };
-        Ok(&self.blank_project.get_or_open(|found| found.holds(&self.config), blank).await?.project)
-    }
-
-    /// Returns the project the process was started for, opened as [`Engine::project`] does, and made where nothing is kept of
-    /// it: for what is written. A repository that was deleted and cloned again is another project.
-    ///
-    /// Errors as [`Engine::project`] does.
-    pub async fn begin_project(&self) -> Result<&OpenProject> {
-        let open = async || {
-            let directory = project::directory(&self.config)?;
-            let around = Around::of(&directory);
-            let installation = self.begin_installation().await?;
-            let registry = &installation.registry;
-            let fresh = ProjectId::from_random(self.random());
-            let found = project::find(&directory, &self.config, registry, fresh, self.now()).await?;
-            let path = self.store_path(&found.folder);
-            registry.refuse_emptied(&found.id, &path).await?;
-            let store = Store::open(&path, Flavour::Project, found.id.clone())?;
-            registry.note_made(&found.id).await;
-            let before = self.project.last().map(|found| &found.project.store);
-            if before.is_some_and(|before| !before.is_same_file(&store)) {
-                let news = format!(
-                    "The store or the repository that this server had open was replaced; it uses `{}` now.",
-                    quoted(path.display())
-                );
-                self.tell(news);
-            }
-            *self.refs.lock().unwrap_or_else(PoisonError::into_inner) = None;
-            let keeps_id = found.repository.as_ref().map(Repository::common_dir);
-            let keeps_id = keeps_id.filter(|place| project::keeps(place, &found.id));
-            let redactor = installation.redactor_of(&found.id);
-            let scope = Scope::project(self.config.owner.clone(), found.id);
-            let project = OpenProject {
-                redactor,
-                is_blank: false,
-                original: None,
-                trouble: found.trouble.as_ref().map(unread),
-                name: found.name,
-                root: found.root,
-                repository: found.repository.map(Arc::new),
-                store,
-                scope,
-            };
-            Ok(Found { project, registered_in: registry.memories().clone(), keeps_id, around })
-        };
-        Ok(&self.project.get_or_open(|found| found.holds(&self.config), open).await?.project)
-    }
-
-    /// Returns the project where a call has opened it already, and it is still there.
-    pub fn opened_project(&self) -> Option<&OpenProject> {
-        self.project.last().filter(|found| found.holds(&self.config)).map(|found| &found.project)
-    }
-
-    /// Gives back all that is open: the process ends, and calls that are still under way fail. The last process to do so
-    /// leaves files that hold everything by themselves.
+    /// Closes the installation: the process ends, and calls that are still under way fail. The last process to close it
+    /// leaves a file that holds everything by itself.
     pub fn close(&self) {
-        /// How long to wait for a call that writes. Arbitrary: some ten times what a write takes.
-        const PATIENCE: Duration = Duration::from_millis(80);
-        if let Some(found) = self.project.last() {
-            found.project.store.close(PATIENCE);
-        }
         if let Some(installation) = self.installation.last() {
-            installation.registry.memories().close(PATIENCE);
+            installation.registry.memories().close(PATIENCE_OF_CLOSING);
         }
+    }
+
+    /// Keeps a notice for the next answer that can say it, and logs it.
+    pub fn tell(&self, notice: String) {
+        tracing::warn!("{notice}");
+        self.news.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
+    }
+
+    /// Returns the notices since the last time.
+    pub fn take_notices(&self) -> Vec<String> {
+        std::mem::take(&mut *self.news.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Returns what hooks left for the project.
@@ -377,16 +186,6 @@ impl Engine {
             Repository::common_dir,
         );
         Spool::of(&self.config.data_dir, &place)
-    }
-
-    /// Returns whether the project's refs are as they were when all that they lead to was stored.
-    pub fn has_seen_refs(&self, stamp: &str) -> bool {
-        self.refs.lock().unwrap_or_else(PoisonError::into_inner).as_deref() == Some(stamp)
-    }
-
-    /// Notes that all that the project's refs lead to is stored.
-    pub fn saw_refs(&self, stamp: String) {
-        *self.refs.lock().unwrap_or_else(PoisonError::into_inner) = Some(stamp);
     }
 
     /// Returns where the store of the project in `folder` lies.
@@ -434,33 +233,6 @@ impl Engine {
         self.embedder.get().cloned()
     }
 
-    /// Notes that `name` took `micros` microseconds; [`Engine::keep_measurements`] stores it.
-    pub fn measured(&self, name: &str, micros: u64) {
-        let new = Measurement::of(name, micros);
-        let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
-        match measured.iter_mut().find(|each| each.name == new.name && each.bucket == new.bucket) {
-            Some(each) => each.count += 1,
-            None => measured.push(new),
-        }
-    }
-
-    /// Notes that a context of `sent` tokens was answered for a conversation of `whole`.
-    pub fn saved(&self, whole: i64, sent: i64) {
-        let saved = Savings { answers: 1, whole, sent };
-        self.saved.lock().unwrap_or_else(PoisonError::into_inner).add(saved);
-    }
-
-    /// Stores what was measured and saved since the last time, where a call has opened the project.
-    pub async fn keep_measurements(&self) -> Result<()> {
-        let Some(project) = self.opened_project() else { return Ok(()) };
-        let measured = std::mem::take(&mut *self.measured.lock().unwrap_or_else(PoisonError::into_inner));
-        let saved = std::mem::take(&mut *self.saved.lock().unwrap_or_else(PoisonError::into_inner));
-        match measured.is_empty() && saved == Savings::default() {
-            true => Ok(()),
-            false => project.store.measure(&project.scope, measured, saved).await,
-        }
-    }
-
     /// Tells whoever waits for it that something was written that may be pending.
     pub fn wrote(&self) {
         self.written.notify_one();
@@ -470,12 +242,6 @@ impl Engine {
     pub async fn wait_for_writes(&self) {
         self.written.notified().await;
     }
-}
-
-/// Returns the notice that a repository can't be read.
-fn unread(error: &Error) -> String {
-    let hint = error.way_out().map_or(String::new(), |hint| format!(" ({hint})"));
-    format!("memory works without git: {error}{hint}")
 }
 
 fn random<const N: usize>() -> [u8; N] {

@@ -5,7 +5,7 @@
 //! - doors, wire only: [`server`] (MCP), [`cli`]
 //! - operations: [`tools`], one file each, in folders by toolset
 //! - workings, which several operations compose: [`idle`], [`ingest`], [`assembly`], [`summaries`], [`ask`]
-//! - the opened parts: [`engine`], [`config`], [`project`]
+//! - opened: [`caller`] (who calls, and its project), [`engine`] (what the process has open), [`project`], [`config`]
 //! - what is done: [`remember`] (the write path), [`retrieve`] (the read path), [`import`] (histories to drafts),
 //!   [`context`] (what of a conversation is shown), [`summarize`]
 //! - effects: [`store`], [`embed`], [`git`], [`clients`], [`llm`], [`spool`]
@@ -17,6 +17,7 @@
 pub mod ask;
 pub mod assembly;
 pub mod budget;
+pub mod caller;
 pub mod chunk;
 pub mod cli;
 pub mod clients;

@@ -5,6 +5,8 @@
 //! collide; a copied repository brings a copied id, and gets a new one while the original still stands. Directories
 //! are keyed by the bytes of their canonical path. `/` and the home directory are never projects: everything would be.
 
+mod open;
+
 use std::path::{Path, PathBuf};
 
 use crate::config::Config;
@@ -15,6 +17,8 @@ use crate::git::{Found, Repository, Trust, identity};
 use crate::memory::Millis;
 use crate::scope::ProjectId;
 use crate::store::{ProjectRow, Registry};
+
+pub use self::open::{OpenProject, SeenProject};
 
 /// A project that was found and registered.
 pub struct Project {
@@ -32,10 +36,12 @@ pub struct Project {
     pub trouble: Option<Error>,
 }
 
-/// Returns the directory the call is about: the one that was named, else the working directory.
-pub fn directory(config: &Config) -> Result<PathBuf> {
+/// Returns the canonical path of the directory `named`.
+///
+/// Errors with [`Kind::NoProject`] where there is none or it can't be opened, naming the way out.
+pub fn directory(named: Option<&Path>) -> Result<PathBuf> {
     const WAY_OUT: &str = "name a directory with --project or TIRO_PROJECT";
-    let Some(named) = config.project.clone().or_else(|| config.current_dir.clone()) else {
+    let Some(named) = named else {
         return Err(Error::new(Kind::NoProject, "the working directory is gone").hint(WAY_OUT));
     };
     let directory = named
@@ -49,9 +55,8 @@ pub fn directory(config: &Config) -> Result<PathBuf> {
     Ok(directory)
 }
 
-/// Returns what the user trusts repositories with: those that `git.trusted` names, and the one named as the project.
-pub fn trust(config: &Config) -> Trust {
-    let named = config.project.as_deref().filter(|_| config.is_project_named);
+/// Returns which repositories the user trusts: those that `git.trusted` names, and the one `named` as the project.
+pub fn trust(config: &Config, named: Option<&Path>) -> Trust {
     let trusted = config.options.git_trusted.0.iter().map(String::as_str);
     Trust::new(named).and_of(config.sudo_user).and_in(trusted, config.home.as_deref())
 }
@@ -59,19 +64,20 @@ pub fn trust(config: &Config) -> Trust {
 /// Returns the canonical path that the project of `directory` is known by, or `None` for `/` and the home directory.
 ///
 /// That is the git common directory, or the directory where it lies in no repository. Nothing is registered.
-pub fn place(directory: &Path, config: &Config) -> Result<Option<PathBuf>> {
-    Ok(place_and_repository(directory, config)?.map(|(place, _)| place))
+pub fn place(directory: &Path, config: &Config, named: Option<&Path>) -> Result<Option<PathBuf>> {
+    Ok(place_and_repository(directory, config, named)?.map(|(place, _)| place))
 }
 
 /// Returns what [`place`] does, and the repository where it lies in one.
 pub fn place_and_repository(
     directory: &Path,
     config: &Config,
+    named: Option<&Path>,
 ) -> Result<Option<(PathBuf, Option<Repository>)>> {
     let directory = directory
         .canonicalize()
         .context(Kind::NoProject, || format!("cannot open `{}`", directory.display()))?;
-    let (place, work_dir, repository) = match Repository::find(&directory, &trust(config))? {
+    let (place, work_dir, repository) = match Repository::find(&directory, &trust(config, named))? {
         None => (directory.clone(), None, None),
         Some(Found::Broken(broken)) => (broken.common_dir, broken.work_dir, None),
         Some(Found::Repository(it)) => (it.common_dir(), it.work_dir(), Some(*it)),
@@ -100,8 +106,13 @@ pub struct Seen {
 /// Looks which project `directory` is and changes nothing; without a registry none was registered.
 ///
 /// Errors with [`Kind::NoProject`] for `/` and the home directory.
-pub async fn look(directory: &Path, config: &Config, registry: Option<&Registry>) -> Result<Seen> {
-    let Around { repository, trouble, root, place } = around(directory, config)?;
+pub async fn look(
+    directory: &Path,
+    config: &Config,
+    named: Option<&Path>,
+    registry: Option<&Registry>,
+) -> Result<Seen> {
+    let Around { repository, trouble, root, place } = around(directory, config, named)?;
     let place_name = text_of(&place);
     let is_git = repository.is_some() || trouble.is_some();
     let kept = if is_git { identity::read(&place)? } else { None };
@@ -129,11 +140,12 @@ pub async fn look(directory: &Path, config: &Config, registry: Option<&Registry>
 pub async fn find(
     directory: &Path,
     config: &Config,
+    named: Option<&Path>,
     registry: &Registry,
     fresh: ProjectId,
     now: Millis,
 ) -> Result<Project> {
-    let Around { repository, trouble, root, place } = around(directory, config)?;
+    let Around { repository, trouble, root, place } = around(directory, config, named)?;
     let place_name = text_of(&place);
     let fresh_id = fresh.clone();
     let (id, original) = match repository.is_some() || trouble.is_some() {
@@ -187,8 +199,8 @@ struct Around {
 
 /// Returns what `directory` lies in. What git's files say wrong takes no memory away: such a repository is known by its
 /// place and its id, like any other.
-fn around(directory: &Path, config: &Config) -> Result<Around> {
-    let around = match Repository::find(directory, &trust(config))? {
+fn around(directory: &Path, config: &Config, named: Option<&Path>) -> Result<Around> {
+    let around = match Repository::find(directory, &trust(config, named))? {
         None => {
             let (root, place) = (directory.to_owned(), directory.to_owned());
             Around { repository: None, trouble: None, root, place }
@@ -209,8 +221,8 @@ fn around(directory: &Path, config: &Config) -> Result<Around> {
 }
 
 /// Whether the repository that `directory` lies in still can't be read.
-pub fn is_in_trouble(directory: &Path, config: &Config) -> bool {
-    around(directory, config).map_or(true, |around| around.trouble.is_some())
+pub fn is_in_trouble(directory: &Path, config: &Config, named: Option<&Path>) -> bool {
+    around(directory, config, named).map_or(true, |around| around.trouble.is_some())
 }
 
 /// Returns the id kept in the repository, giving it one where it has none or only a copy of another's.

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use self::meter::{Meter, counted};
+use crate::caller::Caller;
 use crate::config::{self, Configured, External, Options, Use};
 use crate::engine::Engine;
 use crate::error::{Error, Kind, Result};
@@ -76,6 +77,7 @@ pub(crate) async fn is_welcome(engine: &Engine, purpose: Use) -> Result<bool> {
 /// spent any more: then the caller does without.
 pub(crate) async fn ask(
     engine: &Engine,
+    caller: &Caller,
     purpose: Use,
     request: &Request,
     deadline: Duration,
@@ -88,7 +90,7 @@ pub(crate) async fn ask(
         let left = end.saturating_duration_since(Instant::now());
         // Who stands behind gets a chance too.
         let share = if place + 1 < candidates.len() { left / 2 } else { left };
-        match ask_one(engine, &options, candidate, request, share, bill).await {
+        match ask_one(engine, caller, &options, candidate, request, share, bill).await {
             Ok(mut answered) => {
                 let told =
                     |error: &Error| format!("{}; `{}` was asked instead", error.told(), answered.provider);
@@ -121,6 +123,7 @@ pub(crate) async fn ask(
 /// Asks `configured` and nobody else, whatever it is named for.
 pub(crate) async fn ask_one(
     engine: &Engine,
+    caller: &Caller,
     options: &Options,
     configured: &Configured,
     request: &Request,
@@ -148,7 +151,10 @@ pub(crate) async fn ask_one(
     let tokens = request.tokens() as u64;
     let client = llm::Client::new(provider.clone(), Arc::new(config::key))?.retries(options.max_retries);
     let planned = Planned {
-        project: engine.project().await.map_or_else(|_| String::new(), |it| it.scope.project.as_str().into()),
+        project: caller
+            .project(engine)
+            .await
+            .map_or_else(|_| String::new(), |it| it.scope.project.as_str().into()),
         provider: provider.name.clone(),
         model: provider.model.clone(),
         most,

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::process::ExitCode;
 
 use super::Out;
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::{Context, Error, Kind, Result};
 use crate::memory::{LONGEST_TEXT, Provenance};
@@ -38,7 +39,7 @@ pub struct Args {
 }
 
 /// Stores the text and prints its id.
-pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
     let text = match &args.text[..] {
         [only] if only == "-" => from_stdin()?,
         words => words.join(" "),
@@ -53,7 +54,7 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
         topic: args.topic,
         source: args.source,
     };
-    let output = store_memory::store(engine, args, Provenance::UserSaid).await?;
+    let output = store_memory::store(engine, caller, args, Provenance::UserSaid).await?;
     out.answer(&output, &output.text())
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::{Out, progress};
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::operate::backup;
@@ -21,16 +22,17 @@ pub struct RestoreArgs {
 }
 
 /// Writes a backup.
-pub async fn back_up(engine: &Engine, args: BackupArgs, out: Out) -> Result<ExitCode> {
-    let output = backup::back_up(engine, args.file).await?;
+pub async fn back_up(engine: &Engine, caller: &Caller, args: BackupArgs, out: Out) -> Result<ExitCode> {
+    let output = backup::back_up(engine, caller, args.file).await?;
     out.answer(&output, &output.text())
 }
 
 /// Merges a backup.
-pub async fn restore(engine: &Engine, args: RestoreArgs, out: Out) -> Result<ExitCode> {
+pub async fn restore(engine: &Engine, caller: &Caller, args: RestoreArgs, out: Out) -> Result<ExitCode> {
     let bar = progress::bar("memories");
     let output =
-        backup::restore(engine, args.file, |done, all| progress::show(&bar, done as u64, all as u64)).await;
+        backup::restore(engine, caller, args.file, |done, all| progress::show(&bar, done as u64, all as u64))
+            .await;
     bar.finish_and_clear();
     let output = output?;
     out.answer(&output, &output.text())

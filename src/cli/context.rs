@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use super::Out;
 use super::terminal::{Marks, Page, Screen, Span, Style};
 use crate::assembly::IncludeLevel;
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::envelope;
 use crate::error::Result;
@@ -46,7 +47,7 @@ fn level(word: &str) -> Result<IncludeLevel, String> {
 }
 
 /// Assembles and prints the context.
-pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
     let range = context::TimeRange { start: args.since, end: args.until };
     let args = context::Args {
         query: args.query.join(" "),
@@ -57,8 +58,8 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
         max_tokens: args.max_tokens,
     };
     let marks = Marks::of(&args.query);
-    let output = context::run(engine, args).await?;
-    if let Err(error) = engine.keep_measurements().await {
+    let output = context::run(engine, caller, args).await?;
+    if let Err(error) = caller.keep_measurements(engine).await {
         tracing::debug!("measurements not stored: {error}");
     }
     let now = engine.now();

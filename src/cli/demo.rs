@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use super::{Out, progress};
-use crate::config::Config;
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::operate::demo;
@@ -20,9 +20,8 @@ pub struct Args {
 }
 
 /// Runs the demonstration and prints each step as it ends.
-pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
-    let own_engine =
-        args.repo.map(|repo| Engine::new(Config { project: Some(repo), ..engine.config().clone() }));
+pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
+    let in_repo = args.repo.map(|repo| caller.in_directory(&repo, caller.named().is_some()));
     let bar = progress::steps("model");
     let installing = progress::installation(&bar);
     let mut print_step = |step: &demo::Step| {
@@ -33,7 +32,7 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
             let _ = out.line(&line);
         }
     };
-    let engine = own_engine.as_ref().unwrap_or(engine);
-    let output = demo::run(engine, demo::Args { ask: args.ask }, &mut print_step, installing).await?;
+    let caller = in_repo.as_ref().unwrap_or(caller);
+    let output = demo::run(engine, caller, demo::Args { ask: args.ask }, &mut print_step, installing).await?;
     out.answer(&output, &output.text())
 }

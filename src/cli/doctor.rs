@@ -3,13 +3,14 @@
 use std::process::ExitCode;
 
 use super::Out;
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::operate::doctor;
 
 /// Prints the results of the checks; exits with 1 where one failed.
-pub async fn run(engine: &Engine, out: Out) -> Result<ExitCode> {
-    let output = doctor::run(engine).await?;
+pub async fn run(engine: &Engine, caller: &Caller, out: Out) -> Result<ExitCode> {
+    let output = doctor::run(engine, caller).await?;
     out.answer(&output, &output.text())?;
     Ok(if output.ok { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

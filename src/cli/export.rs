@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::Out;
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::operate::export;
@@ -21,10 +22,12 @@ enum Format {
 }
 
 /// Prints the memories, newest first.
-pub async fn run(engine: &Engine, args: Args) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<ExitCode> {
     let Format::Jsonl = args.format;
     let out = Out { json: true };
-    export::run(engine, |memory| out.line(&serde_json::to_string(memory).expect("a memory is plain values")))
-        .await?;
+    export::run(engine, caller, |memory| {
+        out.line(&serde_json::to_string(memory).expect("a memory is plain values"))
+    })
+    .await?;
     Ok(ExitCode::SUCCESS)
 }

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::Out;
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::memory::forget_context;
@@ -47,7 +48,7 @@ pub struct UndoArgs {
 }
 
 /// Forgets memories and prints which.
-pub async fn forget(engine: &Engine, args: ForgetArgs, out: Out) -> Result<ExitCode> {
+pub async fn forget(engine: &Engine, caller: &Caller, args: ForgetArgs, out: Out) -> Result<ExitCode> {
     let What { ids, session, source, query } = args.what;
     let args = forget_context::Args {
         ids: Some(ids).filter(|ids| !ids.is_empty()),
@@ -58,17 +59,17 @@ pub async fn forget(engine: &Engine, args: ForgetArgs, out: Out) -> Result<ExitC
         purge: Some(args.purge),
         dry_run: Some(args.dry_run),
     };
-    let output = forget_context::run(engine, args).await?;
+    let output = forget_context::run(engine, caller, args).await?;
     out.answer(&output, &output.text())
 }
 
 /// Restores forgotten memories and prints which.
-pub async fn undo(engine: &Engine, args: UndoArgs, out: Out) -> Result<ExitCode> {
+pub async fn undo(engine: &Engine, caller: &Caller, args: UndoArgs, out: Out) -> Result<ExitCode> {
     let args = forget_context::Args {
         undo: Some(args.operation),
         dry_run: Some(args.dry_run),
         ..forget_context::Args::default()
     };
-    let output = forget_context::run(engine, args).await?;
+    let output = forget_context::run(engine, caller, args).await?;
     out.answer(&output, &output.text())
 }

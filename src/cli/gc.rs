@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::Out;
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::operate::gc;
@@ -21,9 +22,9 @@ pub struct Args {
 }
 
 /// Deletes, or lists with `--dry-run`, and prints the result.
-pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
     let args =
         gc::Args { dry_run: args.dry_run, sessions_after_days: args.sessions_after, quarters: args.quarters };
-    let output = gc::run(engine, args).await?;
+    let output = gc::run(engine, caller, args).await?;
     out.answer(&output, &output.text())
 }

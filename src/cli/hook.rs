@@ -90,12 +90,14 @@ fn handle(client: &str, named: Option<&Path>) -> Result<Option<String>> {
     };
     let directory = match &payload.cwd {
         Some(directory) if named.is_none() => directory.clone(),
-        _ => project::directory(&config)?,
+        _ => project::directory(config.project.as_deref().or(config.current_dir.as_deref()))?,
     };
-    let found = match project::place_and_repository(&directory, &config) {
+    let trusted = config.named_project();
+    let found = match project::place_and_repository(&directory, &config, trusted) {
         // `git.trusted` may allow this repository. The options are read only here, since reading them takes time.
         Err(error) if error.kind() == Kind::Git => {
-            project::place_and_repository(&directory, &Config::from_environment(named, Vec::new())?)?
+            let config = Config::from_environment(named, Vec::new())?;
+            project::place_and_repository(&directory, &config, trusted)?
         }
         found => found?,
     };

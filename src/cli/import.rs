@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use super::{Out, progress};
+use crate::caller::Caller;
 use crate::clients::Client;
 use crate::engine::Engine;
 use crate::error::Result;
@@ -53,11 +54,15 @@ struct Transcripts {
 }
 
 /// Imports and prints what was imported.
-pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
     let (client, Transcripts { transcripts, dry_run }) = match args.source {
         Source::Git { limit, threads, summarize, dry_run } => {
             let args = import_git::Args { threads, limit, summarize, ..Default::default() };
-            return if dry_run { preview(engine, args, out).await } else { git(engine, args, out).await };
+            return if dry_run {
+                preview(engine, caller, args, out).await
+            } else {
+                git(engine, caller, args, out).await
+            };
         }
         Source::ClaudeCode(transcripts) => (Client::ClaudeCode, transcripts),
         Source::Codex(transcripts) => (Client::Codex, transcripts),
@@ -65,15 +70,16 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     };
     if dry_run {
         let args = import_sessions::Args { client, transcripts, patience: None };
-        let output = import_preview::sessions(engine, args).await?;
+        let output = import_preview::sessions(engine, caller, args).await?;
         return out.answer(&output, &output.text());
     }
-    sessions(engine, client, transcripts, out).await
+    sessions(engine, caller, client, transcripts, out).await
 }
 
 /// Imports the sessions of a client.
 pub async fn sessions(
     engine: &Engine,
+    caller: &Caller,
     client: Client,
     transcripts: Vec<PathBuf>,
     out: Out,
@@ -81,27 +87,27 @@ pub async fn sessions(
     let bar = progress::bytes("transcripts");
     let show = |done, all| progress::show(&bar, done, all);
     let args = import_sessions::Args { client, transcripts, patience: None };
-    let output = import_sessions::run(engine, args, show).await;
+    let output = import_sessions::run(engine, caller, args, show).await;
     bar.finish_and_clear();
     let output = output?;
     out.answer(&output, &output.text())
 }
 
 /// Imports the repository's commits.
-pub async fn git(engine: &Engine, args: import_git::Args, out: Out) -> Result<ExitCode> {
+pub async fn git(engine: &Engine, caller: &Caller, args: import_git::Args, out: Out) -> Result<ExitCode> {
     let bar = progress::bar("commits");
     let show = |done, all| progress::show(&bar, done as u64, all as u64);
-    let output = import_git::run(engine, args, show).await;
+    let output = import_git::run(engine, caller, args, show).await;
     bar.finish_and_clear();
     let output = output?;
     out.answer(&output, &output.text())
 }
 
 /// Prints what would be imported from the repository.
-async fn preview(engine: &Engine, args: import_git::Args, out: Out) -> Result<ExitCode> {
+async fn preview(engine: &Engine, caller: &Caller, args: import_git::Args, out: Out) -> Result<ExitCode> {
     let waiting = progress::waiting("looking");
     let is_summarised = args.summarize;
-    let output = import_preview::commits(engine, args, is_summarised).await;
+    let output = import_preview::commits(engine, caller, args, is_summarised).await;
     waiting.finish_and_clear();
     let output = output?;
     out.answer(&output, &output.text())

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::{Out, progress};
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::operate::index;
@@ -15,10 +16,11 @@ pub struct Args {
 }
 
 /// Computes all missing embeddings.
-pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
     let bar = progress::bar("pieces embedded");
     let show = |done, left| progress::show(&bar, done as u64, (done + left) as u64);
-    let output = index::run(engine, index::Args { threads: args.threads, patience: None }, show).await;
+    let output =
+        index::run(engine, caller, index::Args { threads: args.threads, patience: None }, show).await;
     bar.finish_and_clear();
     let output = output?;
     out.answer(&output, &output.text())

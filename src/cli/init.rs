@@ -1,5 +1,6 @@
 //! `tiro init`: connects Tiro to the agents installed on this machine.
 
+use crate::caller::Caller;
 use crate::tools::operate::import_git;
 use std::io::{BufRead, IsTerminal};
 use std::process::ExitCode;
@@ -51,11 +52,11 @@ impl ScopeName {
 }
 
 /// Shows the changes, asks, writes them, and imports the history.
-pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
     if args.remove {
-        return remove(engine, args.all, args.yes, out).await;
+        return remove(engine, caller, args.all, args.yes, out).await;
     }
-    let mut prepared = init::prepare(engine, args.scope.map(ScopeName::scope)).await?;
+    let mut prepared = init::prepare(engine, caller, args.scope.map(ScopeName::scope)).await?;
     prepared.something()?;
     print::aside(&prepared.text());
     if args.dry_run {
@@ -84,21 +85,21 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
         }
     }
     let output = init::apply(engine, &prepared)?;
-    init::choose_project(engine, &prepared).await?;
+    init::choose_project(engine, caller, &prepared).await?;
     // Before the next question, which may never be answered, and before the import, which may fail.
-    init::follow_commits(engine, &prepared).await?;
+    init::follow_commits(engine, caller, &prepared).await?;
     let code = out.answer(&output, &output.text())?;
     let can_import = !prepared.backfill.is_empty();
     if can_import && !args.no_backfill && (args.yes || asked("Import this now?", true)?) {
-        backfill(engine, &prepared, out).await?;
+        backfill(engine, caller, &prepared, out).await?;
     } else if can_import {
         print::aside(&prepared.backfill.declined());
     }
     Ok(code)
 }
 
-async fn remove(engine: &Engine, mut all: bool, yes: bool, out: Out) -> Result<ExitCode> {
-    let mut others = init::others(engine).await?;
+async fn remove(engine: &Engine, caller: &Caller, mut all: bool, yes: bool, out: Out) -> Result<ExitCode> {
+    let mut others = init::others(engine, caller).await?;
     let is_empty = others.hooks.is_empty() && others.projects.is_empty();
     if !all && !is_empty {
         print::aside(&others.text());
@@ -107,7 +108,7 @@ async fn remove(engine: &Engine, mut all: bool, yes: bool, out: Out) -> Result<E
     if all {
         others = Others::default();
     }
-    let removed = init::remove(engine, &others).await?;
+    let removed = init::remove(engine, caller, &others).await?;
     let mut text = format!(
         "Restored {}, removed Tiro's entries from {}. The memories stay.",
         counted(removed.restored.len(), "file", "files"),
@@ -142,12 +143,12 @@ async fn remove(engine: &Engine, mut all: bool, yes: bool, out: Out) -> Result<E
     out.answer(&removed, &text)
 }
 
-async fn backfill(engine: &Engine, prepared: &Prepared, out: Out) -> Result<()> {
+async fn backfill(engine: &Engine, caller: &Caller, prepared: &Prepared, out: Out) -> Result<()> {
     if prepared.backfill.git {
-        import::git(engine, import_git::Args { threads: 2, ..Default::default() }, out).await?;
+        import::git(engine, caller, import_git::Args { threads: 2, ..Default::default() }, out).await?;
     }
     for held in &prepared.backfill.sessions {
-        import::sessions(engine, held.client, Vec::new(), out).await?;
+        import::sessions(engine, caller, held.client, Vec::new(), out).await?;
     }
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::Out;
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::memory::mark_important;
@@ -21,9 +22,9 @@ pub struct Args {
 }
 
 /// Sets or removes the mark.
-pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
     let Args { ids, off, importance } = args;
     let args = mark_important::Args { ids, important: Some(!off), importance };
-    let output = mark_important::run(engine, args).await?;
+    let output = mark_important::run(engine, caller, args).await?;
     out.answer(&output, &output.text())
 }

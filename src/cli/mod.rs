@@ -41,6 +41,7 @@ use std::sync::Arc;
 use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use crate::caller::Caller;
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::{Context, Kind, Result};
@@ -210,10 +211,11 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
         return Err(Arc::into_inner(fault).expect("the configuration is the only owner"));
     }
     print::log(&config.log);
+    let caller = Caller::of_process(&config);
     let engine = Arc::new(Engine::new(config));
     match command {
         // The server has a runtime of its own.
-        Command::Serve(args) => return serve::run(engine, args),
+        Command::Serve(args) => return serve::run(engine, caller, args),
         Command::Bench(args) => return bench::run(&engine, args),
         _ => {}
     }
@@ -224,30 +226,30 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
         .context(Kind::Io, || "cannot start".to_owned())?;
     let done = runtime.block_on(async {
         match command {
-            Command::Demo(args) => demo::run(&engine, args, out).await,
-            Command::Init(args) => init::run(&engine, args, out).await,
-            Command::Import(args) => import::run(&engine, args, out).await,
-            Command::Search(args) => search::run(&engine, args, out).await,
-            Command::Context(args) => context::run(&engine, args, out).await,
-            Command::Show(args) => show::run(&engine, args, out).await,
-            Command::Add(args) => add::run(&engine, args, out).await,
-            Command::Mark(args) => mark::run(&engine, args, out).await,
-            Command::Summarize(args) => summarize::run(&engine, args, out).await,
-            Command::Sessions(args) => sessions::run(&engine, args, out).await,
-            Command::Projects(args) => projects::run(&engine, args, out).await,
-            Command::Stats => stats::run(&engine, out).await,
-            Command::Index(args) => index::run(&engine, args, out).await,
-            Command::Forget(args) => forget::forget(&engine, args, out).await,
-            Command::Undo(args) => forget::undo(&engine, args, out).await,
-            Command::Gc(args) => gc::run(&engine, args, out).await,
-            Command::Pause(args) => pause::run(&engine, args, true, out).await,
-            Command::Resume(args) => pause::run(&engine, args, false, out).await,
-            Command::Backup(args) => backup::back_up(&engine, args, out).await,
-            Command::Restore(args) => backup::restore(&engine, args, out).await,
-            Command::Export(args) => export::run(&engine, args).await,
-            Command::Doctor => doctor::run(&engine, out).await,
+            Command::Demo(args) => demo::run(&engine, &caller, args, out).await,
+            Command::Init(args) => init::run(&engine, &caller, args, out).await,
+            Command::Import(args) => import::run(&engine, &caller, args, out).await,
+            Command::Search(args) => search::run(&engine, &caller, args, out).await,
+            Command::Context(args) => context::run(&engine, &caller, args, out).await,
+            Command::Show(args) => show::run(&engine, &caller, args, out).await,
+            Command::Add(args) => add::run(&engine, &caller, args, out).await,
+            Command::Mark(args) => mark::run(&engine, &caller, args, out).await,
+            Command::Summarize(args) => summarize::run(&engine, &caller, args, out).await,
+            Command::Sessions(args) => sessions::run(&engine, &caller, args, out).await,
+            Command::Projects(args) => projects::run(&engine, &caller, args, out).await,
+            Command::Stats => stats::run(&engine, &caller, out).await,
+            Command::Index(args) => index::run(&engine, &caller, args, out).await,
+            Command::Forget(args) => forget::forget(&engine, &caller, args, out).await,
+            Command::Undo(args) => forget::undo(&engine, &caller, args, out).await,
+            Command::Gc(args) => gc::run(&engine, &caller, args, out).await,
+            Command::Pause(args) => pause::run(&engine, &caller, args, true, out).await,
+            Command::Resume(args) => pause::run(&engine, &caller, args, false, out).await,
+            Command::Backup(args) => backup::back_up(&engine, &caller, args, out).await,
+            Command::Restore(args) => backup::restore(&engine, &caller, args, out).await,
+            Command::Export(args) => export::run(&engine, &caller, args).await,
+            Command::Doctor => doctor::run(&engine, &caller, out).await,
             Command::Model(args) => model::run(&engine, args, out).await,
-            Command::Provider(args) => provider::run(&engine, args, out).await,
+            Command::Provider(args) => provider::run(&engine, &caller, args, out).await,
             Command::Serve(_)
             | Command::Bench(_)
             | Command::Completions(_)
@@ -255,9 +257,10 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
             | Command::Hook(_) => unreachable!("handled above"),
         }
     });
-    if let Some(news) = engine.take_news() {
+    if let Some(news) = caller.take_news(&engine) {
         print::aside(&format!("note: {news}\n"));
     }
+    caller.close();
     engine.close();
     done
 }

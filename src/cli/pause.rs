@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 
 use super::Out;
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::spool::Spool;
@@ -26,10 +27,10 @@ struct Output {
 }
 
 /// Pauses or resumes the capture of sessions.
-pub async fn run(engine: &Engine, args: Args, paused: bool, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, caller: &Caller, args: Args, paused: bool, out: Out) -> Result<ExitCode> {
     let spool = match args.all {
         true => Spool::everywhere(&engine.config().data_dir),
-        false => engine.spool(engine.begin_project().await?),
+        false => engine.spool(caller.begin_project(engine).await?),
     };
     let changed = spool.set_paused(paused, engine.now())?;
     let place = if args.all { "in all projects" } else { "in this project" };

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use super::{Out, init, print, progress};
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::operate::projects;
@@ -55,22 +56,22 @@ enum Action {
 }
 
 /// Runs the subcommand and prints its answer.
-pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
     match args.action {
         Action::List => {
             let output = projects::list(engine).await?;
             out.answer(&output, &output.text())
         }
         Action::Move { project_id, directory } => {
-            let output = projects::link(engine, &project_id, &directory, true).await?;
+            let output = projects::link(engine, caller, &project_id, &directory, true).await?;
             out.answer(&output, &output.text())
         }
         Action::Link { project_id, directory } => {
-            let output = projects::link(engine, &project_id, &directory, false).await?;
+            let output = projects::link(engine, caller, &project_id, &directory, false).await?;
             out.answer(&output, &output.text())
         }
         Action::Remove { project_id, yes, dry_run } => {
-            let planned = projects::remove(engine, &project_id, true).await?;
+            let planned = projects::remove(engine, caller, &project_id, true).await?;
             if dry_run {
                 return out.answer(&planned, &planned.text());
             }
@@ -80,13 +81,13 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
                     return out.line("Nothing was removed.").map(|()| ExitCode::SUCCESS);
                 }
             }
-            let output = projects::remove(engine, &planned.id, false).await?;
+            let output = projects::remove(engine, caller, &planned.id, false).await?;
             out.answer(&output, &output.text())
         }
         Action::Merge { from, into } => {
             let bar = progress::bar("memories");
             let show = |done, all| progress::show(&bar, done as u64, all as u64);
-            let output = projects::merge(engine, &from, &into, show).await;
+            let output = projects::merge(engine, caller, &from, &into, show).await;
             bar.finish_and_clear();
             let output = output?;
             out.answer(&output, &output.text())

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use super::Out;
+use crate::caller::Caller;
 use crate::config::{Change, Given, Use, purpose};
 use crate::engine::Engine;
 use crate::error::Result;
@@ -114,7 +115,7 @@ fn a_limit(words: &str) -> std::result::Result<Given<f64>, String> {
 }
 
 /// Runs the subcommand and prints its answer.
-pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
     match args.action {
         Action::Add(add) => {
             let Add { name, service, model, endpoint, key_variable, key_file, uses, memory, .. } = *add;
@@ -152,7 +153,7 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
             out.answer(&output, &output.text())
         }
         Action::Test { name } => {
-            let output = providers::test(engine, name.as_deref()).await?;
+            let output = providers::test(engine, caller, name.as_deref()).await?;
             out.answer(&output, &output.text())
         }
         Action::Remove { name } => {

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use super::Out;
 use super::show::sure;
 use super::terminal::{Marks, Page, Screen, Span, Style};
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::humanize::counted;
@@ -49,7 +50,7 @@ pub struct Args {
 }
 
 /// Searches and prints the answer.
-pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
     let args = search::Args {
         query: args.query.join(" "),
         k: Some(args.k),
@@ -64,7 +65,7 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
         cursor: args.cursor,
     };
     let marks = Marks::of(&args.query);
-    let output = search::run(engine, args).await?;
+    let output = search::run(engine, caller, args).await?;
     let now = engine.now();
     out.view(&output, |screen| page(&output, &marks, screen, now))
 }

@@ -4,11 +4,11 @@ use std::process::ExitCode;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use crate::caller::{Caller, Toolsets};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::idle;
 use crate::server;
-use crate::tools::Toolsets;
 
 #[derive(clap::Args)]
 pub struct Args {
@@ -18,25 +18,27 @@ pub struct Args {
 }
 
 /// Serves until stdin ends, and works off what is pending in the background.
-pub fn run(engine: Arc<Engine>, args: Args) -> Result<ExitCode> {
-    let working = Arc::clone(&engine);
+pub fn run(engine: Arc<Engine>, caller: Caller, args: Args) -> Result<ExitCode> {
+    let caller = Arc::new(caller.with_toolsets(args.toolsets.unwrap_or_default()));
+    let (working, worked_for) = (Arc::clone(&engine), Arc::clone(&caller));
     std::thread::spawn(move || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
         if let Ok(runtime) = runtime {
-            runtime.block_on(idle::keep_up(&working));
+            runtime.block_on(idle::keep_up(&working, &worked_for));
         }
     });
-    let served = server::run_stdio(Arc::clone(&engine), args.toolsets.unwrap_or_default());
-    keep_measurements(&engine);
-    close(engine);
+    let served = server::run_stdio(&engine, &caller);
+    keep_measurements(&engine, &caller);
+    close(engine, caller);
     served.map(|()| ExitCode::SUCCESS)
 }
 
 /// Stores the measurements since the last time. Gives up after 200 ms, since a server has to end soon after stdin.
-fn keep_measurements(engine: &Engine) {
+fn keep_measurements(engine: &Engine, caller: &Caller) {
     const PATIENCE: Duration = Duration::from_millis(200);
     let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
-    let kept = runtime.block_on(async { tokio::time::timeout(PATIENCE, engine.keep_measurements()).await });
+    let kept =
+        runtime.block_on(async { tokio::time::timeout(PATIENCE, caller.keep_measurements(engine)).await });
     if !matches!(kept, Ok(Ok(()))) {
         tracing::debug!("measurements not stored");
     }
@@ -44,10 +46,11 @@ fn keep_measurements(engine: &Engine) {
 }
 
 /// Closes the stores, so that their logs are merged into their files. Gives up after 200 ms; nothing is lost then.
-fn close(engine: Arc<Engine>) {
+fn close(engine: Arc<Engine>, caller: Arc<Caller>) {
     const PATIENCE: Duration = Duration::from_millis(200);
     let (done, is_done) = mpsc::channel();
     std::thread::spawn(move || {
+        caller.close();
         engine.close();
         // The receiver is gone where this took too long.
         let _ = done.send(());

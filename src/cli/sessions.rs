@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use super::Out;
 use super::flags;
 use super::terminal::{Page, Screen, Span, Style, number};
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::humanize::counted;
@@ -22,9 +23,9 @@ pub struct Args {
 }
 
 /// Lists the sessions, latest first.
-pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
     let args = list_sessions::Args { limit: Some(args.limit), cursor: args.cursor };
-    let output = list_sessions::run(engine, args).await?;
+    let output = list_sessions::run(engine, caller, args).await?;
     if output.sessions.is_empty() {
         return out.answer(&output, &flags::without_tools(&output.text()));
     }

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use super::Out;
 use super::terminal::{Page, Screen, Span, Style, number};
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::humanize::counted;
@@ -58,7 +59,7 @@ enum Level {
 }
 
 /// Finds the memory or conversation and prints it.
-pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
     let Args { id, messages, level, collapse, focus, before, after, from, to, cursor } = args;
     let level = level.or(messages.then_some(Level::Messages)).map(|level| match level {
         Level::Brief => Depth::Brief,
@@ -67,7 +68,7 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
         Level::Messages => Depth::Messages,
     });
     let args = show::Args { id, level, collapse, focus, before, after, from, to, cursor };
-    let output = show::run(engine, args).await?;
+    let output = show::run(engine, caller, args).await?;
     let now = engine.now();
     out.view(&output, |screen| match &output {
         Output::Memory(opened) => memory(opened, screen, now),

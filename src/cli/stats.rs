@@ -3,12 +3,13 @@
 use std::process::ExitCode;
 
 use super::Out;
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::operate::stats;
 
 /// Counts and prints.
-pub async fn run(engine: &Engine, out: Out) -> Result<ExitCode> {
-    let output = stats::run(engine).await?;
+pub async fn run(engine: &Engine, caller: &Caller, out: Out) -> Result<ExitCode> {
+    let output = stats::run(engine, caller).await?;
     out.answer(&output, &output.text())
 }

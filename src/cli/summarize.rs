@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use super::{Out, progress};
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::context::summarize_conversation::{self, Detail};
@@ -53,7 +54,7 @@ enum Level {
 }
 
 /// Summarises, or with `--dry-run` prints what that would take.
-pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
+pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
     let level = match args.level {
         Level::Brief => Detail::Brief,
         Level::Standard => Detail::Standard,
@@ -61,12 +62,12 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
     };
     if args.commits {
         let args = summarize_commits::Args { limit: args.limit, dry_run: args.dry_run };
-        return commits(engine, args, out).await;
+        return commits(engine, caller, args, out).await;
     }
     let Some(session) = args.session else {
         let args =
             summarize_all::Args { level: Some(level), use_provider: !args.extractive, dry_run: args.dry_run };
-        return all(engine, args, out).await;
+        return all(engine, caller, args, out).await;
     };
     let args = summarize_conversation::Args {
         session_id: session,
@@ -80,17 +81,17 @@ pub async fn run(engine: &Engine, args: Args, out: Out) -> Result<ExitCode> {
         ..Default::default()
     };
     let waiting = progress::waiting("summarising");
-    let output = summarize_conversation::run(engine, args).await;
+    let output = summarize_conversation::run(engine, caller, args).await;
     waiting.finish_and_clear();
     let output = output?;
     out.answer(&output, &output.text())
 }
 
 /// Summarises every session that needs it; exits with 1 where one failed.
-async fn all(engine: &Engine, args: summarize_all::Args, out: Out) -> Result<ExitCode> {
+async fn all(engine: &Engine, caller: &Caller, args: summarize_all::Args, out: Out) -> Result<ExitCode> {
     let bar = progress::bar("sessions");
     let show = |done, all| progress::show(&bar, done as u64, all as u64);
-    let output = summarize_all::run(engine, args, show).await;
+    let output = summarize_all::run(engine, caller, args, show).await;
     bar.finish_and_clear();
     let output = output?;
     let code = out.answer(&output, &output.text())?;
@@ -98,10 +99,15 @@ async fn all(engine: &Engine, args: summarize_all::Args, out: Out) -> Result<Exi
 }
 
 /// Summarises commits.
-async fn commits(engine: &Engine, args: summarize_commits::Args, out: Out) -> Result<ExitCode> {
+async fn commits(
+    engine: &Engine,
+    caller: &Caller,
+    args: summarize_commits::Args,
+    out: Out,
+) -> Result<ExitCode> {
     let bar = progress::bar("commits");
     let show = |done, all| progress::show(&bar, done as u64, all as u64);
-    let output = summarize_commits::run(engine, args, show).await;
+    let output = summarize_commits::run(engine, caller, args, show).await;
     bar.finish_and_clear();
     let output = output?;
     out.answer(&output, &output.text())

@@ -67,6 +67,34 @@ pub struct Config {
 }
 
 impl Config {
+    /// Returns settings for a test whose data, models and working directory lie in `folder`; no clients, no options.
+    #[cfg(test)]
+    pub fn of_test(folder: &Path) -> Config {
+        Config {
+            data_dir: folder.join("data"),
+            model_dir: folder.join("models"),
+            project: None,
+            is_project_named: false,
+            sudo_user: None,
+            current_dir: Some(folder.to_owned()),
+            home: None,
+            owner: OwnerId::new("test"),
+            timings: false,
+            clients: None,
+            options: Options::default(),
+            sources: Sources::default(),
+            fault: None,
+            ignored: Ignored::default(),
+            ci: false,
+            log: String::new(),
+        }
+    }
+
+    /// Returns the directory that the user named as the project when the process was started.
+    pub fn named_project(&self) -> Option<&Path> {
+        self.project.as_deref().filter(|_| self.is_project_named)
+    }
+
     /// Reads the environment and the configuration file. `project` is the argument of `--project`, `set` those of
     /// `--set`.
     ///

@@ -7,7 +7,7 @@ use crate::error::Result;
 /// A value that is opened when it is first asked for, and again when the one before doesn't hold any more.
 ///
 /// Who works with an earlier one can go on: it is kept, since it may be borrowed. An earlier one should cost little then.
-pub(super) struct Latest<T> {
+pub(crate) struct Latest<T> {
     first: Cell<T>,
 }
 
@@ -26,7 +26,7 @@ impl<T> Default for Latest<T> {
 
 impl<T> Latest<T> {
     /// Returns the last one that was opened, whether it holds or not.
-    pub(super) fn last(&self) -> Option<&T> {
+    pub(crate) fn last(&self) -> Option<&T> {
         let mut last = None;
         let mut cell = &self.first;
         while let Some(opened) = cell.get() {
@@ -38,7 +38,7 @@ impl<T> Latest<T> {
 
     /// Returns the last one that was opened where it holds, and what `open` gives otherwise. Of several calls at once one
     /// opens it; those that waited for it look whether it holds, since it may be of a moment before they came.
-    pub(super) async fn get_or_open(
+    pub(crate) async fn get_or_open(
         &self,
         holds: impl Fn(&T) -> bool,
         open: impl AsyncFnOnce() -> Result<T>,

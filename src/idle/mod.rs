@@ -9,6 +9,7 @@ pub(crate) mod pending;
 use std::time::Duration;
 
 use self::pending::{LEASE, places, step};
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::Error;
 use crate::ingest::{catch_up, pointer};
@@ -25,12 +26,12 @@ const ABANDONED: i64 = 60_000;
 ///
 /// One process at a time works on a store. The model is loaded only once something waits, and nothing is opened that
 /// no call has opened.
-pub async fn keep_up(engine: &Engine) {
+pub async fn keep_up(engine: &Engine, caller: &Caller) {
     // A model that is slow to answer holds nothing up.
-    tokio::join!(work_off(engine), queue::keep_up(engine));
+    tokio::join!(work_off(engine, caller), queue::keep_up(engine, caller));
 }
 
-async fn work_off(engine: &Engine) {
+async fn work_off(engine: &Engine, caller: &Caller) {
     /// How often to look for what other processes left, in seconds.
     const LOOK: u64 = 5;
     /// After how many looks without a write a session is summarised: while it goes on, that would be done over and over.
@@ -43,15 +44,15 @@ async fn work_off(engine: &Engine) {
             () = tokio::time::sleep(Duration::from_secs(LOOK)) => false,
         };
         // A server that nobody asked anything leaves no trace where it was started, unless hooks were set up there.
-        if engine.opened_project().is_none() && !has_references(engine) {
+        if caller.opened_project(engine).is_none() && !has_references(engine, caller) {
             continue;
         }
-        catch_up_idle(engine, wrote).await;
+        catch_up_idle(engine, caller, wrote).await;
         quiet = if wrote { 0 } else { quiet + 1 };
         if quiet >= QUIET {
-            summarise_idle(engine).await;
+            summarise_idle(engine, caller).await;
         }
-        let Ok(places) = places(engine).await else { continue };
+        let Ok(places) = places(engine, caller).await else { continue };
         // Only an earlier version leaves something to mend; what one writes from now on is mended by the next process.
         if !is_mended {
             is_mended = matches!(segments::mend(engine, places[0].0, places[0].1).await, Ok(0));
@@ -74,23 +75,23 @@ async fn work_off(engine: &Engine) {
     }
 }
 
-/// Whether hooks left something for the project that the process was started for.
-fn has_references(engine: &Engine) -> bool {
+/// Whether hooks left something for the caller's project.
+fn has_references(engine: &Engine, caller: &Caller) -> bool {
     let config = engine.config();
-    let place = project::directory(config).and_then(|directory| project::place(&directory, config));
+    let place = caller.directory().and_then(|directory| project::place(&directory, config, caller.named()));
     matches!(place, Ok(Some(place)) if !Spool::of(&config.data_dir, &place).is_empty())
 }
 
 /// Follows what hooks left and which commits are new, and where this process `wrote` something leaves the pointer for the
 /// next session: to count what is remembered takes a look at every memory.
-async fn catch_up_idle(engine: &Engine, wrote: bool) {
+async fn catch_up_idle(engine: &Engine, caller: &Caller, wrote: bool) {
     /// How long at a time: calls come between.
     const STEP: Duration = Duration::from_secs(2);
-    let Ok(Some(project)) = catch_up::to_follow(engine).await else { return };
-    if let Err(error) = catch_up::follow(engine, project, STEP, None).await {
+    let Ok(Some(project)) = catch_up::to_follow(engine, caller).await else { return };
+    if let Err(error) = catch_up::follow(engine, caller, project, STEP, None).await {
         tracing::debug!(%error, "not caught up");
     }
-    if let Err(error) = engine.keep_measurements().await {
+    if let Err(error) = caller.keep_measurements(engine).await {
         tracing::debug!(%error, "measurements not stored");
     }
     if !wrote {
@@ -102,10 +103,10 @@ async fn catch_up_idle(engine: &Engine, wrote: bool) {
 }
 
 /// Makes what sessions come down to, where no other process does.
-async fn summarise_idle(engine: &Engine) {
+async fn summarise_idle(engine: &Engine, caller: &Caller) {
     /// How long at a time: calls come between.
     const STEP: Duration = Duration::from_secs(2);
-    let Ok(project) = engine.project().await else { return };
+    let Ok(project) = caller.project(engine).await else { return };
     let (store, scope, holder) = (&project.store, &project.scope, engine.process());
     loop {
         // Nothing is written where there is nothing to do.
@@ -118,7 +119,7 @@ async fn summarise_idle(engine: &Engine) {
             if !store.lease(scope, "summaries", holder, LEASE).await? {
                 return Ok(false);
             }
-            let worked = sessions::work_off(engine, STEP).await;
+            let worked = sessions::work_off(engine, caller, STEP).await;
             store.release(scope, "summaries", holder).await?;
             Ok::<bool, Error>(worked?.is_left)
         };

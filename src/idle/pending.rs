@@ -1,5 +1,6 @@
 //! Embeds what is pending, a batch at a time, in one process of a store.
 
+use crate::caller::Caller;
 use crate::engine::{Embedding, Engine};
 use crate::error::{Error, Kind, Result};
 use crate::remember;
@@ -12,8 +13,11 @@ const BATCH: usize = 32;
 /// How long a lease on the work lasts, in milliseconds.
 pub(crate) const LEASE: i64 = 10_000;
 
-pub(crate) async fn places(engine: &Engine) -> Result<[(&Store, &Scope); 2]> {
-    let project = engine.project().await?;
+pub(crate) async fn places<'a>(
+    engine: &'a Engine,
+    caller: &'a Caller,
+) -> Result<[(&'a Store, &'a Scope); 2]> {
+    let project = caller.project(engine).await?;
     let owners = &engine.installation().await?.registry;
     Ok([(&project.store, &project.scope), (owners.memories(), owners.scope())])
 }

@@ -8,8 +8,9 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::caller::Caller;
 use crate::clients::{Client, transcripts};
-use crate::engine::{Engine, OpenProject};
+use crate::engine::Engine;
 use crate::error::{Kind, Result};
 use crate::git::Sha;
 use crate::humanize::counted;
@@ -20,6 +21,7 @@ use crate::ingest::share::{self, Whose};
 use crate::ingest::{commits, graph, pointer, sessions};
 use crate::memory::Millis;
 use crate::project;
+use crate::project::OpenProject;
 use crate::spool::{Spool, Taken};
 
 /// How long a call catches up before it answers.
@@ -67,23 +69,23 @@ pub struct Followed {
 /// that are used.
 ///
 /// What fails is said and fails nothing: an answer from what is stored is better than none.
-pub async fn before_a_call(engine: &Engine) -> Vec<String> {
-    let mut notices = before(engine).await;
+pub async fn before_a_call(engine: &Engine, caller: &Caller) -> Vec<String> {
+    let mut notices = before(engine, caller).await;
     // Opening the store may have brought some; what only reads says it here, within its budget.
-    let news = engine.take_news_for_reading().map(|news| news.trim_end_matches('.').to_owned());
+    let news = caller.take_news_for_reading(engine).map(|news| news.trim_end_matches('.').to_owned());
     notices.splice(0..0, news);
     notices
 }
 
-async fn before(engine: &Engine) -> Vec<String> {
+async fn before(engine: &Engine, caller: &Caller) -> Vec<String> {
     // The call says so itself where there is no project, and nothing happened beside one that nothing is kept of.
-    let Ok(Some(project)) = to_follow(engine).await else {
-        return match engine.project().await {
+    let Ok(Some(project)) = to_follow(engine, caller).await else {
+        return match caller.project(engine).await {
             Ok(project) => project.trouble.iter().cloned().collect(),
             Err(_) => Vec::new(),
         };
     };
-    let followed = follow(engine, project, BEFORE_A_CALL, Some(COMMITS_BEFORE_A_CALL)).await;
+    let followed = follow(engine, caller, project, BEFORE_A_CALL, Some(COMMITS_BEFORE_A_CALL)).await;
     let notices = followed.map_or_else(
         |error| vec![format!("not caught up with hooks and commits: {error}")],
         |each| each.notices,
@@ -93,17 +95,18 @@ async fn before(engine: &Engine) -> Vec<String> {
 
 /// Returns the project where there may be something to follow: something is kept of it, or hooks left something for it,
 /// which makes it.
-pub async fn to_follow(engine: &Engine) -> Result<Option<&OpenProject>> {
-    let project = engine.project().await?;
+pub async fn to_follow<'a>(engine: &Engine, caller: &'a Caller) -> Result<Option<&'a OpenProject>> {
+    let project = caller.project(engine).await?;
     match project.is_blank && engine.spool(project).is_empty() {
         true => Ok(None),
-        false => engine.begin_project().await.map(Some),
+        false => caller.begin_project(engine).await.map(Some),
     }
 }
 
 /// Catches up within `patience`, taking the newest `commits` commits, or all.
 pub async fn follow(
     engine: &Engine,
+    caller: &Caller,
     project: &OpenProject,
     patience: Duration,
     commits: Option<usize>,
@@ -122,11 +125,11 @@ pub async fn follow(
     };
     let stamp = stamp.map(|stamp| redactor.redact(&stamp).text.into_owned());
     let moved = match &stamp {
-        Some(stamp) if !engine.has_seen_refs(stamp) => {
+        Some(stamp) if !caller.has_seen_refs(stamp) => {
             // Another process may have followed them, or this one before it was started anew.
             let is_known = project.store.import_cursor(&project.scope, HEADS).await?.as_ref() == Some(stamp);
             if is_known {
-                engine.saw_refs(stamp.clone());
+                caller.saw_refs(stamp.clone());
             }
             !is_known
         }
@@ -146,12 +149,12 @@ pub async fn follow(
     if moved || !nudges.is_empty() {
         let also =
             nudges.iter().filter_map(|nudge| nudge.reference.commit.as_deref()?.parse().ok()).collect();
-        let is_whole = commits_of(engine, project, commits, until, also, &mut followed).await?;
+        let is_whole = commits_of(engine, caller, project, commits, until, also, &mut followed).await?;
         let is_left_out = |nudge: &Taken| !is_whole && nudge.reference.commit.is_some();
         nudges.into_iter().filter(|nudge| !is_left_out(nudge)).for_each(Taken::done);
         if let Some(stamp) = stamp.filter(|_| is_whole) {
             project.store.set_import_cursor(&project.scope, HEADS, &stamp, engine.now()).await?;
-            engine.saw_refs(stamp);
+            caller.saw_refs(stamp);
         }
     }
 
@@ -169,7 +172,7 @@ pub async fn follow(
             taken.done();
             continue;
         };
-        if let Some(other) = elsewhere(engine, &place, client, &path) {
+        if let Some(other) = elsewhere(engine, caller, &place, client, &path) {
             // The agent had gone to another project's directory when its hook ran, or to one that is a copy of this one,
             // which bears this one's id until a call opens it.
             let is_shared = taken.reference.event == share::SHARED;
@@ -193,6 +196,7 @@ pub async fn follow(
         let quiet = &mut |_| {};
         let read = sessions::follow(
             engine,
+            caller,
             project,
             &place,
             (client, &path, whose),
@@ -253,18 +257,18 @@ fn is_old(engine: &Engine, taken: &Taken) -> bool {
 }
 
 /// Returns the spool of the project that a session was held in, where that is another one.
-fn elsewhere(engine: &Engine, place: &Place, client: Client, path: &Path) -> Option<Spool> {
+fn elsewhere(engine: &Engine, caller: &Caller, place: &Place, client: Client, path: &Path) -> Option<Spool> {
     let config = engine.config();
     let directory = transcripts::directory_of(client, path)?;
     if place.work_tree(&directory.to_string_lossy()).is_some() {
         // A repository within this one is a project of its own.
-        let nested = project::place(&directory, config).ok().flatten();
-        let own = project::place(&place.root, config).ok().flatten();
+        let nested = project::place(&directory, config, caller.named()).ok().flatten();
+        let own = project::place(&place.root, config, caller.named()).ok().flatten();
         if nested.is_none() || nested == own {
             return None;
         }
     }
-    let other = project::place(&directory, config).ok().flatten()?;
+    let other = project::place(&directory, config, caller.named()).ok().flatten()?;
     Some(Spool::of(&config.data_dir, &other))
 }
 
@@ -272,6 +276,7 @@ fn elsewhere(engine: &Engine, place: &Place, client: Client, path: &Path) -> Opt
 /// there is.
 async fn commits_of(
     engine: &Engine,
+    caller: &Caller,
     project: &OpenProject,
     limit: Option<usize>,
     until: Instant,
@@ -291,7 +296,7 @@ async fn commits_of(
         if stored.is_followed() && !stored.is_imported() {
             let Some(tips) = in_time(Some(until), move |_| repository.tips()).await else { return Ok(false) };
             let tips: Vec<Sha> = tips.found.iter().map(|tip| tip.sha).collect();
-            follow_from(engine, &tips).await?;
+            follow_from(engine, caller, &tips).await?;
         }
         return Ok(true);
     }
@@ -299,7 +304,7 @@ async fn commits_of(
         // The session that the project is first seen in may have made commits already.
         let since = engine.now() / 1000 - FIRST_SEEN;
         match in_time(Some(until), move |stop| repository.before(since, stop)).await {
-            Some(seen) => follow_from(engine, &seen?).await?,
+            Some(seen) => follow_from(engine, caller, &seen?).await?,
             None => {
                 followed.notices.push(LATE.to_owned());
                 return Ok(false);
@@ -308,7 +313,7 @@ async fn commits_of(
     }
     let wanted = Wanted::New;
     let args = commits::Args { threads: 1, limit, also, until: Some(until), wanted, ..Default::default() };
-    let output = commits::import(engine, args, |_, _| {}).await?;
+    let output = commits::import(engine, caller, args, |_, _| {}).await?;
     followed.imported += output.imported;
     if output.left_out > 0 {
         followed.notices.push(format!(

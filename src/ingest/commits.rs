@@ -10,8 +10,9 @@ use serde::Serialize;
 use tokio::sync::mpsc;
 use tokio::time::timeout_at;
 
+use crate::caller::Caller;
 use crate::config::Ignored;
-use crate::engine::{Engine, OpenProject};
+use crate::engine::Engine;
 use crate::error::{Error, Kind, Result, quoted};
 use crate::git::{History, Known, Listed, Outcome as Read, Repository, Sha, Stop, Tip, Tips};
 use crate::humanize::counted;
@@ -21,6 +22,7 @@ use crate::ingest::in_time::in_time;
 use crate::ingest::link::{self, Place, Span};
 use crate::ingest::{graph, pointer};
 use crate::memory::{CommitRecord, Draft, Identity, Kind as MemoryKind, Provenance};
+use crate::project::OpenProject;
 use crate::redact::{self, Redaction};
 use crate::remember::remember;
 use crate::store::Outcome;
@@ -83,11 +85,12 @@ pub struct Imported {
 /// Errors with [`Kind::Git`] where the project is no repository. Can be interrupted and repeated.
 pub(crate) async fn import(
     engine: &Engine,
+    caller: &Caller,
     args: Args,
     mut progress: impl FnMut(usize, usize) + Send,
 ) -> Result<Imported> {
-    let repository = Arc::clone(repository(engine.project().await?)?);
-    let (project, repository) = (engine.begin_project().await?, &repository);
+    let repository = Arc::clone(repository(caller.project(engine).await?)?);
+    let (project, repository) = (caller.begin_project(engine).await?, &repository);
     let stored = Stored::of(project).await?;
     let wanted = args.wanted;
     let summarize = args.summarize.then_some(args.limit);
@@ -111,12 +114,12 @@ pub(crate) async fn import(
             graph::learn(project, None).await?;
         }
         if may_be_whole(&output) {
-            stored.end(engine, wanted, &tips).await?;
+            stored.end(engine, caller, wanted, &tips).await?;
         }
-        summarise(engine, summarize, &mut output, &mut progress).await?;
+        summarise(engine, caller, summarize, &mut output, &mut progress).await?;
         return Ok(output);
     }
-    stored.begin(engine, wanted, skipped).await?;
+    stored.begin(engine, caller, wanted, skipped).await?;
 
     let all = history.commits.len();
     let ignored = engine.config().ignored.clone();
@@ -170,8 +173,8 @@ pub(crate) async fn import(
         progress(done, all);
     }
     match may_be_whole(&output) {
-        true => stored.end(engine, wanted, &tips).await?,
-        false => stored.end_in_part(engine, wanted, &tips).await?,
+        true => stored.end(engine, caller, wanted, &tips).await?,
+        false => stored.end_in_part(engine, caller, wanted, &tips).await?,
     }
     if learns {
         graph::learn(project, None).await?;
@@ -185,20 +188,21 @@ pub(crate) async fn import(
     .await?;
     engine.wrote();
     pointer::point(engine, project).await?;
-    summarise(engine, summarize, &mut output, &mut progress).await?;
+    summarise(engine, caller, summarize, &mut output, &mut progress).await?;
     Ok(output)
 }
 
 /// Has commits summarised by a model, as many as `wanted` says; nothing is imported any less where that fails.
 async fn summarise(
     engine: &Engine,
+    caller: &Caller,
     wanted: Option<Option<usize>>,
     output: &mut Imported,
     progress: &mut (impl FnMut(usize, usize) + Send),
 ) -> Result<()> {
     let Some(limit) = wanted else { return Ok(()) };
     let args = of_commits::Args { limit, dry_run: false };
-    match of_commits::summarise(engine, args, progress).await {
+    match of_commits::summarise(engine, caller, args, progress).await {
         Ok(made) => output.summaries = Some(made),
         Err(error) if error.kind() == Kind::Provider => output.notices.push(error.to_string()),
         Err(error) => return Err(error),

@@ -5,10 +5,11 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 
 use crate::clients::transcripts;
-use crate::engine::{Engine, OpenProject, SeenProject};
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::import::transcript::{About, Transcript};
 use crate::memory::Millis;
+use crate::project::{OpenProject, SeenProject};
 
 /// By how many bytes at its beginning and before the place reached a transcript is known again.
 const AROUND: u64 = 4096;

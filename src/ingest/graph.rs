@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use crate::engine::OpenProject;
 use crate::error::Result;
 use crate::git::GraphPart;
 use crate::ingest::in_time::in_time;
+use crate::project::OpenProject;
 use crate::retrieve::freshness::{self, Standing, Subject};
 use crate::store::GraphRow;
 

@@ -5,10 +5,12 @@
 
 use std::collections::HashSet;
 
-use crate::engine::{Engine, OpenProject};
+use crate::caller::Caller;
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::git::{Known, Sha};
 use crate::ingest::in_time::in_time;
+use crate::project::OpenProject;
 
 /// The import's name in the store.
 const SOURCE: &str = "git";
@@ -101,37 +103,49 @@ impl Stored {
     ///
     /// What an earlier version said stays: the history may have been declined, and would be imported as what an interrupted
     /// import left. Commits are stored parents before children then, so nothing is missing before what is known.
-    pub async fn begin(&self, engine: &Engine, wanted: Wanted, left_out: usize) -> Result<()> {
+    pub async fn begin(
+        &self,
+        engine: &Engine,
+        caller: &Caller,
+        wanted: Wanted,
+        left_out: usize,
+    ) -> Result<()> {
         if self.has_no_gaps(wanted) {
             return Ok(());
         }
         let is_partial = left_out > 0 && self.imported.as_deref().is_some_and(|imported| imported != PARTIAL);
         if self.covers(wanted) == Known::CoversAncestors || is_partial {
-            let project = engine.begin_project().await?;
+            let project = caller.begin_project(engine).await?;
             project.store.set_import_cursor(&project.scope, SOURCE, INTERRUPTED, engine.now()).await?;
         }
         Ok(())
     }
 
     /// Notes that all is stored that was wanted; `tips` are where branches point.
-    pub async fn end(&self, engine: &Engine, wanted: Wanted, tips: &[Sha]) -> Result<()> {
+    pub async fn end(&self, engine: &Engine, caller: &Caller, wanted: Wanted, tips: &[Sha]) -> Result<()> {
         if self.seen(wanted).is_some() {
-            return follow_from(engine, tips).await;
+            return follow_from(engine, caller, tips).await;
         }
         let state = if self.has_no_gaps(wanted) { FORMERLY_WHOLE } else { WHOLE };
-        let project = engine.begin_project().await?;
+        let project = caller.begin_project(engine).await?;
         project.store.set_import_cursor(&project.scope, SOURCE, state, engine.now()).await
     }
 
     /// Notes that some of what was wanted is stored: what is new is followed all the same.
-    pub async fn end_in_part(&self, engine: &Engine, wanted: Wanted, tips: &[Sha]) -> Result<()> {
+    pub async fn end_in_part(
+        &self,
+        engine: &Engine,
+        caller: &Caller,
+        wanted: Wanted,
+        tips: &[Sha],
+    ) -> Result<()> {
         if wanted == Wanted::Everything && self.imported.is_none() {
-            let project = engine.begin_project().await?;
+            let project = caller.begin_project(engine).await?;
             project.store.set_import_cursor(&project.scope, SOURCE, PARTIAL, engine.now()).await?;
         }
         match self.is_followed() {
             true => Ok(()),
-            false => follow_from(engine, tips).await,
+            false => follow_from(engine, caller, tips).await,
         }
     }
 }
@@ -164,11 +178,11 @@ pub async fn share(project: &OpenProject) -> Result<Option<Share>> {
 }
 
 /// Has commits followed that no branch led to while they pointed at `tips`.
-pub async fn follow_from(engine: &Engine, tips: &[Sha]) -> Result<()> {
+pub async fn follow_from(engine: &Engine, caller: &Caller, tips: &[Sha]) -> Result<()> {
     let mut tips: Vec<String> = tips.iter().map(Sha::to_string).collect();
     tips.sort();
     tips.dedup();
-    let project = engine.begin_project().await?;
+    let project = caller.begin_project(engine).await?;
     project.store.set_import_cursor(&project.scope, FOLLOWED, &tips.join(" "), engine.now()).await
 }
 

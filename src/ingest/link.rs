@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::engine::OpenProject;
 use crate::error::Result;
 use crate::git::{Action, Reach, Reflog, Repository, Sha};
 use crate::import::correlate::{
@@ -14,6 +13,7 @@ use crate::import::correlate::{
 };
 use crate::ingest::in_time::in_time;
 use crate::memory::{MemoryKey, Millis};
+use crate::project::OpenProject;
 use crate::redact::Redactor;
 use crate::store::{CallRow, CommitLinks, MadeRow, SessionKey, WriteRow};
 

@@ -4,9 +4,10 @@
 //! pause, what a tool printed that ran into one, and a summary or title of a session that one lies in, which repeats what
 //! was said before it.
 
-use crate::engine::{Engine, OpenProject};
+use crate::engine::Engine;
 use crate::import::transcript::Said;
 use crate::memory::Millis;
+use crate::project::OpenProject;
 use crate::spool::Spool;
 
 /// How far back a summary may reach that a transcript begins with, in milliseconds: Claude Code keeps a session that can

@@ -1,8 +1,9 @@
 //! The pointer that the next session begins with: one line that says how much is remembered.
 
-use crate::engine::{Engine, OpenProject};
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::humanize::counted;
+use crate::project::OpenProject;
 
 /// Leaves the pointer that the next session begins with.
 pub async fn point(engine: &Engine, project: &OpenProject) -> Result<()> {

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::caller::Caller;
 use crate::clients::transcripts::{self, Line, Lines};
 use crate::clients::{Client, Places};
-use crate::engine::{Engine, OpenProject};
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::import::transcript::{About, Counts, Format, Said, Transcript};
 use crate::ingest::cursor::{Cursor, Kept};
@@ -14,6 +15,7 @@ use crate::ingest::pauses::{self, KeptOut};
 use crate::ingest::pointer;
 use crate::ingest::share::{self, Share, Visited, Whose};
 use crate::memory::{Draft, FileWrite, Identity, Kind, LONGEST_TEXT, Millis, Provenance, Role, Work};
+use crate::project::OpenProject;
 use crate::redact;
 use crate::remember::remember;
 use crate::scope::SessionId;
@@ -62,10 +64,11 @@ pub struct Args {
 /// Can be interrupted and repeated: an entry has the same identity each time.
 pub(crate) async fn import(
     engine: &Engine,
+    caller: &Caller,
     args: Args,
     mut progress: impl FnMut(u64, u64) + Send,
 ) -> Result<Imported> {
-    let project = engine.begin_project().await?;
+    let project = caller.begin_project(engine).await?;
     let began = Instant::now();
     let place = Place::of(project);
     let mut output = Imported::default();
@@ -85,6 +88,7 @@ pub(crate) async fn import(
         let mut show = |read| progress(done + read, all);
         match follow(
             engine,
+            caller,
             project,
             &place,
             (args.client, &transcript.path, whose),
@@ -106,7 +110,7 @@ pub(crate) async fn import(
     if output.imported > 0 {
         engine.wrote();
         let left = args.patience.map_or(SUMMARISING, |patience| patience.saturating_sub(began.elapsed()));
-        sessions::work_off(engine, left.min(SUMMARISING)).await?;
+        sessions::work_off(engine, caller, left.min(SUMMARISING)).await?;
     }
     pointer::point(engine, project).await?;
     Ok(output)
@@ -133,6 +137,7 @@ pub(crate) fn find(
 #[expect(clippy::too_many_arguments, reason = "where, what, until when, and three things to add to")]
 pub(crate) async fn follow(
     engine: &Engine,
+    caller: &Caller,
     project: &OpenProject,
     place: &Place,
     (client, path, whose): (Client, &Path, Whose<'_>),
@@ -157,11 +162,11 @@ pub(crate) async fn follow(
     let begins = cursor.at;
     let mut batch = Batch::default();
     let mut described = None;
-    let mut share = Share::of(engine, place, (client, path, whose));
+    let mut share = Share::of(engine, caller, place, (client, path, whose));
     if let Some(share) = &mut share {
         share.resume(cursor.is_here);
     }
-    let mut visited = Visited::new(engine, place);
+    let mut visited = Visited::new(engine, caller, place);
     // Of a session that was held elsewhere a turn is read from its beginning on.
     let mut turn = None;
     loop {

@@ -9,6 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 
+use crate::caller::Caller;
 use crate::clients::{Client, transcripts};
 use crate::config::Config;
 use crate::engine::Engine;
@@ -53,6 +54,7 @@ impl<'a> Share<'a> {
     /// held here. Of one that was held nobody knows where it gets what is known to be done here.
     pub fn of(
         engine: &'a Engine,
+        caller: &'a Caller,
         place: &'a Place,
         (client, path, whose): (Client, &Path, Whose<'_>),
     ) -> Option<Share<'a>> {
@@ -75,7 +77,8 @@ impl<'a> Share<'a> {
         // Only where it is gone: else the place itself tells whose it is.
         let anothers = Some(PathBuf::from(&held_in))
             .filter(|directory| whose == Whose::Shared && !held_in.is_empty() && !directory.exists());
-        let mut within = Within { config: engine.config(), place, anothers, known: HashMap::new() };
+        let mut within =
+            Within { config: engine.config(), named: caller.named(), place, anothers, known: HashMap::new() };
         let is_held_here = within.has(&held_in);
         (!is_held_here).then_some(Share { within, held_in, waiting: Vec::new(), is_here: false })
     }
@@ -122,6 +125,7 @@ impl<'a> Share<'a> {
 /// The other repositories that a session worked in, which was held here.
 pub(crate) struct Visited<'a> {
     config: &'a Config,
+    named: Option<&'a Path>,
     own: Option<PathBuf>,
     directories: BTreeSet<String>,
     /// By the place they are known by, a directory in each.
@@ -130,10 +134,10 @@ pub(crate) struct Visited<'a> {
 
 impl<'a> Visited<'a> {
     /// Returns what begins without any.
-    pub fn new(engine: &'a Engine, place: &Place) -> Visited<'a> {
-        let config = engine.config();
-        let own = project::place(&place.root, config).ok().flatten();
-        Visited { config, own, directories: BTreeSet::new(), found: BTreeMap::new() }
+    pub fn new(engine: &'a Engine, caller: &'a Caller, place: &Place) -> Visited<'a> {
+        let (config, named) = (engine.config(), caller.named());
+        let own = project::place(&place.root, config, named).ok().flatten();
+        Visited { config, named, own, directories: BTreeSet::new(), found: BTreeMap::new() }
     }
 
     /// Notes where the agent stood, and whose files it changed.
@@ -147,7 +151,7 @@ impl<'a> Visited<'a> {
                 if !self.directories.insert(directory.clone()) {
                     continue;
                 }
-                let found = project::place_and_repository(Path::new(&directory), self.config);
+                let found = project::place_and_repository(Path::new(&directory), self.config, self.named);
                 // Any folder could be a project; what somebody works in is a repository.
                 if let Ok(Some((place, Some(_)))) = found
                     && Some(&place) != self.own.as_ref()
@@ -186,6 +190,7 @@ impl<'a> Visited<'a> {
 /// Which directories lie in the project, and not in another one within it.
 struct Within<'a> {
     config: &'a Config,
+    named: Option<&'a Path>,
     place: &'a Place,
     /// A directory of another project that is gone, and may have lain within this one.
     anothers: Option<PathBuf>,
@@ -202,8 +207,9 @@ impl Within<'_> {
         let has = !is_anothers && self.place.work_tree(directory).is_some() && {
             // A directory that is gone belonged to what it lay in.
             let there = path.ancestors().find(|directory| directory.exists()).unwrap_or(path);
-            let innermost = project::place(there, self.config).ok().flatten();
-            innermost.is_none() || innermost == project::place(&self.place.root, self.config).ok().flatten()
+            let innermost = project::place(there, self.config, self.named).ok().flatten();
+            innermost.is_none()
+                || innermost == project::place(&self.place.root, self.config, self.named).ok().flatten()
         };
         self.known.insert(directory.to_owned(), has);
         has

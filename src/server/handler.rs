@@ -132,10 +132,10 @@ impl ServerHandler for Handler {
             return Err(ErrorData::invalid_params(format!("Unknown tool: {}", quoted(&request.name)), None));
         };
         let arguments = request.arguments.map_or(Value::Null, Value::Object);
-        let result = match self.calls.run(tool.name, &context, tool.call(arguments)).await {
+        let result = match self.calls.run(&tool.name, &context, tool.call(arguments)).await {
             Outcome::Done(Ok(answer)) => answered(answer),
             Outcome::Done(Err(error)) => failed(&error),
-            Outcome::Panicked => broken(tool.name),
+            Outcome::Panicked => broken(&tool.name),
             Outcome::Cancelled => return Err(cancelled()),
         };
         Ok(result.into())
@@ -209,8 +209,8 @@ fn listed(tool: &Tool) -> rmcp::model::Tool {
         .destructive(tool.hints.destructive)
         .idempotent(tool.hints.idempotent)
         .open_world(tool.hints.open_world);
-    rmcp::model::Tool::new(tool.name, tool.description, tool.input_schema.clone())
-        .with_title(tool.title)
+    rmcp::model::Tool::new(tool.name.clone(), tool.description.clone(), tool.input_schema.clone())
+        .with_title(tool.title.clone())
         .with_raw_output_schema(tool.output_schema.clone())
         .with_annotations(annotations)
 }

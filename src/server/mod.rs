@@ -33,9 +33,10 @@ use rmcp::service::serve_directly;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::{Context, Kind, Result};
-use crate::tools::{self, Resources, Tool, Toolsets};
+use crate::tools::{self, Resources, Tool};
 
 /// How long open calls may continue after the end of the input or a signal.
 const GRACE: Duration = Duration::from_millis(800);
@@ -46,29 +47,28 @@ const LAST_ANSWERS: Duration = Duration::from_millis(400);
 /// Serves on stdin and stdout until the input ends or a signal arrives, on a runtime of its own.
 ///
 /// Work that can't be interrupted continues on its thread, so the caller should return from `main` soon.
-pub fn run_stdio(engine: Arc<Engine>, toolsets: Toolsets) -> Result<()> {
+pub fn run_stdio(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Result<()> {
     crate::embed::give_back_freed();
     // One thread for the protocol; calls run on the blocking pool.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .context(Kind::Io, || "cannot start the server".to_owned())?;
-    let end = runtime.block_on(serve_stdio(engine, toolsets));
+    let end = runtime.block_on(serve_stdio(engine, caller));
     // An ordinary shutdown waits for blocking work, such as a read of stdin that never ends.
     runtime.shutdown_background();
     end
 }
 
-/// Serves the tools of `toolsets` on stdin and stdout; returns within two seconds of the end of the input, SIGTERM or
+/// Serves the tools that the caller may use on stdin and stdout; returns within two seconds of the end of the input, SIGTERM or
 /// SIGINT.
 ///
 /// See [`run_stdio`] for what the caller has to do about the runtime.
-pub async fn serve_stdio(engine: Arc<Engine>, toolsets: Toolsets) -> Result<()> {
+pub async fn serve_stdio(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Result<()> {
     keep_texts_out_of_panics();
-    let mut table = tools::all(&engine);
-    table.retain(|tool| toolsets.offers(tool.toolset));
+    let table = tools::offered(engine, caller);
     let (input, output) = rmcp::transport::stdio_pipes();
-    serve_while(table, tools::resources(&engine), input, output, termination(), is_input_closed).await
+    serve_while(table, tools::resources(engine, caller), input, output, termination(), is_input_closed).await
 }
 
 /// Serves `tools` and `resources` over any two streams until `input` ends or `stop` does.

@@ -10,8 +10,9 @@ use tokio::task::JoinHandle;
 
 use super::line::{self, Line};
 use super::*;
+use crate::caller::Toolset;
 use crate::error::Error;
-use crate::tools::{About, Answer, Hints, SessionEntry, SessionPage, Toolset};
+use crate::tools::{About, Answer, Hints, SessionEntry, SessionPage};
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
@@ -32,9 +33,9 @@ where
     W: Future<Output = Result<String>> + Send,
 {
     let about = About {
-        name,
-        title: "A tool",
-        description: "Does it.",
+        name: name.to_owned(),
+        title: "A tool".to_owned(),
+        description: "Does it.".to_owned(),
         hints: Hints::READS,
         toolset: Toolset::Memory,
     };

@@ -2,9 +2,10 @@
 
 use crate::ask;
 use crate::config::Use;
-use crate::engine::{Engine, OpenProject};
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::memory::{Level, Millis};
+use crate::project::OpenProject;
 use crate::scope::SessionId;
 use crate::store::{self, AskedBy, MessageRow};
 use crate::summaries::wanted::Wanted;

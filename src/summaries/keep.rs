@@ -3,9 +3,10 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use crate::engine::{Engine, OpenProject};
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::memory::{MemoryKey, Millis, Provenance};
+use crate::project::OpenProject;
 use crate::store::{Saved, Summary};
 use crate::summaries::wanted::{Made, Wanted};
 

@@ -8,10 +8,12 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{Engine, OpenProject};
+use crate::caller::Caller;
+use crate::engine::Engine;
 use crate::error::{Error, Result, quoted};
 use crate::import;
 use crate::memory::{Kind, Level, Memory, MemoryId, MemoryKey, Provenance, Role};
+use crate::project::OpenProject;
 use crate::redact::Redactor;
 use crate::retrieve::query;
 use crate::scope::SessionId;
@@ -120,17 +122,18 @@ pub(crate) async fn message(
 /// Returns the ids of the memories that `texts` name, by their ids or as messages, and those places that hold none.
 pub(crate) async fn ids(
     engine: &Engine,
+    caller: &Caller,
     argument: &str,
     texts: &[String],
 ) -> Result<(Vec<MemoryId>, Vec<String>)> {
-    let redactor = &engine.project().await?.redactor;
+    let redactor = &caller.project(engine).await?.redactor;
     let (mut ids, mut unknown) = (Vec::with_capacity(texts.len()), Vec::new());
     for text in texts {
         let Some((session, ordinal)) = place(redactor, argument, text)? else {
             ids.push(MemoryId::read(argument, text)?);
             continue;
         };
-        match message(engine.project().await?, &session, ordinal).await? {
+        match message(caller.project(engine).await?, &session, ordinal).await? {
             Some(memory) => ids.push(memory.id),
             None => unknown.push(quoted(format!("{session}#{ordinal}"))),
         }
@@ -139,8 +142,13 @@ pub(crate) async fn ids(
 }
 
 /// Returns what the summary called `id` stands for, at the level that `walk` leads to; `None` where none is called so.
-pub(crate) async fn summary(engine: &Engine, id: &MemoryId, walk: &Walk) -> Result<Option<Memory>> {
-    let project = engine.project().await?;
+pub(crate) async fn summary(
+    engine: &Engine,
+    caller: &Caller,
+    id: &MemoryId,
+    walk: &Walk,
+) -> Result<Option<Memory>> {
+    let project = caller.project(engine).await?;
     let Some(row) = project.store.summary(&project.scope, id).await? else { return Ok(None) };
     let Summary { session, level, first, last, text, .. } = row.summary;
     let at = Depth::of(level);
@@ -155,12 +163,12 @@ pub(crate) async fn summary(engine: &Engine, id: &MemoryId, walk: &Walk) -> Resu
     if wanted == at && walk.focus.is_empty() {
         return Ok(Some(shown(id.clone(), &session, &rows, wanted, &text)));
     }
-    Ok(Some(at_depth(engine, project, id.clone(), session, rows, wanted, &walk.focus).await?))
+    Ok(Some(at_depth(engine, caller, project, id.clone(), session, rows, wanted, &walk.focus).await?))
 }
 
 /// Returns the segment of `memory`, a message, at the level that `walk` leads to; another memory in short.
-pub(crate) async fn around(engine: &Engine, memory: Memory, walk: &Walk) -> Result<Memory> {
-    let project = engine.project().await?;
+pub(crate) async fn around(engine: &Engine, caller: &Caller, memory: Memory, walk: &Walk) -> Result<Memory> {
+    let project = caller.project(engine).await?;
     let depth = walk.level.unwrap_or(if walk.collapse { Depth::Detailed } else { Depth::Messages });
     let (Some(session), Some(ordinal)) = (memory.session.clone(), memory.ordinal) else {
         return in_short(project, memory, depth, &walk.focus).await;
@@ -175,7 +183,7 @@ pub(crate) async fn around(engine: &Engine, memory: Memory, walk: &Walk) -> Resu
         None => (Some(open), None),
     };
     let rows = make::range(project, &session, range, (None, None)).await?;
-    at_depth(engine, project, memory.id, session, rows, depth, &walk.focus).await
+    at_depth(engine, caller, project, memory.id, session, rows, depth, &walk.focus).await
 }
 
 /// Returns a commit, a fact or whatever else is no message at `depth`: what a model wrote of a commit, where it did.
@@ -209,6 +217,7 @@ async fn in_short(project: &OpenProject, memory: Memory, depth: Depth, focus: &s
 
 async fn at_depth(
     engine: &Engine,
+    caller: &Caller,
     project: &OpenProject,
     id: MemoryId,
     session: SessionId,
@@ -232,7 +241,7 @@ async fn at_depth(
             focus: focus.to_owned(),
             by_model: false,
         };
-        let made = make::make(engine, project, wanted).await?;
+        let made = make::make(engine, caller, project, wanted).await?;
         let id = made.id.as_deref().and_then(MemoryId::parse).unwrap_or(id);
         return Ok(shown(id, &session, &rows, depth, &made.text));
     }

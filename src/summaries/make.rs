@@ -11,10 +11,12 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::ask::{self, Answered, Bill};
+use crate::caller::Caller;
 use crate::config::{Configured, Use};
-use crate::engine::{Engine, OpenProject};
+use crate::engine::Engine;
 use crate::error::{Error, Kind, Result};
 use crate::llm::{Reply, Request, catalogue};
+use crate::project::OpenProject;
 use crate::store::{AskedBy, Attempt, MessageRow, Summary};
 use crate::summaries::enqueue;
 use crate::summaries::keep::{cache, keep, living};
@@ -75,7 +77,12 @@ pub(crate) async fn estimate(engine: &Engine, project: &OpenProject, wanted: &Wa
 }
 
 /// Makes the summary, or returns it as it was made before.
-pub(crate) async fn make(engine: &Engine, project: &OpenProject, wanted: Wanted) -> Result<Made> {
+pub(crate) async fn make(
+    engine: &Engine,
+    caller: &Caller,
+    project: &OpenProject,
+    wanted: Wanted,
+) -> Result<Made> {
     let mut notices = Vec::new();
     let provider = writer(engine, &wanted).unwrap_or_else(|error| {
         notices.push(format!("sentences were chosen, and no model was asked: {}", error.told()));
@@ -99,7 +106,7 @@ pub(crate) async fn make(engine: &Engine, project: &OpenProject, wanted: Wanted)
             extracted(&wanted, Arc::clone(&texts)).await
         };
         let asked = {
-            let asking = ask_for(engine, project, &wanted, &texts, provider, &bill, &mut notices);
+            let asking = ask_for(engine, caller, project, &wanted, &texts, provider, &bill, &mut notices);
             tokio::pin!(ahead, asking);
             tokio::select! {
                 asked = &mut asking => asked,
@@ -169,6 +176,7 @@ pub(crate) async fn make(engine: &Engine, project: &OpenProject, wanted: Wanted)
 /// Errors with [`Kind::NotFound`] where there is nothing to make it of any more.
 pub(crate) async fn make_by_model(
     engine: &Engine,
+    caller: &Caller,
     project: &OpenProject,
     wanted: &Wanted,
     asked_by: AskedBy,
@@ -186,7 +194,8 @@ pub(crate) async fn make_by_model(
     let mut notices = Vec::new();
     let began = engine.now();
     let mut made =
-        ask_for(engine, project, wanted, &Arc::new(texts), &provider, &Bill::default(), &mut notices).await?;
+        ask_for(engine, caller, project, wanted, &Arc::new(texts), &provider, &Bill::default(), &mut notices)
+            .await?;
     made.notices = notices;
     made.id = keep(engine, project, wanted, &made, began).await?;
     if made.id.is_none() {
@@ -250,6 +259,7 @@ async fn extracted(wanted: &Wanted, texts: Arc<Vec<(MessageRow, String)>>) -> Re
 /// Returns the summary that a model wrote, from the one before where there is one and only what was said since.
 async fn ask_for(
     engine: &Engine,
+    caller: &Caller,
     project: &OpenProject,
     wanted: &Wanted,
     texts: &Arc<Vec<(MessageRow, String)>>,
@@ -301,7 +311,7 @@ async fn ask_for(
             };
             let request = Request { temperature: Some(options.summary_temperature), ..request };
             let left = deadline.saturating_sub(began.elapsed());
-            let answer = ask::ask(engine, Use::Summarize, &request, left, bill).await;
+            let answer = ask::ask(engine, caller, Use::Summarize, &request, left, bill).await;
             // Nobody takes it where weighing broke off.
             let _ = reply.send(answer.map(|answer| {
                 let reply = answer.reply.clone();

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::OpenProject;
 use crate::error::{Error, Kind, Result, quoted};
 use crate::memory::{MemoryKey, Millis, Role};
+use crate::project::OpenProject;
 use crate::scope::SessionId;
 use crate::store::MessageRow;
 use crate::summarize::Source;

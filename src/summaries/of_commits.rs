@@ -9,13 +9,15 @@ use std::time::Instant;
 use serde::Serialize;
 
 use crate::ask::{self, Bill, Dearest};
+use crate::caller::Caller;
 use crate::config::{Configured, Use};
-use crate::engine::{Engine, Installation, OpenProject};
+use crate::engine::{Engine, Installation};
 use crate::error::{Error, Kind, Result};
 use crate::git::{Reader, Repository, Sha};
 use crate::import::git as import;
 use crate::llm::{Request, catalogue};
 use crate::memory::{Draft, Identity, Kind as MemoryKind, Level, Memory, MemoryId, Provenance};
+use crate::project::OpenProject;
 use crate::redact::Redactor;
 use crate::remember::remember;
 use crate::store::Outcome;
@@ -73,6 +75,7 @@ pub struct Summarised {
 /// Errors with [`Kind::Provider`] where nobody is named for summaries. Can be interrupted and repeated.
 pub(crate) async fn summarise(
     engine: &Engine,
+    caller: &Caller,
     args: Args,
     mut progress: impl FnMut(usize, usize) + Send,
 ) -> Result<Summarised> {
@@ -81,7 +84,7 @@ pub(crate) async fn summarise(
             Error::new(Kind::Provider, NOBODY).hint("`tiro provider add NAME --use summarize` names one")
         );
     };
-    let project = engine.project().await?;
+    let project = caller.project(engine).await?;
     let (store, scope) = (&project.store, &project.scope);
     let rows = store.commits_without_summary(scope, args.limit.unwrap_or(usize::MAX)).await?;
     let mut output = Summarised {
@@ -109,7 +112,7 @@ pub(crate) async fn summarise(
                 output.summarised += 1;
                 continue;
             }
-            let asked = make(engine, &writer, commit, &diff).await?;
+            let asked = make(engine, caller, &writer, commit, &diff).await?;
             output.cost_usd += asked.cost_usd;
             output.disclosed_tokens += asked.disclosed_tokens;
             silent_in_a_row = if asked.is_silent { silent_in_a_row + 1 } else { 0 };
@@ -147,7 +150,13 @@ struct Asked {
     is_silent: bool,
 }
 
-async fn make(engine: &Engine, writer: &Configured, commit: &Memory, diff: &str) -> Result<Asked> {
+async fn make(
+    engine: &Engine,
+    caller: &Caller,
+    writer: &Configured,
+    commit: &Memory,
+    diff: &str,
+) -> Result<Asked> {
     let began = Instant::now();
     let options = &engine.config().options;
     let deadline = make::deadline(engine, writer);
@@ -160,7 +169,7 @@ async fn make(engine: &Engine, writer: &Configured, commit: &Memory, diff: &str)
         let request = Request { temperature: Some(options.summary_temperature), ..request };
         async move {
             let left = deadline.saturating_sub(began.elapsed());
-            Ok(ask::ask(engine, Use::Summarize, &request, left, bill).await?.reply)
+            Ok(ask::ask(engine, caller, Use::Summarize, &request, left, bill).await?.reply)
         }
     };
     let source = Commit { message, changes, diff };

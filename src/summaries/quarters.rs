@@ -8,10 +8,11 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::engine::{Engine, OpenProject};
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::memory::{Draft, Identity, Kind, Level, Memory, MemoryId, Provenance, Role};
+use crate::project::OpenProject;
 use crate::remember;
 use crate::store::{Outcome, source_hash};
 use crate::summaries::messages::{blocking, count};

@@ -7,10 +7,12 @@
 use std::time::Duration;
 
 use crate::ask;
+use crate::caller::Caller;
 use crate::config::{Options, Use};
-use crate::engine::{Engine, OpenProject};
+use crate::engine::Engine;
 use crate::error::{Kind, Result};
 use crate::memory::{Level, Millis};
+use crate::project::OpenProject;
 use crate::store::{self, Queued};
 use crate::summaries::wanted::Wanted;
 use crate::summaries::{make, sessions};
@@ -25,18 +27,18 @@ const GRACE: Millis = 60_000;
 /// to be left alone.
 const FIRST_WAIT: Millis = 60_000;
 /// Works off what waits until it is dropped; an idle server runs it. Nothing is opened that no call has opened.
-pub(crate) async fn keep_up(engine: &Engine) {
+pub(crate) async fn keep_up(engine: &Engine, caller: &Caller) {
     loop {
         tokio::time::sleep(PAUSE).await;
-        let Some(project) = engine.opened_project() else { continue };
-        if let Err(error) = step(engine, project).await {
+        let Some(project) = caller.opened_project(engine) else { continue };
+        if let Err(error) = step(engine, caller, project).await {
             tracing::debug!(%error, "no summary was asked for");
         }
     }
 }
 
 /// Asks for one summary, where one is due and no other process asks.
-async fn step(engine: &Engine, project: &OpenProject) -> Result<()> {
+async fn step(engine: &Engine, caller: &Caller, project: &OpenProject) -> Result<()> {
     let (store, scope, holder) = (&project.store, &project.scope, engine.process());
     let now = engine.now();
     if ask::may_ask(engine, Use::Summarize).is_none()
@@ -48,7 +50,7 @@ async fn step(engine: &Engine, project: &OpenProject) -> Result<()> {
     if !store.lease(scope, "asking", holder, lease(&engine.config().options)).await? {
         return Ok(());
     }
-    let asked = next(engine, project).await;
+    let asked = next(engine, caller, project).await;
     // Held on to, so that the others pause too.
     store.lease(scope, "asking", holder, PAUSE.as_millis() as Millis).await?;
     asked
@@ -61,14 +63,14 @@ fn lease(options: &Options) -> Millis {
     Millis::try_from(longest.saturating_mul(1100)).unwrap_or(Millis::MAX / 2).saturating_add(GRACE)
 }
 
-async fn next(engine: &Engine, project: &OpenProject) -> Result<()> {
+async fn next(engine: &Engine, caller: &Caller, project: &OpenProject) -> Result<()> {
     let (store, scope, holder) = (&project.store, &project.scope, engine.process());
     let Some(Queued { seq, wanted, tries }) =
         store.next_queued(scope, holder, lease(&engine.config().options), engine.now()).await?
     else {
         return Ok(());
     };
-    let made = make(engine, project, &wanted).await;
+    let made = make(engine, caller, project, &wanted).await;
     let now = engine.now();
     match made {
         Ok(()) => store.finish(scope, seq, holder, now).await,
@@ -88,7 +90,7 @@ async fn next(engine: &Engine, project: &OpenProject) -> Result<()> {
     }
 }
 
-async fn make(engine: &Engine, project: &OpenProject, queued: &store::Wanted) -> Result<()> {
+async fn make(engine: &Engine, caller: &Caller, project: &OpenProject, queued: &store::Wanted) -> Result<()> {
     let &store::Wanted { ref session, level, first, last, asked_by, .. } = queued;
     let rows = make::range(project, session, (Some(first), Some(last)), (None, None)).await?;
     let wanted = Wanted {
@@ -99,7 +101,7 @@ async fn make(engine: &Engine, project: &OpenProject, queued: &store::Wanted) ->
         focus: String::new(),
         by_model: true,
     };
-    let made = make::make_by_model(engine, project, &wanted, asked_by).await?;
+    let made = make::make_by_model(engine, caller, project, &wanted, asked_by).await?;
     if first == 0 && level == Level::Standard {
         sessions::supersede(engine, project, session, &wanted.rows, &made).await?;
     }

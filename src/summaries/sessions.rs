@@ -10,9 +10,11 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use crate::engine::{Engine, OpenProject};
+use crate::caller::Caller;
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::memory::{Draft, Identity, Kind as MemoryKind, Level, Millis, Provenance, Role};
+use crate::project::OpenProject;
 use crate::remember;
 use crate::scope::SessionId;
 use crate::store::{ConversationRow, GrownSession, MessageRow, Saved, source_hash};
@@ -47,10 +49,10 @@ pub(crate) struct Worked {
 /// Works off the sessions that grew, until `patience` is over.
 ///
 /// A session that fails is left for the next time.
-pub(crate) async fn work_off(engine: &Engine, patience: Duration) -> Result<Worked> {
+pub(crate) async fn work_off(engine: &Engine, caller: &Caller, patience: Duration) -> Result<Worked> {
     let began = Instant::now();
     let is_over = || began.elapsed() >= patience;
-    let project = engine.project().await?;
+    let project = caller.project(engine).await?;
     let (store, scope) = (&project.store, &project.scope);
     let mut worked = Worked::default();
     let mut failed: HashSet<SessionId> = HashSet::new();

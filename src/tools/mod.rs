@@ -2,7 +2,7 @@
 //!
 //! `tools/<toolset>/<verb>.rs` holds the arguments, the output and one function that tells the story of the call. The macro
 //! `tool!` makes a [`Tool`] of such a file; it needs `NAME`, `TITLE`, `DESCRIPTION`, `Args`, `Output` with
-//! `fn text(&self) -> String`, and `async fn run(&Engine, Args) -> Result<Output>`. The command line calls `run` itself.
+//! `fn text(&self) -> String`, and `async fn run(&Engine, &Caller, Args) -> Result<Output>`. The command line calls `run` itself.
 //!
 //! A tool holds the engine, so a door knows neither the engine nor the types of an operation. MCP and JSON-RPC are not
 //! known here: that is `server/`.
@@ -17,9 +17,10 @@ mod tests;
 
 use std::sync::Arc;
 
+use crate::caller::Caller;
 use crate::engine::Engine;
 
-pub use self::common::tool::{About, Answer, Hints, Pending, Tool, Toolset, Toolsets};
+pub use self::common::tool::{About, Answer, Hints, Pending, Tool};
 use self::context::{get_context_summary, get_relevant_snippets, retrieve_context, summarize_conversation};
 pub use self::memory::resources::{Resources, SessionEntry, SessionPage};
 use self::memory::{
@@ -28,53 +29,56 @@ use self::memory::{
 };
 use self::provider::configure_llm_provider;
 
-/// Returns every tool there is, in the order in which clients list them.
+/// Returns the tools that the caller may use, in the order in which clients list them.
 ///
-/// Nothing is loaded or opened: a client may list the tools before anything works.
-pub fn all(engine: &Arc<Engine>) -> Vec<Tool> {
-    engine.serves_tools();
-    vec![
-        tool!(engine, search_project_memory, Memory, READS),
-        tool!(engine, expand_detail, Memory, READS),
-        tool!(engine, save_messages, Memory, ADDS),
-        tool!(engine, store_memory, Memory, SETS),
-        tool!(engine, mark_important, Memory, SETS),
-        tool!(engine, forget_context, Memory, REMOVES),
-        tool!(engine, list_sessions, Memory, READS),
-        tool!(engine, retrieve_context, Context, READS),
-        tool!(engine, get_relevant_snippets, Context, READS),
-        tool!(engine, get_context_summary, Context, READS),
-        tool!(engine, summarize_conversation, Context, ASKS),
-        tool!(engine, configure_llm_provider, Context, SETS),
-    ]
+/// Nothing is loaded or opened: a client may list the tools before anything works. The table is the same, byte for byte, as
+/// long as caller and configuration are.
+pub fn offered(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Vec<Tool> {
+    caller.serves_tools();
+    let mut table = vec![
+        tool!(engine, caller, search_project_memory, Memory, READS),
+        tool!(engine, caller, expand_detail, Memory, READS),
+        tool!(engine, caller, save_messages, Memory, ADDS),
+        tool!(engine, caller, store_memory, Memory, SETS),
+        tool!(engine, caller, mark_important, Memory, SETS),
+        tool!(engine, caller, forget_context, Memory, REMOVES),
+        tool!(engine, caller, list_sessions, Memory, READS),
+        tool!(engine, caller, retrieve_context, Context, READS),
+        tool!(engine, caller, get_relevant_snippets, Context, READS),
+        tool!(engine, caller, get_context_summary, Context, READS),
+        tool!(engine, caller, summarize_conversation, Context, ASKS),
+        tool!(engine, caller, configure_llm_provider, Context, SETS),
+    ];
+    table.retain(|tool| caller.may_use(tool.toolset));
+    table
 }
 
 /// Returns how sessions and memories are read as resources.
-pub fn resources(engine: &Arc<Engine>) -> Resources {
-    Resources::of(engine)
+pub fn resources(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Resources {
+    Resources::of(engine, caller)
 }
 
-/// Makes a [`Tool`] of a tool file: `tool!(engine, store_memory, Memory, ADDS)`.
+/// Makes a [`Tool`] of a tool file: `tool!(engine, caller, store_memory, Memory, ADDS)`.
 macro_rules! tool {
-    ($engine:expr, $file:ident, $toolset:ident, $hints:ident) => {{
-        let engine = std::sync::Arc::clone($engine);
+    ($engine:expr, $caller:expr, $file:ident, $toolset:ident, $hints:ident) => {{
+        let (engine, caller) = (std::sync::Arc::clone($engine), std::sync::Arc::clone($caller));
         let about = $crate::tools::About {
-            name: $file::NAME,
-            title: $file::TITLE,
-            description: $file::DESCRIPTION,
+            name: $file::NAME.to_owned(),
+            title: $file::TITLE.to_owned(),
+            description: $file::DESCRIPTION.to_owned(),
             hints: $crate::tools::Hints::$hints,
-            toolset: $crate::tools::Toolset::$toolset,
+            toolset: $crate::caller::Toolset::$toolset,
         };
         let about_hints = about.hints;
         $crate::tools::Tool::new::<$file::Args, $file::Output, _, _>(about, move |args| {
-            let engine = std::sync::Arc::clone(&engine);
+            let (engine, caller) = (std::sync::Arc::clone(&engine), std::sync::Arc::clone(&caller));
             async move {
                 let began = std::time::Instant::now();
-                let output = $file::run(&engine, args).await?;
-                engine.measured($file::NAME, began.elapsed().as_micros() as u64);
+                let output = $file::run(&engine, &caller, args).await?;
+                caller.measured($file::NAME, began.elapsed().as_micros() as u64);
                 let answer = $crate::tools::Answer::new(output.text(), &output);
-                // What only reads keeps a budget, to which this would be added: it says it among its own notices.
-                let news = if about_hints.read_only { None } else { engine.take_news() };
+                // A tool that only reads keeps a budget, which an added line would exceed: it has the news among its notices.
+                let news = if about_hints.read_only { None } else { caller.take_news(&engine) };
                 Ok(answer.with(news))
             }
         })

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use super::common::arguments;
 use super::common::schema::{input_schema, output_schema};
 use super::*;
+use crate::caller::{Toolset, Toolsets};
 use crate::error::Result;
 
 /// Arguments with one of everything that tools use.
@@ -185,9 +186,9 @@ fn a_wrong_argument_is_named_with_the_way_out() {
 #[tokio::test]
 async fn a_tool_reads_json_and_answers_without_nulls() {
     let about = About {
-        name: "search",
-        title: "Search",
-        description: "Searches.",
+        name: "search".to_owned(),
+        title: "Search".to_owned(),
+        description: "Searches.".to_owned(),
         hints: Hints::READS,
         toolset: Toolset::Memory,
     };
@@ -204,7 +205,7 @@ async fn a_tool_reads_json_and_answers_without_nulls() {
 #[test]
 fn toolsets_are_read_by_name() {
     let toolsets: Toolsets = "memory, stash".parse().unwrap();
-    assert!(toolsets.offers(Toolset::Stash) && !toolsets.offers(Toolset::Consult));
-    assert!(Toolsets::default().offers(Toolset::Context));
+    assert!(toolsets.has(Toolset::Stash) && !toolsets.has(Toolset::Consult));
+    assert!(Toolsets::default().has(Toolset::Context));
     assert_eq!("memory,x".parse::<Toolsets>().unwrap_err().to_string(), "there is no toolset `x`");
 }

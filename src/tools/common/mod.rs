@@ -7,10 +7,11 @@ pub mod tool;
 
 use std::path::Path;
 
-use crate::engine::{Engine, OpenProject};
+use crate::engine::Engine;
 use crate::error::{Error, Result, quoted};
 use crate::humanize::counted;
 use crate::memory::{Kind, LONGEST_TEXT};
+use crate::project::OpenProject;
 use crate::redact::Redaction;
 use crate::store::ProjectRow;
 

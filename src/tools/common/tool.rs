@@ -2,7 +2,6 @@
 
 use std::future::Future;
 use std::pin::Pin;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -12,16 +11,17 @@ use serde_json::{Map, Value};
 
 use super::arguments;
 use super::schema::{input_schema, output_schema};
-use crate::error::{Error, Result, quoted};
+use crate::caller::Toolset;
+use crate::error::Result;
 
 /// An operation as an agent sees it, and how to call it.
 pub struct Tool {
     /// The name it is called by, snake_case.
-    pub name: &'static str,
+    pub name: String,
     /// The name people are shown.
-    pub title: &'static str,
+    pub title: String,
     /// What it does, when to use it and when to use another; the agent reads this.
-    pub description: &'static str,
+    pub description: String,
     /// The JSON Schema of the arguments, an object schema: see [`input_schema`].
     pub input_schema: Arc<Map<String, Value>>,
     /// The JSON Schema of the answer's top level: see [`output_schema`].
@@ -36,11 +36,11 @@ pub struct Tool {
 /// What is said about a tool beside its types.
 pub struct About {
     /// See [`Tool::name`].
-    pub name: &'static str,
+    pub name: String,
     /// See [`Tool::title`].
-    pub title: &'static str,
+    pub title: String,
     /// See [`Tool::description`].
-    pub description: &'static str,
+    pub description: String,
     /// See [`Tool::hints`].
     pub hints: Hints,
     /// See [`Tool::toolset`].
@@ -144,51 +144,4 @@ impl Hints {
     /// Takes something away.
     pub const REMOVES: Hints =
         Hints { read_only: false, destructive: true, idempotent: true, open_world: false };
-}
-
-/// A group of tools that is offered or left out as one, since every tool listed costs its reader tokens.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Toolset {
-    /// Searching, storing and forgetting memories.
-    Memory,
-    /// Asking other models.
-    Consult,
-    /// Assembling the context of long conversations.
-    Context,
-    /// Putting parts of a conversation aside.
-    Stash,
-}
-
-/// The toolsets a server offers; all of them unless said otherwise.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Toolsets(Vec<Toolset>);
-
-impl Toolsets {
-    /// Returns whether `toolset` is offered.
-    pub fn offers(&self, toolset: Toolset) -> bool {
-        self.0.contains(&toolset)
-    }
-}
-
-impl Default for Toolsets {
-    fn default() -> Toolsets {
-        Toolsets(vec![Toolset::Memory, Toolset::Consult, Toolset::Context, Toolset::Stash])
-    }
-}
-
-/// Reads names separated by commas: `memory,consult`.
-impl FromStr for Toolsets {
-    type Err = Error;
-
-    fn from_str(names: &str) -> Result<Toolsets> {
-        let toolset = |name: &str| match name.trim() {
-            "memory" => Ok(Toolset::Memory),
-            "consult" => Ok(Toolset::Consult),
-            "context" => Ok(Toolset::Context),
-            "stash" => Ok(Toolset::Stash),
-            other => Err(Error::bad_input(format!("there is no toolset `{}`", quoted(other)))
-                .hint("choose from memory, consult, context and stash, separated by commas")),
-        };
-        names.split(',').map(toolset).collect::<Result<Vec<Toolset>>>().map(Toolsets)
-    }
 }

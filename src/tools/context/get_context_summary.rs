@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::assembly::across_sessions::{read, weigh};
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Error, Result};
@@ -118,16 +119,16 @@ pub struct OfSession {
 }
 
 /// Weighs the conversations against the question and summarises the best.
-pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let query = args.query.trim().to_owned();
     if query.is_empty() {
         return Err(Error::bad_input("`query` is empty").hint("ask a question or give key words"));
     }
     let (budget, clamped) = common::max_tokens(args.max_tokens, MAX_TOKENS, LEAST_TOKENS, MOST_TOKENS)?;
     let (since, until) = args.time_range.unwrap_or_default().read()?;
-    let mut notices = catch_up::before_a_call(engine).await;
+    let mut notices = catch_up::before_a_call(engine, caller).await;
     notices.extend(clamped);
-    let project = engine.project().await?;
+    let project = caller.project(engine).await?;
     let installation = engine.installation().await?;
     let sessions = match args.conversation_ids.as_deref() {
         None | Some([]) => Sessions::All,
@@ -190,7 +191,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
             by_model: false,
         };
         source_tokens += wanted.tokens();
-        let made = make::make(engine, project, wanted).await?;
+        let made = make::make(engine, caller, project, wanted).await?;
         if made.text.is_empty() {
             continue;
         }
@@ -219,7 +220,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         tokens_used: 0,
         source_tokens,
         pending,
-        says_pending: pending > 0 && engine.says_pending(),
+        says_pending: pending > 0 && caller.says_pending(),
         notices,
         rendered: String::new(),
     };

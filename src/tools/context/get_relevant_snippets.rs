@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::assembly::across_sessions::{Hit, passage, read, weigh};
 use crate::assembly::passages::{Chosen, Part, Passage, SMALL_FRAME, fill, longest, remembered};
 use crate::budget::Budget;
+use crate::caller::Caller;
 use crate::context::importance::recency;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -70,14 +71,14 @@ pub enum Strategy {
 pub type Output = Context;
 
 /// Searches the messages of all conversations and shows what fits.
-pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let query = args.query.trim();
     if query.is_empty() {
         return Err(Error::bad_input("`query` is empty").hint("ask a question or give key words"));
     }
     let (max_tokens, notice) = retrieve_context::budget(args.max_tokens, MAX_TOKENS)?;
-    let project = engine.project().await?;
-    let mut chosen = Chosen { notices: catch_up::before_a_call(engine).await, ..Chosen::default() };
+    let project = caller.project(engine).await?;
+    let mut chosen = Chosen { notices: catch_up::before_a_call(engine, caller).await, ..Chosen::default() };
     chosen.notices.extend(notice);
     let embedder = engine.embedder_or_say(&mut chosen.notices).await;
     let filter = Filter { kinds: Some(vec![Kind::Message]), ..Filter::default() };

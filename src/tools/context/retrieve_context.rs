@@ -4,11 +4,13 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 use crate::assembly::{Asked, IncludeLevel, across_sessions, within_session};
-use crate::engine::{Engine, OpenProject};
+use crate::caller::Caller;
+use crate::engine::Engine;
 use crate::error::{Error, Result, quoted};
 use crate::filter::Filter;
 use crate::ingest::catch_up;
 use crate::memory::Millis;
+use crate::project::OpenProject;
 use crate::scope::{Scope, SessionId, Sessions};
 use crate::store::Version;
 use crate::times;
@@ -70,10 +72,10 @@ fn include_levels(_: &mut SchemaGenerator) -> Schema {
 pub type Output = Context;
 
 /// Answers from the cache where nothing changed, else assembles anew.
-pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
-    let project = engine.project().await?;
+pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
+    let project = caller.project(engine).await?;
     let (asked, notice) = read(engine, project, &args).await?;
-    let mut notices = catch_up::before_a_call(engine).await;
+    let mut notices = catch_up::before_a_call(engine, caller).await;
     // What an answer says of catching up is true once.
     let caught_up = notices.is_empty();
     match (&asked.session, &asked.scope.sessions) {
@@ -99,7 +101,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         && let Some(body) = store.cached(&asked.scope, key(before), engine.now()).await?
         && let Ok(Kept { context, whole }) = serde_json::from_str::<Kept>(&body)
     {
-        count(engine, whole, &context);
+        count(caller, whole, &context);
         return Ok(Context { budget: asked.budget, ..context });
     }
     let mut is_whole = true;
@@ -135,7 +137,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         Some(session) => Some(project.store.session_tokens(&project.scope, session).await?),
         None => None,
     };
-    count(engine, whole, &context);
+    count(caller, whole, &context);
     let kept = Kept { context, whole };
     // The next call gets further with a session that is long.
     if caught_up && is_whole {
@@ -155,9 +157,9 @@ struct Kept {
 }
 
 /// Notes what the answer saves of the conversation that it stands for.
-fn count(engine: &Engine, whole: Option<i64>, context: &Context) {
+fn count(caller: &Caller, whole: Option<i64>, context: &Context) {
     if let Some(whole) = whole {
-        engine.saved(whole, i64::try_from(context.tokens_used).unwrap_or(i64::MAX));
+        caller.saved(whole, i64::try_from(context.tokens_used).unwrap_or(i64::MAX));
     }
 }
 

@@ -8,11 +8,13 @@ use std::fmt::Write;
 use serde::Serialize;
 
 use crate::ask;
+use crate::caller::Caller;
 use crate::config::Use;
-use crate::engine::{Engine, OpenProject};
+use crate::engine::Engine;
 use crate::error::{Result, quoted};
 use crate::humanize::counted;
 use crate::memory::Level;
+use crate::project::OpenProject;
 use crate::scope::SessionId;
 use crate::store::{MessageRow, source_hash};
 use crate::summaries::estimate::{AtMost, PATIENCE};
@@ -68,10 +70,11 @@ pub struct Output {
 /// Summarises the sessions that need it, the latest first, or says what that would take; `progress` hears done and all.
 pub async fn run(
     engine: &Engine,
+    caller: &Caller,
     args: Args,
     mut progress: impl FnMut(usize, usize) + Send,
 ) -> Result<Output> {
-    let project = engine.project().await?;
+    let project = caller.project(engine).await?;
     let level = Level::from(args.level.unwrap_or_default());
     let writer = ask::may_ask(engine, Use::Summarize).filter(|_| args.use_provider);
     let mut by_model = writer.is_some();
@@ -103,7 +106,7 @@ pub async fn run(
                     make::estimate(engine, project, &wanted).await?;
                 at_most.add(AtMost { requests, input, output, cost_usd, likely_usd });
             } else {
-                let made = make::make(engine, project, wanted).await?;
+                let made = make::make(engine, caller, project, wanted).await?;
                 let is_chosen = made.provider == "extractive";
                 output.extractive += usize::from(is_chosen);
                 output.cost_usd += made.cost_usd;

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::humanize::counted;
@@ -18,8 +19,13 @@ const SHOWN: usize = 5;
 ///
 /// Errors with [`Kind::Provider`](crate::error::Kind::Provider) where no provider is named for summaries. Can be interrupted
 /// and repeated.
-pub async fn run(engine: &Engine, args: Args, progress: impl FnMut(usize, usize) + Send) -> Result<Output> {
-    of_commits::summarise(engine, args, progress).await
+pub async fn run(
+    engine: &Engine,
+    caller: &Caller,
+    args: Args,
+    progress: impl FnMut(usize, usize) + Send,
+) -> Result<Output> {
+    of_commits::summarise(engine, caller, args, progress).await
 }
 
 impl Output {

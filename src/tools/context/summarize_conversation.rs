@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Result, quoted};
@@ -140,11 +141,11 @@ pub struct Output {
 }
 
 /// Summarises, or says what that would take.
-pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let (max_tokens, clamped) = common::max_tokens(args.max_tokens, MOST, LEAST, MOST)?;
     let max_tokens = args.max_tokens.and(Some(max_tokens));
     let room = max_tokens.map(|max_tokens| max_tokens - FRAME);
-    let project = engine.project().await?;
+    let project = caller.project(engine).await?;
     let installation = engine.installation().await?;
     let session = SessionId::read(&project.redactor, "session_id", &args.session_id)?;
     let span = times::range(("since", args.since.as_deref()), ("until", args.until.as_deref()))?;
@@ -191,7 +192,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         return fit(output, max_tokens).await;
     }
     let rows = wanted.rows.clone();
-    let made = make::make(engine, project, wanted).await?;
+    let made = make::make(engine, caller, project, wanted).await?;
     let texts = messages::texts(project, &rows).await?;
     output.topics = messages::blocking(move || {
         let named = summarize::topics(&messages::sources(&texts), TOPICS);

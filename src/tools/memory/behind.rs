@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use crate::assembly::passages::day;
 use crate::embed::Embedder;
-use crate::engine::OpenProject;
 use crate::envelope;
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::memory::{Kind, Memory, Role};
+use crate::project::OpenProject;
 use crate::retrieve;
 use crate::retrieve::rank::{Ranked, Weights};
 use crate::scope::{Scope, SessionId, Sessions};

@@ -3,6 +3,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Error, Result, quoted};
@@ -128,7 +129,7 @@ pub struct Neighbour {
 }
 
 /// Reads the memory and what fits of its surroundings.
-pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let (budget, clamped) = common::max_tokens(args.max_tokens, MAX_TOKENS, LEAST_TOKENS, MOST_TOKENS)?;
     let (before, after) = (args.before.unwrap_or(2), args.after.unwrap_or(2));
     if before > MOST_NEIGHBOURS || after > MOST_NEIGHBOURS {
@@ -139,9 +140,9 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         collapse: args.collapse,
         focus: args.focus.as_deref().unwrap_or_default().trim().to_owned(),
     };
-    let (store, scope, memory) = named(engine, &args.id, &walk).await?;
+    let (store, scope, memory) = named(engine, caller, &args.id, &walk).await?;
     let memory = match walk.leads_away() && memory.seq.is_stored() {
-        true => levels::around(engine, memory, &walk).await?,
+        true => levels::around(engine, caller, memory, &walk).await?,
         false => memory,
     };
     let start = match args.cursor.as_deref() {
@@ -166,11 +167,16 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
 }
 
 /// Returns what `text` names: a commit, a message by its session and place, a summary, or any other memory.
-async fn named<'e>(engine: &'e Engine, text: &str, walk: &Walk) -> Result<(&'e Store, &'e Scope, Memory)> {
-    if let Some(id) = commit_named(engine, text).await? {
-        return find(engine, &id).await;
+async fn named<'e>(
+    engine: &'e Engine,
+    caller: &'e Caller,
+    text: &str,
+    walk: &Walk,
+) -> Result<(&'e Store, &'e Scope, Memory)> {
+    if let Some(id) = commit_named(engine, caller, text).await? {
+        return find(engine, caller, &id).await;
     }
-    let project = engine.project().await?;
+    let project = caller.project(engine).await?;
     if let Some((session, ordinal)) = levels::place(&project.redactor, "id", text)? {
         return match levels::message(project, &session, ordinal).await? {
             Some(memory) => Ok((&project.store, &project.scope, memory)),
@@ -184,9 +190,9 @@ async fn named<'e>(engine: &'e Engine, text: &str, walk: &Walk) -> Result<(&'e S
              digits or more of a commit's id",
         )
     })?;
-    match levels::summary(engine, &id, walk).await? {
+    match levels::summary(engine, caller, &id, walk).await? {
         Some(memory) => Ok((&project.store, &project.scope, memory)),
-        None => find(engine, &id).await,
+        None => find(engine, caller, &id).await,
     }
 }
 
@@ -212,17 +218,21 @@ async fn follow(store: &Store, scope: &Scope, memory: MemoryKey) -> Result<Vec<M
 }
 
 /// Returns the id of the commit that `text` names by at least seven digits of its own id; `None` where it doesn't.
-async fn commit_named(engine: &Engine, text: &str) -> Result<Option<MemoryId>> {
+async fn commit_named(engine: &Engine, caller: &Caller, text: &str) -> Result<Option<MemoryId>> {
     let [name] = query::commit_ids(text)[..] else { return Ok(None) };
-    let project = engine.project().await?;
+    let project = caller.project(engine).await?;
     let Some((seq, _)) = project.store.commit_named(&project.scope, name).await? else { return Ok(None) };
     let memory = project.store.memories(&project.scope, vec![seq]).await?.pop();
     Ok(memory.map(|memory| memory.id))
 }
 
 /// Returns the memory called `id` with the store it is in: the project's, else the owner's.
-async fn find<'e>(engine: &'e Engine, id: &MemoryId) -> Result<(&'e Store, &'e Scope, Memory)> {
-    let project = engine.project().await?;
+async fn find<'e>(
+    engine: &'e Engine,
+    caller: &'e Caller,
+    id: &MemoryId,
+) -> Result<(&'e Store, &'e Scope, Memory)> {
+    let project = caller.project(engine).await?;
     if let Some(memory) = project.store.memory(&project.scope, id).await? {
         return Ok((&project.store, &project.scope, memory));
     }

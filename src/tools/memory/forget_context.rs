@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Error, Result};
@@ -127,8 +128,8 @@ struct Selected<'a> {
 }
 
 /// Forgets, undoes or purges; durable when it returns.
-pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
-    let project = engine.project().await?;
+pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
+    let project = caller.project(engine).await?;
     let owners = &engine.installation().await?.registry;
     let places = [(&project.store, &project.scope), (owners.memories(), owners.scope())];
     let now = engine.now();
@@ -140,7 +141,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     // What is removed for good may have been forgotten before, and is in the files until then.
     let is_purge = args.purge.unwrap_or(false);
     let reach = if is_purge { Reach::Forgotten } else { Reach::Living };
-    let selected = select(engine, places, &args, reach).await?;
+    let selected = select(engine, caller, places, &args, reach).await?;
     let operation = format!("f{}", hex(engine.random::<6>()));
     let (mut all, mut before) = (Forgotten::default(), 0);
     for (store, scope, selection) in &selected.parts {
@@ -226,6 +227,7 @@ async fn undo(
 /// Returns what to forget, and where it is.
 async fn select<'a>(
     engine: &Engine,
+    caller: &Caller,
     places: [(&'a Store, &'a Scope); 2],
     args: &Args,
     reach: Reach,
@@ -239,10 +241,11 @@ async fn select<'a>(
     let mut selected = Selected::default();
     let selection = match (&args.ids, &args.session_id, &args.source) {
         (Some(ids), ..) => {
-            let found = levels::ids(engine, "ids", ids).await.map_err(|error| of_commit(ids, error))?;
+            let found =
+                levels::ids(engine, caller, "ids", ids).await.map_err(|error| of_commit(ids, error))?;
             let (mut ids, unknown) = found;
             for text in unknown {
-                match forgotten_place(engine, &text).await? {
+                match forgotten_place(engine, caller, &text).await? {
                     Some(id) if reach == Reach::Forgotten => ids.push(id),
                     _ => selected.unknown.push(text),
                 }
@@ -250,7 +253,7 @@ async fn select<'a>(
             Selection::Ids(ids)
         }
         (_, Some(name), _) => {
-            let redactor = &engine.project().await?.redactor;
+            let redactor = &caller.project(engine).await?.redactor;
             Selection::Session(SessionId::read(redactor, "session_id", name)?)
         }
         (.., Some(source)) => {
@@ -258,7 +261,8 @@ async fn select<'a>(
             Selection::Matching(Filter { source_id: Some(source), ..Filter::default() })
         }
         (None, None, None) => {
-            by_query(engine, places, args.query.clone().unwrap_or_default(), reach, &mut selected).await?;
+            by_query(engine, caller, places, args.query.clone().unwrap_or_default(), reach, &mut selected)
+                .await?;
             return Ok(selected);
         }
     };
@@ -282,8 +286,8 @@ async fn select<'a>(
 }
 
 /// Returns the forgotten message that stood at a place, SESSION#NUMBER.
-async fn forgotten_place(engine: &Engine, text: &str) -> Result<Option<MemoryId>> {
-    let project = engine.project().await?;
+async fn forgotten_place(engine: &Engine, caller: &Caller, text: &str) -> Result<Option<MemoryId>> {
+    let project = caller.project(engine).await?;
     match levels::place(&project.redactor, "ids", text)? {
         Some((session, ordinal)) => project.store.forgotten_at(&project.scope, &session, ordinal).await,
         None => Ok(None),
@@ -294,6 +298,7 @@ async fn forgotten_place(engine: &Engine, text: &str) -> Result<Option<MemoryId>
 /// place and holds all words of the query.
 async fn by_query<'a>(
     engine: &Engine,
+    caller: &Caller,
     places: [(&'a Store, &'a Scope); 2],
     query: String,
     reach: Reach,
@@ -302,7 +307,7 @@ async fn by_query<'a>(
     let words = retrieve::query::terms(&query);
     let max_tokens = Some(SEARCH_TOKENS);
     let args = search::Args { query, k: Some(BY_QUERY), max_tokens, ..search::Args::default() };
-    let mut found = search::run(engine, args).await?.hits;
+    let mut found = search::run(engine, caller, args).await?.hits;
     found.retain(|hit| hit.scope == "project");
     let best = found.iter().map(|hit| hit.score).fold(0.0, f64::max);
     let before = found.len();

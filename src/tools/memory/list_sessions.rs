@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Error, Result, quoted};
@@ -70,7 +71,7 @@ pub struct Session {
 }
 
 /// Reads one page of sessions.
-pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let limit = args.limit.unwrap_or(20);
     if !(1..=PAGE).contains(&limit) {
         return Err(Error::bad_input("`limit` is not between 1 and 100"));
@@ -84,9 +85,9 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     };
     let mut notices = Vec::new();
     if offset == 0 {
-        notices = catch_up::before_a_call(engine).await;
+        notices = catch_up::before_a_call(engine, caller).await;
     }
-    let project = engine.project().await?;
+    let project = caller.project(engine).await?;
     let secret = engine.installation().await?.secret;
     let mut rows = project.store.sessions(&project.scope, offset, limit + 1).await?;
     let next_cursor = (rows.len() > limit).then(|| (offset + limit).to_string());

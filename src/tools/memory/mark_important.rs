@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::humanize;
@@ -40,8 +41,8 @@ pub struct Output {
 }
 
 /// Sets the mark; durable when it returns.
-pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
-    let (ids, nowhere) = levels::ids(engine, "ids", &args.ids).await?;
+pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
+    let (ids, nowhere) = levels::ids(engine, caller, "ids", &args.ids).await?;
     if args.ids.is_empty() {
         return Err(Error::bad_input("`ids` is empty").hint("give ids from search results"));
     }
@@ -49,7 +50,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         return Err(Error::bad_input("`importance` is not between 0 and 1"));
     }
     let important = args.important.unwrap_or(true);
-    let project = engine.project().await?;
+    let project = caller.project(engine).await?;
     let owners = &engine.installation().await?.registry;
     let mut marked = project.store.mark(&project.scope, &ids, important, args.importance).await?;
     if marked.len() < ids.len() {

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::budget::Budget;
+use crate::caller::Caller;
 use crate::chunk::excerpt::Shown;
 use crate::engine::Engine;
 use crate::envelope;
@@ -57,31 +58,32 @@ pub struct SessionEntry {
 }
 
 impl Resources {
-    /// Returns the resources of the engine's project.
-    pub fn of(engine: &Arc<Engine>) -> Resources {
-        let (sessions, session, memory) = (Arc::clone(engine), Arc::clone(engine), Arc::clone(engine));
+    /// Returns the resources of the caller's project.
+    pub fn of(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Resources {
+        let both = || (Arc::clone(engine), Arc::clone(caller));
+        let (sessions, session, memory) = (both(), both(), both());
         Resources {
             sessions: Box::new(move |cursor| {
-                let engine = Arc::clone(&sessions);
-                Box::pin(async move { page(&engine, cursor).await })
+                let (engine, caller) = sessions.clone();
+                Box::pin(async move { page(&engine, &caller, cursor).await })
             }),
             session: Box::new(move |id| {
-                let engine = Arc::clone(&session);
-                Box::pin(async move { conversation(&engine, &id).await })
+                let (engine, caller) = session.clone();
+                Box::pin(async move { conversation(&engine, &caller, &id).await })
             }),
             memory: Box::new(move |id| {
-                let engine = Arc::clone(&memory);
+                let (engine, caller) = memory.clone();
                 Box::pin(async move {
                     let args = expand_detail::Args { id, max_tokens: Some(MAX_TOKENS), ..Default::default() };
-                    Ok(expand_detail::run(&engine, args).await?.text())
+                    Ok(expand_detail::run(&engine, &caller, args).await?.text())
                 })
             }),
         }
     }
 }
 
-async fn page(engine: &Engine, cursor: Option<String>) -> Result<SessionPage> {
-    let listed = list_sessions::run(engine, list_sessions::Args { limit: Some(100), cursor }).await?;
+async fn page(engine: &Engine, caller: &Caller, cursor: Option<String>) -> Result<SessionPage> {
+    let listed = list_sessions::run(engine, caller, list_sessions::Args { limit: Some(100), cursor }).await?;
     let entry = |session: list_sessions::Session| SessionEntry {
         title: session.session_id.clone(),
         description: format!(
@@ -99,8 +101,8 @@ async fn page(engine: &Engine, cursor: Option<String>) -> Result<SessionPage> {
 }
 
 /// Returns the conversation in full where it fits, else its latest messages; it says how many are missing.
-async fn conversation(engine: &Engine, id: &str) -> Result<String> {
-    let project = engine.project().await?;
+async fn conversation(engine: &Engine, caller: &Caller, id: &str) -> Result<String> {
+    let project = caller.project(engine).await?;
     let installation = engine.installation().await?;
     let secret = installation.secret;
     let session = SessionId::read(&project.redactor, "id", id)?;

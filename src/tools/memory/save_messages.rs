@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::{Error, Result, quoted};
 use crate::humanize::{self, counted};
@@ -79,12 +80,12 @@ pub struct Output {
 }
 
 /// Stores the messages in order; durable when it returns.
-pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let now = engine.now();
     if args.messages.is_empty() {
         return Err(Error::bad_input("`messages` is empty").hint("give at least one message"));
     }
-    let project = engine.begin_project().await?;
+    let project = caller.begin_project(engine).await?;
     let session = SessionId::read(&project.redactor, "session_id", &args.session_id)?;
     let head = common::head(project);
     let without_id = args.messages.iter().filter(|message| message.id.is_none()).count();
@@ -128,7 +129,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let conflicts =
         receipt.outcomes.iter().zip(&source_ids).filter(|((_, met), _)| *met == Outcome::Conflict);
     let conflicts: Vec<String> = conflicts.filter_map(|(_, source_id)| source_id.clone()).collect();
-    let trouble = engine.opened_project().and_then(|project| project.trouble.clone());
+    let trouble = caller.opened_project(engine).and_then(|project| project.trouble.clone());
     let mut notices: Vec<String> = trouble.into_iter().collect();
     if without_id > 0 && source_ids.len() > 1 {
         notices.push(counted(

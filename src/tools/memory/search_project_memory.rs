@@ -5,13 +5,15 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
+use crate::caller::Caller;
 use crate::chunk::excerpt::Shown;
-use crate::engine::{Engine, OpenProject};
+use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Error, Result, quoted};
 use crate::filter::Filter;
 use crate::ingest::{catch_up, graph};
 use crate::memory::Kind;
+use crate::project::OpenProject;
 use crate::redact::Redactor;
 use crate::retrieve;
 use crate::retrieve::freshness::{Standing, Subject};
@@ -82,7 +84,7 @@ pub struct Args {
 }
 
 /// Searches the project's memories and those of the owner.
-pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let query = args.query.trim();
     if query.is_empty() {
         return Err(Error::bad_input("`query` is empty").hint("ask a question or give key words"));
@@ -91,7 +93,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let (max_tokens, clamped) = common::max_tokens(args.max_tokens, 2000, LEAST_TOKENS, MOST_TOKENS)?;
     let filter = filter(&args)?;
     let offset = offset(args.cursor.as_deref())?;
-    let project = engine.project().await?;
+    let project = caller.project(engine).await?;
     let installation = engine.installation().await?;
     let (scope, covered) = narrowed(&project.scope, &project.redactor, args.sessions.as_deref())?;
 
@@ -102,7 +104,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         places.push((owners.memories(), owners.scope()));
     }
     // A later page is of the same memory as the first.
-    let mut notices = if offset == 0 { catch_up::before_a_call(engine).await } else { Vec::new() };
+    let mut notices = if offset == 0 { catch_up::before_a_call(engine, caller).await } else { Vec::new() };
     notices.extend(clamped);
     let embedder = engine.embedder_or_say(&mut notices).await;
     notices.extend(missing_sessions(project, &scope).await?);
@@ -163,7 +165,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
         next_cursor: None,
         notices,
         timings: engine.config().timings.then(|| HashMap::from(timings)),
-        says_pending: pending > 0 && engine.says_pending(),
+        says_pending: pending > 0 && caller.says_pending(),
         rendered: String::new(),
     };
     let secret = installation.secret;

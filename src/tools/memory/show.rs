@@ -5,12 +5,14 @@
 
 use serde::Serialize;
 
-use crate::engine::{Engine, OpenProject};
+use crate::caller::Caller;
+use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{self, Error, Result, quoted};
 use crate::filter::Filter;
 use crate::humanize::{self, counted};
 use crate::memory::{Kind, Memory, MemoryId, MemoryKey, Millis};
+use crate::project::OpenProject;
 use crate::retrieve::query;
 use crate::scope::{Scope, SessionId};
 use crate::store::{About, Store};
@@ -159,8 +161,8 @@ pub struct Said {
 ///
 /// Errors with [`NotFound`](crate::error::Kind::NotFound) where nothing is called so, and with
 /// [`BadInput`](crate::error::Kind::BadInput) where several are.
-pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
-    let project = engine.project().await?;
+pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
+    let project = caller.project(engine).await?;
     let text = args.id.trim();
     if text.is_empty() {
         return Err(Error::bad_input("`id` is empty").hint("give an id, a session's name or a commit"));
@@ -170,10 +172,10 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
     let called = store.sessions_called(scope, &name, MOST_NAMED).await?;
     let is_whole_name = called.first().is_some_and(|session| session.as_str() == name);
     if is_whole_name {
-        return conversation(engine, project, called[0].clone(), &args).await;
+        return conversation(engine, caller, project, called[0].clone(), &args).await;
     }
     if is_id(project, text)? {
-        match opened(engine, project, text, &args).await {
+        match opened(engine, caller, project, text, &args).await {
             // A title may look like the place of a message: `Fix the crash of #2819`.
             Err(error) if error.kind() == error::Kind::NotFound && !called.is_empty() => {}
             done => return done,
@@ -186,7 +188,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
             ..Filter::default()
         };
         return match store.list(scope, &filter, None, 1).await?.pop() {
-            Some(memory) => opened(engine, project, memory.id.as_str(), &args).await,
+            Some(memory) => opened(engine, caller, project, memory.id.as_str(), &args).await,
             None => Err(Error::not_found(format!("{text} is not summed up"))
                 .hint("`tiro gc --quarters` sums up each quarter that is over")),
         };
@@ -196,7 +198,7 @@ pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
             "`tiro search` shows ids; `tiro sessions` the names and titles of conversations; a commit goes by seven \
              digits or more of its id",
         )),
-        [one] => conversation(engine, project, one.clone(), &args).await,
+        [one] => conversation(engine, caller, project, one.clone(), &args).await,
         several => {
             let names: Vec<String> = several.iter().map(SessionId::to_string).collect();
             let more = if several.len() == MOST_NAMED { " and maybe more" } else { "" };
@@ -219,7 +221,13 @@ fn is_quarter(text: &str) -> bool {
     year.len() == 4 && year.iter().all(u8::is_ascii_digit) && (b'1'..=b'4').contains(quarter)
 }
 
-async fn opened(engine: &Engine, project: &OpenProject, id: &str, args: &Args) -> Result<Output> {
+async fn opened(
+    engine: &Engine,
+    caller: &Caller,
+    project: &OpenProject,
+    id: &str,
+    args: &Args,
+) -> Result<Output> {
     let of_conversations = [("from", args.from.is_some()), ("to", args.to.is_some())];
     if let Some((name, _)) = of_conversations.into_iter().find(|(_, is_given)| *is_given) {
         return Err(Error::bad_input(format!(
@@ -241,7 +249,7 @@ async fn opened(engine: &Engine, project: &OpenProject, id: &str, args: &Args) -
         max_tokens: Some(expand_detail::MOST_TOKENS),
         cursor: args.cursor.clone(),
     };
-    let detail = expand_detail::run(engine, args).await?;
+    let detail = expand_detail::run(engine, caller, args).await?;
     let mut opened = Opened {
         detail,
         title: None,
@@ -321,6 +329,7 @@ fn brief(memory: Memory) -> Brief {
 
 async fn conversation(
     engine: &Engine,
+    caller: &Caller,
     project: &OpenProject,
     session: SessionId,
     args: &Args,
@@ -388,7 +397,7 @@ async fn conversation(
             use_provider: Some(false),
             ..Default::default()
         };
-        let made = summarize_conversation::run(engine, args).await?;
+        let made = summarize_conversation::run(engine, caller, args).await?;
         shown.summary = Some(made.summary);
         shown.notices.extend(made.notices);
         return Ok(Output::Session(Box::new(shown)));

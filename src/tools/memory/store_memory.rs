@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::{Error, Result, quoted};
 use crate::humanize;
@@ -71,23 +72,28 @@ pub struct Output {
 }
 
 /// Stores the memory, which a model said; durable when it returns.
-pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
-    store(engine, args, Provenance::ModelSaid).await
+pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
+    store(engine, caller, args, Provenance::ModelSaid).await
 }
 
 /// Stores the memory, said by whom `provenance` names; durable when it returns.
-pub async fn store(engine: &Engine, mut args: Args, provenance: Provenance) -> Result<Output> {
+pub async fn store(
+    engine: &Engine,
+    caller: &Caller,
+    mut args: Args,
+    provenance: Provenance,
+) -> Result<Output> {
     let now = engine.now();
     let installation = engine.begin_installation().await?;
     let is_owners = is_owners(args.scope.as_deref())?;
     let redactor = match is_owners {
         true => installation.redactor_of(&installation.registry.scope().project),
-        false => engine.begin_project().await?.redactor.clone(),
+        false => caller.begin_project(engine).await?.redactor.clone(),
     };
     let text = std::mem::take(&mut args.text);
     let mut draft = Draft { provenance, ..draft(&args, text, now, &redactor)? };
     let given = args.references.as_deref().unwrap_or_default();
-    let (references, nowhere) = levels::ids(engine, "references", given).await?;
+    let (references, nowhere) = levels::ids(engine, caller, "references", given).await?;
     draft.references = references;
     if is_owners && draft.session.is_some() {
         return Err(Error::bad_input("`session_id` belongs to a project, `scope` is owner")
@@ -96,7 +102,7 @@ pub async fn store(engine: &Engine, mut args: Args, provenance: Provenance) -> R
     let (store, scope, root) = match is_owners {
         true => (installation.registry.memories(), installation.registry.scope(), None),
         false => {
-            let project = engine.project().await?;
+            let project = caller.project(engine).await?;
             (draft.branch, draft.head_sha) = common::head(project);
             (&project.store, &project.scope, Some(project.root.as_path()))
         }
@@ -118,7 +124,7 @@ pub async fn store(engine: &Engine, mut args: Args, provenance: Provenance) -> R
     engine.wrote();
 
     let (id, outcome) = remembered.receipt.outcomes.first().expect("one draft has one outcome");
-    let trouble = engine.opened_project().and_then(|project| project.trouble.clone());
+    let trouble = caller.opened_project(engine).and_then(|project| project.trouble.clone());
     let mut notices: Vec<String> = trouble.into_iter().collect();
     if *outcome == Outcome::Forgotten {
         notices.push("it was forgotten before and stays so; undo the forgetting or word it anew".to_owned());

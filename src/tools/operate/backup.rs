@@ -5,10 +5,12 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-use crate::engine::{Engine, OpenProject};
+use crate::caller::Caller;
+use crate::engine::Engine;
 use crate::error::Result;
 use crate::humanize::counted;
 use crate::memory::{Draft, Identity, LONGEST_TEXT, MemoryId, Millis, Provenance, Work};
+use crate::project::OpenProject;
 use crate::redact::{self, Redaction, Redactor};
 use crate::remember::prepare;
 use crate::scope::SessionId;
@@ -30,8 +32,8 @@ pub struct Backup {
 }
 
 /// Copies the project's store to `file` while others go on working.
-pub async fn back_up(engine: &Engine, file: PathBuf) -> Result<Backup> {
-    let project = engine.project().await?;
+pub async fn back_up(engine: &Engine, caller: &Caller, file: PathBuf) -> Result<Backup> {
+    let project = caller.project(engine).await?;
     project.store.back_up(&project.scope, &file).await?;
     let bytes = std::fs::metadata(&file).map_or(0, |metadata| metadata.len());
     let not_included = engine.config().data_dir.join("owner.db").display().to_string();
@@ -83,10 +85,11 @@ pub const LEFT_OUT: [&str; 5] = [
 /// What comes in is held to what holds for every write, wherever the file comes from: see `store/sqlite/foreign/`.
 pub async fn restore(
     engine: &Engine,
+    caller: &Caller,
     file: PathBuf,
     mut progress: impl FnMut(usize, usize) + Send,
 ) -> Result<Restored> {
-    let project = engine.begin_project().await?;
+    let project = caller.begin_project(engine).await?;
     let (store, scope) = (&project.store, &project.scope);
     let mut foreign = Foreign::open(scope, &file).await?;
     let mut into = Into { engine, project, restored: Restored::default(), done: 0 };

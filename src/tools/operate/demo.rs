@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use self::long_conversation::Assembled;
-use crate::config::Config;
+use crate::caller::Caller;
 use crate::embed::install::{self, Progress};
 use crate::engine::{Embedding, Engine};
 use crate::error::{Kind, Result, quoted};
@@ -103,27 +103,27 @@ pub struct Answer {
 /// Runs the demonstration; calls `said` with each step as it ends, and `progress` with the progress of an installation.
 pub async fn run(
     engine: &Engine,
+    caller: &Caller,
     args: Args,
     said: &mut (dyn FnMut(&Step) + Send),
     progress: impl Fn(Progress<'_>) + Send + 'static,
 ) -> Result<Output> {
     let began = Instant::now();
     let mut steps = Steps { steps: Vec::new(), said };
-    let sample_config = Config { project: Some(sample_folder(engine)?), ..engine.config().clone() };
-    let sample = Engine::new(sample_config);
+    let sample = caller.in_directory(&sample_folder(engine)?, false);
 
     steps.timed("embedding model", install_model(engine, progress)).await?;
-    let history = steps.timed("history", import_history(engine, &sample)).await?;
-    let commits = if history.is_sample { &sample } else { engine };
-    steps.timed("conversation", save_conversation(&sample)).await?;
-    steps.timed("embedding", embed(engine, &sample, history.is_sample)).await?;
+    let history = steps.timed("history", import_history(engine, caller, &sample)).await?;
+    let commits = if history.is_sample { &sample } else { caller };
+    steps.timed("conversation", save_conversation(engine, &sample)).await?;
+    steps.timed("embedding", embed(engine, caller, &sample, history.is_sample)).await?;
 
     let (mut answers, mut assembled) = (Vec::new(), None);
     match args.ask {
-        Some(question) => answers.push(ask(commits, &history.name, question, None).await?),
+        Some(question) => answers.push(ask(engine, commits, &history.name, question, None).await?),
         None => {
-            for (question, sha) in questions_of_history(commits).await? {
-                answers.push(ask(commits, &history.name, question, Some(&sha)).await?);
+            for (question, sha) in questions_of_history(engine, commits).await? {
+                answers.push(ask(engine, commits, &history.name, question, Some(&sha)).await?);
             }
             let bundled: Vec<BundledQuestion> =
                 serde_json::from_str(QUESTIONS).expect("the bundled questions are JSON");
@@ -132,11 +132,12 @@ pub async fn run(
                 match number {
                     0..3 => {
                         let of = "the bundled conversation";
-                        answers.push(ask(&sample, of, question.question, Some(source)).await?);
+                        answers.push(ask(engine, &sample, of, question.question, Some(source)).await?);
                     }
                     ASSEMBLED => {
-                        assembled =
-                            Some(long_conversation::assemble(&sample, question.question, source).await?);
+                        assembled = Some(
+                            long_conversation::assemble(engine, &sample, question.question, source).await?,
+                        );
                     }
                     _ => {}
                 }
@@ -217,8 +218,8 @@ async fn install_model(engine: &Engine, progress: impl Fn(Progress<'_>) + Send +
 }
 
 /// Imports the repository's commits, or the sample where there are none to import.
-async fn import_history(engine: &Engine, sample: &Engine) -> Result<History> {
-    let why_not = match engine.begin_project().await {
+async fn import_history(engine: &Engine, caller: &Caller, sample: &Caller) -> Result<History> {
+    let why_not = match caller.begin_project(engine).await {
         Err(error) if error.kind() == Kind::NoProject => Some(error.to_string()),
         Err(error) => return Err(error),
         Ok(project) => match &project.repository {
@@ -229,7 +230,7 @@ async fn import_history(engine: &Engine, sample: &Engine) -> Result<History> {
         },
     };
     if let Some(why_not) = why_not {
-        let (new, known) = save_sample_commits(sample).await?;
+        let (new, known) = save_sample_commits(engine, sample).await?;
         let found = format!(
             "{why_not}: a sample of {} instead, {new} new",
             counted(new + known, "commit", "commits")
@@ -237,8 +238,9 @@ async fn import_history(engine: &Engine, sample: &Engine) -> Result<History> {
         return Ok(History { name: "the sample history".to_owned(), is_sample: true, found });
     }
     let imported =
-        import_git::run(engine, import_git::Args { threads: 2, ..Default::default() }, |_, _| {}).await?;
-    let stats = crate::tools::operate::stats::run(engine).await?;
+        import_git::run(engine, caller, import_git::Args { threads: 2, ..Default::default() }, |_, _| {})
+            .await?;
+    let stats = crate::tools::operate::stats::run(engine, caller).await?;
     let commits = stats.kinds.iter().find(|each| each.kind == MemoryKind::Commit.as_str());
     let found = format!(
         "{} of {}, {} new, {} of text",
@@ -263,7 +265,7 @@ struct SampleCommit {
 }
 
 /// Stores the bundled commits and returns how many are new and how many were stored before.
-async fn save_sample_commits(sample: &Engine) -> Result<(usize, usize)> {
+async fn save_sample_commits(engine: &Engine, sample: &Caller) -> Result<(usize, usize)> {
     let mut drafts = Vec::new();
     for line in COMMITS.lines() {
         let commit: SampleCommit = serde_json::from_str(line).expect("the bundled commits are JSON");
@@ -286,11 +288,11 @@ async fn save_sample_commits(sample: &Engine) -> Result<(usize, usize)> {
         });
         drafts.push(draft);
     }
-    let project = sample.project().await?;
+    let project = sample.project(engine).await?;
     let redactor = &project.redactor;
     let (store, scope) = (&project.store, &project.scope);
-    let fresh = || sample.random();
-    let saved = remember(store, scope, redactor, None, drafts, sample.now(), fresh, |_| {}).await?;
+    let fresh = || engine.random();
+    let saved = remember(store, scope, redactor, None, drafts, engine.now(), fresh, |_| {}).await?;
     Ok((saved.receipt.count(Outcome::Stored), saved.receipt.count(Outcome::AlreadyStored)))
 }
 
@@ -307,7 +309,7 @@ struct BundledQuestion {
     evidence: Vec<String>,
 }
 
-async fn save_conversation(sample: &Engine) -> Result<String> {
+async fn save_conversation(engine: &Engine, sample: &Caller) -> Result<String> {
     let lines =
         CONVERSATION.lines().map(|line| serde_json::from_str(line).expect("the bundled messages are JSON"));
     let messages: Vec<BundledMessage> = lines.collect();
@@ -321,20 +323,20 @@ async fn save_conversation(sample: &Engine) -> Result<String> {
     }
     let (count, mut new) = (sessions.len(), 0);
     for (session_id, messages) in sessions {
-        new += save_messages::run(sample, save_messages::Args { session_id, messages }).await?.saved;
+        new += save_messages::run(engine, sample, save_messages::Args { session_id, messages }).await?.saved;
     }
     Ok(format!("{all} messages in {count} sessions of a made-up project, {new} new"))
 }
 
-async fn embed(engine: &Engine, sample: &Engine, is_sample: bool) -> Result<String> {
+async fn embed(engine: &Engine, caller: &Caller, sample: &Caller, is_sample: bool) -> Result<String> {
     if let Embedding::Missing(notice) = engine.embedding().await {
         return Ok(notice);
     }
-    let engines: &[&Engine] = if is_sample { &[sample] } else { &[sample, engine] };
+    let callers: &[&Caller] = if is_sample { &[sample] } else { &[sample, caller] };
     let (mut embedded, mut pending) = (0, 0);
-    for each in engines {
+    for each in callers {
         let args = index::Args { threads: 2, patience: Some(PATIENCE) };
-        match index::run(each, args, |_, _| {}).await {
+        match index::run(engine, each, args, |_, _| {}).await {
             Ok(done) => {
                 embedded += done.embedded;
                 pending += done.pending;
@@ -349,8 +351,8 @@ async fn embed(engine: &Engine, sample: &Engine, is_sample: bool) -> Result<Stri
 }
 
 /// Returns up to three questions made from the subjects of commits, each with the commit it was made from.
-async fn questions_of_history(engine: &Engine) -> Result<Vec<(String, String)>> {
-    let project = engine.project().await?;
+async fn questions_of_history(engine: &Engine, caller: &Caller) -> Result<Vec<(String, String)>> {
+    let project = caller.project(engine).await?;
     let filter = Filter { kinds: Some(vec![MemoryKind::Commit]), ..Filter::default() };
     let commits = project.store.list(&project.scope, &filter, None, COMMITS_READ).await?;
     let commits: Vec<(&str, &str, &str)> = commits
@@ -361,7 +363,13 @@ async fn questions_of_history(engine: &Engine) -> Result<Vec<(String, String)>> 
     Ok(questions.into_iter().map(|(question, sha)| (question, sha.to_owned())).collect())
 }
 
-async fn ask(engine: &Engine, of: &str, question: String, source: Option<&str>) -> Result<Answer> {
+async fn ask(
+    engine: &Engine,
+    caller: &Caller,
+    of: &str,
+    question: String,
+    source: Option<&str>,
+) -> Result<Answer> {
     let began = Instant::now();
     let args = search::Args {
         query: question.clone(),
@@ -369,7 +377,7 @@ async fn ask(engine: &Engine, of: &str, question: String, source: Option<&str>) 
         max_tokens: Some(MAX_TOKENS),
         ..search::Args::default()
     };
-    let found = search::run(engine, args).await?;
+    let found = search::run(engine, caller, args).await?;
     let place = found.hits.iter().position(|hit| source.is_some() && hit.source_id.as_deref() == source);
     Ok(Answer {
         of: of.to_owned(),

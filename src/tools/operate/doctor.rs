@@ -9,13 +9,15 @@ use std::path::Path;
 use serde::Serialize;
 
 use self::finding::{Finding, failed};
+use crate::caller::Caller;
 use crate::embed::install;
-use crate::engine::{Engine, OpenProject, SeenProject};
+use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Error, Kind, Result};
 use crate::humanize::{self, counted};
 use crate::ingest::history::{self, Share, Stored};
 use crate::private;
+use crate::project::{OpenProject, SeenProject};
 use crate::scope::Scope;
 use crate::store::{Check, Registry, Store};
 use crate::tools::common;
@@ -36,7 +38,7 @@ pub struct Output {
 const PROBE_BYTES: usize = 64 << 10;
 
 /// Looks at everything; changes nothing. Reads the whole store.
-pub async fn run(engine: &Engine) -> Result<Output> {
+pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
     let mut findings = vec![configuration(engine), data_directory(engine), surroundings::disk(engine)];
     findings.extend(providers(engine));
     findings.push(model(engine));
@@ -52,7 +54,7 @@ pub async fn run(engine: &Engine) -> Result<Output> {
         }
         Err(error) => findings.push(failed(owner, &error)),
     }
-    match engine.look().await {
+    match caller.look(engine).await {
         Ok(project) => {
             match &project.open {
                 Some(open) => {
@@ -71,7 +73,7 @@ pub async fn run(engine: &Engine) -> Result<Output> {
         }
         Err(error) => findings.push(failed("project", &error)),
     }
-    findings.extend(surroundings::clients(engine).await);
+    findings.extend(surroundings::clients(engine, caller).await);
     let ok = findings.iter().all(|finding| finding.ok);
     Ok(Output { version: env!("CARGO_PKG_VERSION"), findings, ok })
 }

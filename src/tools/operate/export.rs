@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::filter::Filter;
@@ -51,8 +52,12 @@ pub struct Exported {
 }
 
 /// Hands every living memory to `each`, the project's first, newest first.
-pub async fn run(engine: &Engine, mut each: impl FnMut(&Exported) -> Result<()>) -> Result<()> {
-    let project = engine.project().await?;
+pub async fn run(
+    engine: &Engine,
+    caller: &Caller,
+    mut each: impl FnMut(&Exported) -> Result<()>,
+) -> Result<()> {
+    let project = caller.project(engine).await?;
     let owners = &engine.installation().await?.registry;
     for (store, scope) in [(&project.store, &project.scope), (owners.memories(), owners.scope())] {
         let mut after = None;

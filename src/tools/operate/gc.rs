@@ -7,6 +7,7 @@
 
 use serde::Serialize;
 
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::humanize::counted;
@@ -66,11 +67,11 @@ pub struct Left {
 }
 
 /// Removes what has expired from the project's store and the owner's.
-pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     if args.sessions_after_days == Some(0) {
         return Err(Error::bad_input("sessions can't be forgotten after 0 days").hint("give at least 1"));
     }
-    let project = engine.project().await?;
+    let project = caller.project(engine).await?;
     let owners = &engine.installation().await?.registry;
     let now = engine.now();
     let mut all = Expired::default();

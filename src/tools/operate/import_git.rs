@@ -1,5 +1,6 @@
 //! Imports the history of the project's repository.
 
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::humanize::{self, counted};
@@ -11,8 +12,13 @@ pub use crate::ingest::commits::{Args, Imported as Output};
 /// Reads every commit the store doesn't know and stores it; `progress` gets the commits done and all there are.
 ///
 /// Errors with [`Kind::Git`](crate::error::Kind::Git) where the project is no repository. Can be interrupted and repeated.
-pub async fn run(engine: &Engine, args: Args, progress: impl FnMut(usize, usize) + Send) -> Result<Output> {
-    commits::import(engine, args, progress).await
+pub async fn run(
+    engine: &Engine,
+    caller: &Caller,
+    args: Args,
+    progress: impl FnMut(usize, usize) + Send,
+) -> Result<Output> {
+    commits::import(engine, caller, args, progress).await
 }
 
 impl Output {

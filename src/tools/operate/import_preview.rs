@@ -8,9 +8,10 @@ use std::ops::ControlFlow;
 use serde::Serialize;
 
 use crate::ask;
+use crate::caller::Caller;
 use crate::clients::transcripts::{self, Line, Lines};
 use crate::config::Use;
-use crate::engine::{Engine, OpenProject};
+use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::git::{Sha, Stop};
 use crate::humanize::{self, counted};
@@ -20,6 +21,7 @@ use crate::ingest::cursor::Cursor;
 use crate::ingest::history::{self, Stored};
 use crate::ingest::link::Place;
 use crate::ingest::{commits, sessions};
+use crate::project::OpenProject;
 use crate::redact::Redactor;
 use crate::summaries::estimate::AtMost;
 use crate::summaries::messages::blocking;
@@ -79,8 +81,13 @@ pub struct Sessions {
 /// Looks what of the repository would be imported, and with `summarize` what a model would be asked for.
 ///
 /// Errors as the import does.
-pub async fn commits(engine: &Engine, args: commits::Args, summarize: bool) -> Result<Commits> {
-    let seen = engine.look().await?;
+pub async fn commits(
+    engine: &Engine,
+    caller: &Caller,
+    args: commits::Args,
+    summarize: bool,
+) -> Result<Commits> {
+    let seen = caller.look(engine).await?;
     let Some(repository) = seen.repository.clone() else {
         return Err(seen.trouble.unwrap_or_else(|| commits::no_repository(&seen.root)));
     };
@@ -152,8 +159,8 @@ async fn without_summary(project: &OpenProject, limit: usize) -> Result<Vec<(Sha
 }
 
 /// Looks what of a client's sessions would be imported.
-pub async fn sessions(engine: &Engine, args: sessions::Args) -> Result<Sessions> {
-    let seen = engine.look().await?;
+pub async fn sessions(engine: &Engine, caller: &Caller, args: sessions::Args) -> Result<Sessions> {
+    let seen = caller.look(engine).await?;
     let place = Place::new(&seen.root, seen.repository.as_deref());
     let mut output = Sessions { dry_run: true, ..Sessions::default() };
     let found = sessions::find(engine, &place, args.client, args.transcripts)?;

@@ -1,5 +1,6 @@
 //! Imports the sessions that a client keeps as transcripts.
 
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::humanize::{self, counted};
@@ -11,8 +12,13 @@ pub use crate::ingest::sessions::{Args, Imported as Output};
 /// Reads what is new in the project's transcripts and stores it; `progress` gets the bytes done and all there are.
 ///
 /// Can be interrupted and repeated: an entry has the same identity each time.
-pub async fn run(engine: &Engine, args: Args, progress: impl FnMut(u64, u64) + Send) -> Result<Output> {
-    sessions::import(engine, args, progress).await
+pub async fn run(
+    engine: &Engine,
+    caller: &Caller,
+    args: Args,
+    progress: impl FnMut(u64, u64) + Send,
+) -> Result<Output> {
+    sessions::import(engine, caller, args, progress).await
 }
 
 impl Output {

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use crate::caller::Caller;
 use crate::engine::{Embedding, Engine};
 use crate::error::{Kind, Result};
 use crate::humanize::counted;
@@ -38,16 +39,17 @@ pub struct Output {
 /// work and doesn't get on with it.
 pub async fn run(
     engine: &Engine,
+    caller: &Caller,
     args: Args,
     mut progress: impl FnMut(usize, usize) + Send,
 ) -> Result<Output> {
     let began = Instant::now();
     let is_over = || args.patience.is_some_and(|patience| began.elapsed() >= patience);
     let mut embedded = 0;
-    let [(store, scope), _] = places(engine).await?;
+    let [(store, scope), _] = places(engine, caller).await?;
     while !is_over() && segments::mend(engine, store, scope).await? > 0 {}
-    sessions::work_off(engine, args.patience.unwrap_or(Duration::MAX)).await?;
-    for (store, scope) in places(engine).await? {
+    sessions::work_off(engine, caller, args.patience.unwrap_or(Duration::MAX)).await?;
+    for (store, scope) in places(engine, caller).await? {
         // Vectors of another model can't be compared with: they are made anew, and this can be interrupted.
         if let Embedding::Ready(embedder) = engine.embedding().await {
             store.mark_other_spaces_pending(scope, embedder.space().as_str()).await?;
@@ -74,7 +76,7 @@ pub async fn run(
         }
     }
     let mut pending = 0;
-    for (store, scope) in places(engine).await? {
+    for (store, scope) in places(engine, caller).await? {
         pending += store.pending(scope).await?;
     }
     Ok(Output { embedded, pending })

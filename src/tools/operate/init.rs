@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::caller::Caller;
 use crate::clients::{self, Applied, Client, GitPlace, Keep, Places, Plan, Removed, by_hand, transcripts};
-use crate::engine::{Engine, SeenProject};
+use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Error, Kind, Result, quoted};
 use crate::file::path_of;
@@ -17,6 +18,7 @@ use crate::ingest::history::{Stored, follow_from};
 use crate::ingest::link::Place;
 use crate::ingest::sessions;
 use crate::project;
+use crate::project::SeenProject;
 use crate::spool::capture::{self, Scope};
 
 /// What one step of setting up imports.
@@ -90,9 +92,9 @@ pub struct Output {
 /// # Errors
 ///
 /// [`Kind::BadInput`] where only this project is to be captured and the working directory is none.
-pub async fn prepare(engine: &Engine, scope: Option<Scope>) -> Result<Prepared> {
+pub async fn prepare(engine: &Engine, caller: &Caller, scope: Option<Scope>) -> Result<Prepared> {
     let places = sessions::places(engine)?;
-    let project = match engine.look().await {
+    let project = match caller.look(engine).await {
         Ok(project) => Some(project),
         // Clients can be set up from anywhere.
         Err(error) if error.kind() == Kind::NoProject => None,
@@ -160,9 +162,9 @@ pub fn twice(engine: &Engine, prepared: &Prepared) -> Result<Vec<clients::Findin
 }
 
 /// Notes that the project is captured where only chosen ones are.
-pub async fn choose_project(engine: &Engine, prepared: &Prepared) -> Result<()> {
+pub async fn choose_project(engine: &Engine, caller: &Caller, prepared: &Prepared) -> Result<()> {
     if prepared.scope == Scope::Project && prepared.project.is_some() {
-        let project = engine.begin_project().await?;
+        let project = caller.begin_project(engine).await?;
         engine.spool(project).choose(&project.root)?;
     }
     Ok(())
@@ -172,18 +174,18 @@ pub async fn choose_project(engine: &Engine, prepared: &Prepared) -> Result<()> 
 /// was committed while the project was not captured.
 ///
 /// Errors where the project's memory can't be opened or written.
-pub async fn follow_commits(engine: &Engine, prepared: &Prepared) -> Result<()> {
+pub async fn follow_commits(engine: &Engine, caller: &Caller, prepared: &Prepared) -> Result<()> {
     if prepared.project.is_none() {
         return Ok(());
     }
-    let project = engine.begin_project().await?;
+    let project = caller.begin_project(engine).await?;
     let Some(repository) = &project.repository else { return Ok(()) };
     let stored = Stored::of(project).await?;
     if stored.is_imported() || (stored.is_followed() && prepared.was_captured()) {
         return Ok(());
     }
     let tips: Vec<Sha> = repository.tips().found.into_iter().map(|tip| tip.sha).collect();
-    follow_from(engine, &tips).await
+    follow_from(engine, caller, &tips).await
 }
 
 /// What of Tiro is set up for other projects than that of the working directory.
@@ -196,9 +198,9 @@ pub struct Others {
 }
 
 /// Returns what is set up for other projects.
-pub async fn others(engine: &Engine) -> Result<Others> {
-    let mut hooks = clients::hooks(&record(engine), &repositories(engine).await)?;
-    let here = engine.look().await.ok();
+pub async fn others(engine: &Engine, caller: &Caller) -> Result<Others> {
+    let mut hooks = clients::hooks(&record(engine), &repositories(engine, caller).await)?;
+    let here = caller.look(engine).await.ok();
     let repository = here.as_ref().and_then(|project| project.repository.as_deref());
     let own = repository.and_then(|repository| clients::hook_of(&git_place(engine, repository, Vec::new())));
     hooks.retain(|hook| Some(hook) != own.as_ref());
@@ -214,13 +216,13 @@ pub async fn others(engine: &Engine) -> Result<Others> {
 
 /// Takes back what setting up has ever written, but not what `others` need: their hooks stay, and where other projects were
 /// chosen to be captured, the clients stay set up.
-pub async fn remove(engine: &Engine, others: &Others) -> Result<Removed> {
+pub async fn remove(engine: &Engine, caller: &Caller, others: &Others) -> Result<Removed> {
     let data_dir = &engine.config().data_dir;
     let keep = Keep { clients: !others.projects.is_empty(), hooks: others.hooks.clone() };
     let places = engine.config().clients.as_ref();
-    let mut removed = clients::remove(&record(engine), places, &repositories(engine).await, &keep)?;
+    let mut removed = clients::remove(&record(engine), places, &repositories(engine, caller).await, &keep)?;
     if keep.clients {
-        if let Ok(project) = engine.look().await {
+        if let Ok(project) = caller.look(engine).await {
             engine.spool_of(&project.root, project.repository.as_deref()).leave_out()?;
         }
         let count = counted(others.projects.len(), "other project is", "other projects are");
@@ -232,8 +234,8 @@ pub async fn remove(engine: &Engine, others: &Others) -> Result<Removed> {
 }
 
 /// Returns what was set up and is nowhere to be found now.
-pub async fn lost(engine: &Engine) -> Result<Vec<clients::Finding>> {
-    clients::lost(&record(engine), &repositories(engine).await)
+pub async fn lost(engine: &Engine, caller: &Caller) -> Result<Vec<clients::Finding>> {
+    clients::lost(&record(engine), &repositories(engine, caller).await)
 }
 
 /// Whether clients were set up and not taken back.
@@ -247,20 +249,20 @@ fn record(engine: &Engine) -> PathBuf {
 }
 
 /// Returns the repositories that are registered and stand, and the one around the working directory.
-async fn repositories(engine: &Engine) -> Vec<GitPlace> {
+async fn repositories(engine: &Engine, caller: &Caller) -> Vec<GitPlace> {
     // What can't be read is as good as not registered.
     let rows = match engine.existing_installation().await {
         Ok(Some(installation)) => installation.registry.all().await.unwrap_or_default(),
         _ => Vec::new(),
     };
-    let here = engine.look().await.ok().and_then(|project| Some(project.repository?.common_dir()));
+    let here = caller.look(engine).await.ok().and_then(|project| Some(project.repository?.common_dir()));
     let registered = rows.iter().flat_map(|row| row.places.iter().map(|place| path_of(place)));
     let places: BTreeSet<PathBuf> = registered.chain(here).collect();
     let open = |common: PathBuf| {
         let id = identity::read(&common).ok().flatten();
         let row = rows.iter().find(|row| Some(row.id.as_str()) == id.as_deref());
         let formerly = row.into_iter().flat_map(|row| row.places.iter().map(|place| path_of(place)));
-        let repository = Repository::open(&common, &project::trust(engine.config())).ok()?;
+        let repository = Repository::open(&common, &project::trust(engine.config(), caller.named())).ok()?;
         Some(git_place(engine, &repository, formerly.filter(|place| *place != common).collect()))
     };
     places.into_iter().filter_map(open).collect()

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use crate::config::Config;
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Error, Kind, Result, quoted};
@@ -87,13 +87,22 @@ pub async fn list(engine: &Engine) -> Result<Listed> {
 /// Makes `directory` a place of the project `id`: after a move that lost the id, or for a second clone.
 ///
 /// With `forget_others`, the project moved: its other places are forgotten.
-pub async fn link(engine: &Engine, id: &str, directory: &Path, forget_others: bool) -> Result<Linked> {
+pub async fn link(
+    engine: &Engine,
+    caller: &Caller,
+    id: &str,
+    directory: &Path,
+    forget_others: bool,
+) -> Result<Linked> {
     let registry = &engine.begin_installation().await?.registry;
     let row = find(engine, id).await?;
     let directory = directory.canonicalize().map_err(|error| {
         Error::bad_input(format!("there is no directory `{}`", quoted(directory.display()))).source(error)
     })?;
-    let place = match Repository::discover(&directory, &project::trust(engine.config()).naming(&directory))? {
+    let place = match Repository::discover(
+        &directory,
+        &project::trust(engine.config(), caller.named()).naming(&directory),
+    )? {
         Some(repository) => {
             rename(engine, &repository, &row.id)?;
             repository.common_dir()
@@ -113,6 +122,7 @@ pub async fn link(engine: &Engine, id: &str, directory: &Path, forget_others: bo
 /// Adds the memories of the project `from` to the project `into`, and gives it its places.
 pub async fn merge(
     engine: &Engine,
+    caller: &Caller,
     from: &str,
     into: &str,
     progress: impl FnMut(usize, usize) + Send,
@@ -126,13 +136,14 @@ pub async fn merge(
         Error::bad_input(format!("nobody knows where project `{}` is", quoted(&into.name)))
             .hint("say so with `tiro projects link`")
     })?;
-    let config = Config { project: Some(path_of(place)), is_project_named: true, ..engine.config().clone() };
-    let target = Engine::new(config);
+    let target = caller.in_directory(&path_of(place), true);
     let source = engine.store_path(&from.folder);
-    let restored = backup::restore(&target, source.clone(), progress).await?;
+    let restored = backup::restore(engine, &target, source.clone(), progress).await?;
     registry.absorb(&from.id, &into.id).await?;
     for place in &from.places {
-        if let Ok(repository) = Repository::open(&path_of(place), &project::trust(engine.config())) {
+        if let Ok(repository) =
+            Repository::open(&path_of(place), &project::trust(engine.config(), caller.named()))
+        {
             rename(engine, &repository, &into.id)?;
         }
     }
@@ -183,13 +194,13 @@ pub struct Remembered {
 /// hooks left for it. With `dry_run` only says what that is.
 ///
 /// What belongs to all projects stays, and so do the repository's post-commit hook and the work tree.
-pub async fn remove(engine: &Engine, which: &str, dry_run: bool) -> Result<Removed> {
+pub async fn remove(engine: &Engine, caller: &Caller, which: &str, dry_run: bool) -> Result<Removed> {
     let row = find(engine, which).await?;
     let path = engine.store_path(&row.folder);
     let folder = path.parent().map(Path::to_owned).unwrap_or_default();
     let remembered = match path.is_file() {
         true => {
-            let scope = Scope::project(engine.config().owner.clone(), row.id.clone());
+            let scope = Scope::project(caller.owner().clone(), row.id.clone());
             let sizes = async { Store::open(&path, Flavour::Project, row.id.clone())?.sizes(&scope).await };
             let sizes = sizes.await.ok();
             sizes.map(|Sizes { commits, messages, sessions, notes }| Remembered {

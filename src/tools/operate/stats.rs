@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::caller::Caller;
 use crate::context::tier::{Tier, Tiers};
 use crate::engine::{Embedding, Engine};
 use crate::envelope;
@@ -171,8 +172,8 @@ pub struct KindCount {
 }
 
 /// Counts; nothing is changed.
-pub async fn run(engine: &Engine) -> Result<Output> {
-    let project = engine.project().await?;
+pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
+    let project = caller.project(engine).await?;
     let owners = &engine.installation().await?.registry;
     let stats = project.store.stats(&project.scope, engine.now()).await?;
     let owner_stats = owners.memories().stats(owners.scope(), engine.now()).await?;

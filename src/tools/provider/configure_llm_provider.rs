@@ -11,6 +11,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::caller::Caller;
 use crate::config::{self, Change, Configured, Use};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
@@ -106,7 +107,7 @@ pub struct Provider {
 }
 
 /// Sets, shows or prefers.
-pub async fn run(engine: &Engine, args: Args) -> Result<Output> {
+pub async fn run(engine: &Engine, _: &Caller, args: Args) -> Result<Output> {
     let Args { provider: named, operation, config: said, set_as_default } = args;
     let mut said = said.unwrap_or_default();
     let named = named.or(said.provider.take());

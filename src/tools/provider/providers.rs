@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use serde::Serialize;
 
 use crate::ask::{self, named};
+use crate::caller::Caller;
 use crate::config::{self, Change, Configured, External, Options, Use};
 use crate::engine::Engine;
 use crate::error::{Error, Result, quoted};
@@ -233,7 +234,7 @@ pub fn remove(engine: &Engine, name: &str) -> Result<Changed> {
 
 /// Sends a few words that hold nothing of the memory to a provider, or to whoever would be asked for a summary, at the
 /// temperature of any other question: what a model refuses, it refuses now.
-pub async fn test(engine: &Engine, name: Option<&str>) -> Result<Tried> {
+pub async fn test(engine: &Engine, caller: &Caller, name: Option<&str>) -> Result<Tried> {
     let request = Request {
         system: "You are being tried out.".into(),
         turns: vec![Turn::User("Answer with the one word: ready".into())],
@@ -247,9 +248,9 @@ pub async fn test(engine: &Engine, name: Option<&str>) -> Result<Tried> {
         Some(name) => {
             let (options, providers) = read(engine)?;
             let (name, _) = called(&providers, name);
-            ask::ask_one(engine, &options, &find(providers, &name)?, &request, TRIAL, &bill).await
+            ask::ask_one(engine, caller, &options, &find(providers, &name)?, &request, TRIAL, &bill).await
         }
-        None => ask::ask(engine, Use::Summarize, &request, TRIAL, &bill).await,
+        None => ask::ask(engine, caller, Use::Summarize, &request, TRIAL, &bill).await,
     };
     let answered = answered.map_err(|error| {
         let sent: String = bill.disclosures().iter().map(|line| format!("; {line}")).collect();

@@ -17,6 +17,7 @@ const ROWS: &[&[&str]] = &[
     &["ingest", "assembly"],
     &["summaries"],
     &["ask"],
+    &["caller"],
     &["engine"],
     &["project"],
     &["config"],
@@ -72,6 +73,7 @@ const WALLS: &[(&[&str], &[&str], &str)] = &[
 /// Where an error becomes part of a text: each was looked at and is Tiro's own, or shown nowhere. What another library
 /// says can quote a file, so it is kept as the cause, of which only the kind is shown.
 const OWN_ERRORS: &[&str] = &[
+    "caller.rs",
     "cli/context.rs",
     "cli/print.rs",
     "clients/mod.rs",

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::filter::Filter;
@@ -55,16 +56,16 @@ pub struct Opened {
 }
 
 /// Assembles the context for `question`, and opens the message with the source id `source` that it was made from.
-pub async fn assemble(engine: &Engine, question: String, source: &str) -> Result<Assembled> {
+pub async fn assemble(engine: &Engine, caller: &Caller, question: String, source: &str) -> Result<Assembled> {
     let began = Instant::now();
     let args = retrieve_context::Args {
         query: question.clone(),
         max_tokens: Some(MAX_TOKENS),
         ..retrieve_context::Args::default()
     };
-    let context = retrieve_context::run(engine, args).await?;
+    let context = retrieve_context::run(engine, caller, args).await?;
     let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let project = engine.project().await?;
+    let project = caller.project(engine).await?;
     let kinds = project.store.stats(&project.scope, engine.now()).await?.kinds;
     let messages = kinds.iter().find(|each| each.kind == Kind::Message.as_str());
     let conversation_tokens = messages.map_or(0, |each| each.tokens);
@@ -72,7 +73,7 @@ pub async fn assemble(engine: &Engine, question: String, source: &str) -> Result
     let found = project.store.list(&project.scope, &named, None, 1).await?.pop();
     let text = found.as_ref().map_or("", |message| message.text.trim());
     let opened = match found.as_ref().and_then(|message| message.session.as_ref().zip(message.ordinal)) {
-        Some((session, ordinal)) => Some(open(engine, format!("{session}#{ordinal}")).await?),
+        Some((session, ordinal)) => Some(open(engine, caller, format!("{session}#{ordinal}")).await?),
         None => None,
     };
     Ok(Assembled {
@@ -88,7 +89,7 @@ pub async fn assemble(engine: &Engine, question: String, source: &str) -> Result
     })
 }
 
-async fn open(engine: &Engine, name: String) -> Result<Opened> {
+async fn open(engine: &Engine, caller: &Caller, name: String) -> Result<Opened> {
     let args = expand_detail::Args {
         id: name.clone(),
         before: Some(1),
@@ -96,7 +97,7 @@ async fn open(engine: &Engine, name: String) -> Result<Opened> {
         max_tokens: Some(OPENED_TOKENS),
         ..expand_detail::Args::default()
     };
-    let opened = expand_detail::run(engine, args).await?;
+    let opened = expand_detail::run(engine, caller, args).await?;
     let neighbours = opened.neighbours.len();
     Ok(Opened { name, text: opened.text, neighbours, tokens_used: opened.tokens_used })
 }

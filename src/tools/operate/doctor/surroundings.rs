@@ -3,9 +3,11 @@
 use std::path::Path;
 
 use super::finding::{Finding, failed};
+use crate::caller::Caller;
 use crate::clients::{self, Client};
-use crate::engine::{Engine, SeenProject};
+use crate::engine::Engine;
 use crate::humanize::counted;
+use crate::project::SeenProject;
 use crate::spool::Spool;
 use crate::spool::capture::Scope;
 use crate::times;
@@ -94,9 +96,9 @@ fn file_system(_folder: &Path) -> Option<System> {
 }
 
 /// Says how clients and hooks are set up, a finding for each that differs from what `tiro init` would write.
-pub async fn clients(engine: &Engine) -> Vec<Finding> {
+pub async fn clients(engine: &Engine, caller: &Caller) -> Vec<Finding> {
     let what = "clients and hooks";
-    let prepared = match init::prepare(engine, None).await {
+    let prepared = match init::prepare(engine, caller, None).await {
         Ok(prepared) => prepared,
         Err(error) => return vec![failed(what, &error)],
     };
@@ -135,7 +137,7 @@ pub async fn clients(engine: &Engine) -> Vec<Finding> {
         Err(error) => found.push(failed(what, &error)),
         Ok(twice) => found.extend(twice.iter().map(|finding| beside(what, finding))),
     }
-    match init::lost(engine).await {
+    match init::lost(engine, caller).await {
         Err(error) => found.push(failed(what, &error)),
         // It is no fault: a repository may be gone for good.
         Ok(lost) => found.extend(lost.iter().map(|finding| beside(what, finding))),

@@ -1,0 +1,311 @@
+//! Who is calling: an owner, the project they work on, and the tools they may use.
+//!
+//! A process on stdio has one caller. What is opened for a caller, foremost the project's store, is kept with it, so that
+//! callers of one process don't share it: which project an operation works on is never read from anywhere else. What all
+//! callers of a process share is in [`Engine`].
+
+mod around;
+mod found;
+mod news;
+#[cfg(test)]
+mod tests;
+mod toolset;
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use self::around::Around;
+use self::found::Found;
+use crate::config::Config;
+use crate::engine::{Engine, Latest, PATIENCE_OF_CLOSING};
+use crate::error::{Error, Result, quoted};
+use crate::git::Repository;
+use crate::project::{self, OpenProject, SeenProject};
+use crate::scope::{OwnerId, ProjectId, Scope};
+use crate::store::{Flavour, Measurement, Savings, Store};
+
+pub use self::toolset::{Toolset, Toolsets};
+
+/// A caller, with what has been opened for it. Several calls use it at once.
+pub struct Caller {
+    owner: OwnerId,
+    directory: Option<PathBuf>,
+    /// Whether the user named the directory as the project: then it is trusted as a repository.
+    is_named: bool,
+    toolsets: Toolsets,
+    project: Latest<Found>,
+    /// In place of the project while nothing of it is stored.
+    blank_project: Latest<Found>,
+    refs: Mutex<Option<String>>,
+    news: Mutex<Vec<String>>,
+    measured: Mutex<Vec<Measurement>>,
+    saved: Mutex<Savings>,
+    said_pending: AtomicBool,
+    serves_tools: AtomicBool,
+}
+
+impl Caller {
+    /// Returns the user who started the process, with all tools, in the directory that the process works in: the one they
+    /// named, else the working directory.
+    pub fn of_process(config: &Config) -> Caller {
+        let named = config.project.clone();
+        let directory = named.or_else(|| config.current_dir.clone());
+        Caller::new(config.owner.clone(), directory, config.is_project_named)
+    }
+
+    /// Returns the same owner in another directory; `is_named` tells whether the user named it as the project.
+    pub fn in_directory(&self, directory: &Path, is_named: bool) -> Caller {
+        Caller::new(self.owner.clone(), Some(directory.to_owned()), is_named)
+    }
+
+    fn new(owner: OwnerId, directory: Option<PathBuf>, is_named: bool) -> Caller {
+        Caller {
+            owner,
+            directory,
+            is_named,
+            toolsets: Toolsets::default(),
+            project: Latest::default(),
+            blank_project: Latest::default(),
+            refs: Mutex::default(),
+            news: Mutex::default(),
+            measured: Mutex::default(),
+            saved: Mutex::default(),
+            said_pending: AtomicBool::new(false),
+            serves_tools: AtomicBool::default(),
+        }
+    }
+
+    /// Returns the caller with these tools only.
+    pub fn with_toolsets(self, toolsets: Toolsets) -> Caller {
+        Caller { toolsets, ..self }
+    }
+
+    /// Returns whether the caller may use the tools of `toolset`.
+    pub fn may_use(&self, toolset: Toolset) -> bool {
+        self.toolsets.has(toolset)
+    }
+
+    /// Returns the owner of what the caller stores, and the only one whose memories it can read.
+    pub fn owner(&self) -> &OwnerId {
+        &self.owner
+    }
+
+    /// Returns the directory that the user named as the project, which is trusted as a repository.
+    pub fn named(&self) -> Option<&Path> {
+        self.directory.as_deref().filter(|_| self.is_named)
+    }
+
+    /// Returns the canonical path of the directory that the caller works in.
+    ///
+    /// Errors with [`Kind::NoProject`](crate::error::Kind::NoProject) where it is gone or no directory, naming the way out.
+    pub fn directory(&self) -> Result<PathBuf> {
+        project::directory(self.directory.as_deref())
+    }
+
+    /// Returns the caller's project as it stands; registers and makes nothing.
+    ///
+    /// Errors as [`Caller::project`] does.
+    pub async fn look(&self, engine: &Engine) -> Result<SeenProject> {
+        let directory = self.directory()?;
+        let installation = engine.existing_installation().await?;
+        let registry = installation.map(|installation| &installation.registry);
+        let seen = project::look(&directory, engine.config(), self.named(), registry).await?;
+        let known = Caller::kept(engine, &seen);
+        let repository = seen.repository.map(Arc::new);
+        let trouble = seen.trouble.as_ref().map(unread);
+        let open = match known.zip(installation) {
+            None => None,
+            Some(((id, path), installation)) => Some(OpenProject {
+                store: {
+                    installation.registry.refuse_emptied(&id, &path).await?;
+                    Store::open(&path, Flavour::Project, id.clone())?
+                },
+                redactor: installation.redactor_of(&id),
+                name: seen.name.clone(),
+                root: seen.root.clone(),
+                repository: repository.clone(),
+                scope: Scope::project(self.owner.clone(), id),
+                is_blank: false,
+                trouble,
+                original: None,
+            }),
+        };
+        Ok(SeenProject {
+            name: seen.name,
+            root: seen.root,
+            repository,
+            trouble: seen.trouble,
+            original: seen.original,
+            open,
+        })
+    }
+
+    /// Returns the id and the store file of a project that has one.
+    fn kept(engine: &Engine, seen: &project::Seen) -> Option<(ProjectId, PathBuf)> {
+        let known = seen.known.as_ref().map(|(id, folder)| (id.clone(), engine.store_path(folder)));
+        known.filter(|(_, path)| path.symlink_metadata().is_ok())
+    }
+
+    /// Returns the caller's project: opened by the first call, and opened again after its store or its repository was
+    /// replaced. A project without a store gets an empty one in memory, so that reading creates no files.
+    ///
+    /// Errors with [`Kind::NoProject`](crate::error::Kind::NoProject) where there is none, with a hint.
+    pub async fn project(&self, engine: &Engine) -> Result<&OpenProject> {
+        if self.project.last().is_some() {
+            return self.begin_project(engine).await;
+        }
+        let directory = self.directory()?;
+        let existing = match engine.existing_installation().await? {
+            // The list of projects was lost, not their stores.
+            None if engine.config().data_dir.join("projects").is_dir() => {
+                Some(engine.begin_installation().await?)
+            }
+            existing => existing,
+        };
+        let registry = existing.map(|installation| &installation.registry);
+        let around = Around::of(&directory);
+        let seen = project::look(&directory, engine.config(), self.named(), registry).await?;
+        // What is registered and has lost its store is opened as ever, and what a hook left is to be stored.
+        if seen.known.is_some() || !engine.spool_of(&seen.root, seen.repository.as_ref()).is_empty() {
+            return self.begin_project(engine).await;
+        }
+        let installation = engine.installation().await?;
+        let blank = async || {
+            let id = ProjectId::from_random(engine.random());
+            let project = OpenProject {
+                redactor: installation.redactor_of(&id),
+                trouble: seen.trouble.as_ref().map(unread),
+                name: seen.name,
+                root: seen.root,
+                repository: seen.repository.map(Arc::new),
+                store: Store::blank(
+                    &format!("{}-{}", engine.process(), id.as_str()),
+                    Flavour::Project,
+                    id.clone(),
+                )?,
+                scope: Scope::project(self.owner.clone(), id),
+                is_blank: true,
+                original: seen.original,
+            };
+            let registered_in = installation.registry.memories().clone();
+            Ok(Found { project, registered_in, keeps_id: None, around })
+        };
+        Ok(&self
+            .blank_project
+            .get_or_open(|found| found.holds(engine.config(), self.named()), blank)
+            .await?
+            .project)
+    }
+
+    /// Returns the caller's project for writing: like [`Caller::project`], but creates its store where it has none. A
+    /// repository that was deleted and cloned again is another project.
+    ///
+    /// Errors as [`Caller::project`] does.
+    pub async fn begin_project(&self, engine: &Engine) -> Result<&OpenProject> {
+        let open = async || {
+            let directory = self.directory()?;
+            let around = Around::of(&directory);
+            let installation = engine.begin_installation().await?;
+            let registry = &installation.registry;
+            let fresh = ProjectId::from_random(engine.random());
+            let found =
+                project::find(&directory, engine.config(), self.named(), registry, fresh, engine.now())
+                    .await?;
+            let path = engine.store_path(&found.folder);
+            registry.refuse_emptied(&found.id, &path).await?;
+            let store = Store::open(&path, Flavour::Project, found.id.clone())?;
+            registry.note_made(&found.id).await;
+            let before = self.project.last().map(|found| &found.project.store);
+            if before.is_some_and(|before| !before.is_same_file(&store)) {
+                let news = format!(
+                    "The store or the repository that this server had open was replaced; it uses `{}` now.",
+                    quoted(path.display())
+                );
+                self.tell(news);
+            }
+            *self.refs.lock().unwrap_or_else(PoisonError::into_inner) = None;
+            let keeps_id = found.repository.as_ref().map(Repository::common_dir);
+            let keeps_id = keeps_id.filter(|place| project::keeps(place, &found.id));
+            let redactor = installation.redactor_of(&found.id);
+            let scope = Scope::project(self.owner.clone(), found.id);
+            let project = OpenProject {
+                redactor,
+                is_blank: false,
+                original: None,
+                trouble: found.trouble.as_ref().map(unread),
+                name: found.name,
+                root: found.root,
+                repository: found.repository.map(Arc::new),
+                store,
+                scope,
+            };
+            Ok(Found { project, registered_in: registry.memories().clone(), keeps_id, around })
+        };
+        Ok(&self.project.get_or_open(|found| found.holds(engine.config(), self.named()), open).await?.project)
+    }
+
+    /// Returns the project if a call has opened it already and it is still the one on the disk.
+    pub fn opened_project(&self, engine: &Engine) -> Option<&OpenProject> {
+        self.project
+            .last()
+            .filter(|found| found.holds(engine.config(), self.named()))
+            .map(|found| &found.project)
+    }
+
+    /// Closes the project's store: calls that are still under way fail. Its last user leaves a file that holds everything by
+    /// itself.
+    pub fn close(&self) {
+        if let Some(found) = self.project.last() {
+            found.project.store.close(PATIENCE_OF_CLOSING);
+        }
+    }
+
+    /// Returns whether an answer reports texts without an embedding: the first answer to a caller does.
+    pub fn says_pending(&self) -> bool {
+        !self.said_pending.swap(true, Ordering::Relaxed)
+    }
+
+    /// Returns whether `stamp` is that of the refs whose commits are all stored.
+    pub fn has_seen_refs(&self, stamp: &str) -> bool {
+        self.refs.lock().unwrap_or_else(PoisonError::into_inner).as_deref() == Some(stamp)
+    }
+
+    /// Notes that all commits of the refs with this stamp are stored.
+    pub fn saw_refs(&self, stamp: String) {
+        *self.refs.lock().unwrap_or_else(PoisonError::into_inner) = Some(stamp);
+    }
+
+    /// Counts a call of `name` that took `micros` microseconds; [`Caller::keep_measurements`] stores the counts.
+    pub fn measured(&self, name: &str, micros: u64) {
+        let new = Measurement::of(name, micros);
+        let mut measured = self.measured.lock().unwrap_or_else(PoisonError::into_inner);
+        match measured.iter_mut().find(|each| each.name == new.name && each.bucket == new.bucket) {
+            Some(each) => each.count += 1,
+            None => measured.push(new),
+        }
+    }
+
+    /// Counts a context of `sent` tokens that answered for a conversation of `whole` tokens.
+    pub fn saved(&self, whole: i64, sent: i64) {
+        let saved = Savings { answers: 1, whole, sent };
+        self.saved.lock().unwrap_or_else(PoisonError::into_inner).add(saved);
+    }
+
+    /// Stores the counts since the last time, if a call has opened the project.
+    pub async fn keep_measurements(&self, engine: &Engine) -> Result<()> {
+        let Some(project) = self.opened_project(engine) else { return Ok(()) };
+        let measured = std::mem::take(&mut *self.measured.lock().unwrap_or_else(PoisonError::into_inner));
+        let saved = std::mem::take(&mut *self.saved.lock().unwrap_or_else(PoisonError::into_inner));
+        match measured.is_empty() && saved == Savings::default() {
+            true => Ok(()),
+            false => project.store.measure(&project.scope, measured, saved).await,
+        }
+    }
+}
+
+/// Returns the notice that a repository can't be read.
+fn unread(error: &Error) -> String {
+    let hint = error.way_out().map_or(String::new(), |hint| format!(" ({hint})"));
+    format!("memory works without git: {error}{hint}")
+}

@@ -1,0 +1,52 @@
+//! Groups of tools, by which a caller is given some and not others.
+
+use std::str::FromStr;
+
+use crate::error::{Error, Result, quoted};
+
+/// A group of tools that is offered or left out as one, since every tool listed costs its reader tokens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Toolset {
+    /// Searching, storing and forgetting memories.
+    Memory,
+    /// Asking other models.
+    Consult,
+    /// Assembling the context of long conversations.
+    Context,
+    /// Putting parts of a conversation aside.
+    Stash,
+}
+
+/// The toolsets a server offers; all of them unless said otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Toolsets(Vec<Toolset>);
+
+impl Toolsets {
+    /// Returns whether `toolset` is among them.
+    pub fn has(&self, toolset: Toolset) -> bool {
+        self.0.contains(&toolset)
+    }
+}
+
+impl Default for Toolsets {
+    fn default() -> Toolsets {
+        Toolsets(vec![Toolset::Memory, Toolset::Consult, Toolset::Context, Toolset::Stash])
+    }
+}
+
+/// Reads names separated by commas: `memory,consult`.
+impl FromStr for Toolsets {
+    type Err = Error;
+
+    fn from_str(names: &str) -> Result<Toolsets> {
+        let toolset = |name: &str| match name.trim() {
+            "memory" => Ok(Toolset::Memory),
+            "consult" => Ok(Toolset::Consult),
+            "context" => Ok(Toolset::Context),
+            "stash" => Ok(Toolset::Stash),
+            other => Err(Error::bad_input(format!("there is no toolset `{}`", quoted(other)))
+                .hint("choose from memory, consult, context and stash, separated by commas")),
+        };
+        names.split(',').map(toolset).collect::<Result<Vec<Toolset>>>().map(Toolsets)
+    }
+}
