@@ -1,15 +1,15 @@
-//! Arguments made up from a tool's own schema, of one's own things and of other scopes'.
+//! Random arguments for a tool, made from its schema.
 //!
-//! What an argument is for is told by its name: ids, sessions, cursors and URIs are taken from what servers
-//! have handed out, texts to be stored carry the words of the scope, questions use any scope's words.
-//! Everything else is whatever the schema allows.
+//! The name of an argument decides its value. Ids, sessions, cursors and URIs come from the answers of servers, of
+//! the same scope or of another. Texts to store carry the words of the scope; questions use the words of any
+//! scope. Every other argument gets any value that the schema allows.
 
 use serde_json::{Map, Value, json};
 
 use crate::corpus;
 use crate::random::Random;
 
-/// Whose memory it is, and the words by which its texts are known.
+/// A memory and the words that mark its texts.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope {
     /// Whose data directory it is in.
@@ -22,7 +22,7 @@ pub struct Scope {
     pub secret: &'static str,
 }
 
-/// Who has projects.
+/// An owner of projects.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner {
     /// Names the data directory.

@@ -1,7 +1,7 @@
 //! How long an agent waits for the context of one long session: assembled, and from the cache.
 //!
-//! A part of `evals latency`. The session is embedded and its segments are summarised before; every question is new, so
-//! that no cache helps, and is then asked again, so that nothing but the cache answers.
+//! A part of `evals latency`. The session is embedded and its segments are summarised first. Every question is
+//! new, so that no cache helps. Then it is asked again, so that the cache answers.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ const SESSION: &str = "long";
 /// The longest wait for summaries.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Builds the session in `place`, asks, and adds what was seen.
+/// Builds the session in `place`, asks the questions, and adds the times to the report.
 pub fn measure(
     messages: usize,
     questions: usize,

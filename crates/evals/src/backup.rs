@@ -1,10 +1,10 @@
-//! `evals backup`: how long a backup takes while others write, against the time when nobody does.
+//! `evals backup`: how long a backup takes while a server writes, compared with an idle store.
 //!
-//! A store is filled with made-up conversations and backed up some times while it rests. Then a server stores
-//! a message every so often, and it is backed up as often again. While a backup is made the length of the
-//! store's log is watched, since what is read cannot leave it, and so is the folder of the backup: the file may
-//! have its name only once it is whole. Each backup is opened and checked, and counted against what was
-//! acknowledged before it began.
+//! The store is filled with synthetic conversations and backed up several times while nothing writes. Then a
+//! server stores messages at a fixed rate during as many backups. Meanwhile the length of the store's log is
+//! watched, since a reader prevents it from shrinking, and so is the target folder: the file may get its name only
+//! once it is complete. Each backup is checked by SQLite and compared with the writes that were acknowledged
+//! before it began.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -29,7 +29,7 @@ pub struct Args {
     /// Messages stored a second while it is backed up
     #[arg(long, default_value_t = 50)]
     rate: usize,
-    /// Backups without writers, and with them
+    /// Backups without writes, and as many with writes
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     /// Where the random choices start
@@ -40,7 +40,7 @@ pub struct Args {
 /// Messages stored by one call while the store is filled.
 const BATCH: usize = 500;
 
-/// The most that the log of the store may grow to, in MiB: what half a minute of such writes leaves there.
+/// The largest log of the store that passes, in MiB: half a minute of such writes.
 const LONGEST_LOG: f64 = 64.0;
 
 /// One backup.
@@ -117,7 +117,7 @@ fn store(place: &Place) -> Result<PathBuf> {
     Ok(folder.path().join("tiro.db"))
 }
 
-/// Makes a backup, watches what goes on beside it, and checks it.
+/// Makes a backup, watches the log and the folder meanwhile, and checks the file.
 fn back_up(tiro: &Tiro, place: &Place, store: &Path, root: &Path, number: usize) -> Result<Made> {
     let target = root.join(format!("backup-{number}.db"));
     let mut log = store.as_os_str().to_owned();
@@ -146,7 +146,7 @@ fn back_up(tiro: &Tiro, place: &Place, store: &Path, root: &Path, number: usize)
     Ok(Made { seconds, longest_log, was_early, memories })
 }
 
-/// Returns how many memories are in a backup that is whole.
+/// Returns the number of memories in a backup; an error if SQLite finds it damaged.
 fn count(backup: &Path) -> Result<usize> {
     let database = Connection::open_with_flags(backup, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let state: String = database.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
@@ -163,7 +163,7 @@ struct Writes {
     milliseconds: Vec<f64>,
 }
 
-/// Stores a message every so often until it is told to stop.
+/// Stores messages at a fixed rate until it is stopped.
 fn write(
     args: &Args,
     tiro: &Tiro,

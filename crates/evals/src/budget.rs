@@ -1,9 +1,9 @@
-//! `evals budget`: how much of the evidence for a question a context across all conversations keeps, by budget.
+//! `evals budget`: how much of the evidence for a question a context across all conversations contains, by budget.
 //!
-//! Every conversation of the suite gets a memory of its own, with its sessions. A piece of evidence is kept where all of
-//! its text is in the answer's text. Tokens are those of o200k, counted by `tiro bench tokens`, which was compared with
-//! tiktoken, of the text and of the JSON, since clients give a model the one or the other: no answer may pass the budget
-//! as either.
+//! Every conversation of the suite gets its own memory, with its sessions. A piece of evidence counts if the
+//! answer contains its full text. Tokens are those of o200k, counted by `tiro bench tokens`, which `evals tokens`
+//! compares with tiktoken. They are counted for the text and for the JSON, since a client gives a model one of the
+//! two: neither may exceed the budget.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -27,13 +27,13 @@ pub struct Args {
     /// Directory with messages.jsonl and queries.jsonl
     #[arg(long)]
     suite: PathBuf,
-    /// Tokens of an answer
+    /// Budgets in tokens
     #[arg(long, value_delimiter = ',', default_value = "1000,2000,4000,8000")]
     budgets: Vec<usize>,
-    /// summary, mixed or full
+    /// Detail of the context: summary, mixed or full
     #[arg(long, default_value = "mixed")]
     level: String,
-    /// Conversations worked on at a time
+    /// Conversations to work on in parallel
     #[arg(long, default_value_t = 2)]
     jobs: usize,
     /// Only these conversations
@@ -41,10 +41,10 @@ pub struct Args {
     only: Vec<String>,
 }
 
-/// The evidence that is to be kept at a budget, in per cent.
+/// The goal for the evidence at a budget, in per cent.
 const GOALS: &[(usize, f64)] = &[(1000, 81.0), (2000, 87.0), (4000, 91.5), (8000, 96.0)];
 
-/// What one answer showed.
+/// The figures of one answer.
 pub struct Asked {
     /// The budget.
     pub budget: usize,
@@ -174,7 +174,7 @@ pub fn kept(query: &Query, texts: &HashMap<&str, &str>, text: &str) -> f64 {
     found.count() as f64 / gold.len().max(1) as f64
 }
 
-/// Returns what the answer says that each part took.
+/// Returns the tokens of each part, as the answer reports them.
 pub fn parts(answer: &Answer) -> BTreeMap<String, f64> {
     let parts = answer.structured()["parts"].as_object().cloned().unwrap_or_default();
     parts.into_iter().filter_map(|(part, tokens)| Some((part, tokens.as_f64()?))).collect()
@@ -222,7 +222,7 @@ pub fn header() -> Vec<String> {
         .to_vec()
 }
 
-/// Adds a row for each category, and one for all but the adversarial, whose evidence and tokens are returned.
+/// Adds a row for each category and one for all except the adversarial; returns evidence and tokens of that last row.
 pub fn add_rows(rows: &mut Vec<Vec<String>>, name: &str, asked: &[&Asked]) -> (f64, f64) {
     let mut groups: BTreeMap<&str, Vec<&Asked>> = BTreeMap::new();
     for each in asked {

@@ -46,8 +46,8 @@ fn message_argument(message: &Message) -> Value {
     fields
 }
 
-/// Waits until nothing is pending: the idle server works it off, and where that does not go forward,
-/// `tiro index` does. Without a model there is nothing to wait for.
+/// Waits until nothing is pending. The idle server embeds; if it makes no progress, `tiro index` does.
+/// Returns at once without a model.
 pub fn settle(tiro: &Tiro, place: &Place, server: &mut Server) -> Result<()> {
     if tiro.model_dir.is_none() {
         return Ok(());
@@ -66,7 +66,7 @@ pub fn settle(tiro: &Tiro, place: &Place, server: &mut Server) -> Result<()> {
     Ok(())
 }
 
-/// Runs `tiro index` to its end, where there is a model.
+/// Runs `tiro index` to its end if there is a model.
 pub fn index(tiro: &Tiro, place: &Place) -> Result<()> {
     if tiro.model_dir.is_some() {
         tiro.run(place, &["index", "--project", path_text(&place.project)?], LONG)?;
@@ -79,12 +79,12 @@ fn pending(server: &mut Server) -> Result<Option<u64>> {
     Ok(answer.pending())
 }
 
-/// Asks for the `k` best with room for all of them.
+/// Searches for the `k` best hits with a budget that fits all of them.
 pub fn search(server: &mut Server, query: &str, k: usize) -> Result<Answer> {
     server.tool("search_project_memory", json!({"query": query, "k": k, "max_tokens": 20000}))
 }
 
-/// Returns what an answer ranks, by the ids of whoever stored it.
+/// Returns the ids of the hits as their author gave them, best first.
 pub fn ranking(qid: &str, answer: &Answer) -> Ranking {
     let mut ranked: Vec<String> = Vec::new();
     for id in answer.hits().iter().filter_map(|hit| hit["source_id"].as_str()) {

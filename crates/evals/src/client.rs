@@ -1,10 +1,9 @@
-//! Runs the real binary: as a command that ends, or as an MCP server on stdio that is talked to.
+//! Runs the real binary: as a command, or as an MCP server on stdio.
 //!
-//! The protocol is written here by hand, a line of JSON each way, rather than with the library that the
-//! server is built on: a mistake shared by both ends would measure as correct. Every wait has a deadline,
-//! standard error is always drained, and the settings of whoever runs the measurements are kept out of the
-//! processes measured. It is not a general client: one request is in flight at a time, and what the server
-//! sends unasked is dropped.
+//! The protocol is written by hand here, one line of JSON per message, and does not use the library of the server:
+//! a mistake that both ends share would not show. Every wait has a deadline, and standard error is always drained.
+//! The measured processes get none of the caller's settings. This is not a general client: only one request is in
+//! flight at a time, and notifications of the server are dropped.
 
 use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -34,7 +33,7 @@ pub struct Tiro {
     pub environment: Vec<(String, String)>,
 }
 
-/// A memory of its own: a data directory and the project directory that calls are made for.
+/// A separate memory: a data directory and a project directory.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// Becomes `TIRO_DATA_DIR`.
@@ -64,7 +63,7 @@ pub struct Server {
     timeout: Duration,
 }
 
-/// What a tool answered.
+/// The answer of a tool.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The whole result, as received.
@@ -84,21 +83,21 @@ impl Place {
         Ok(place)
     }
 
-    /// Returns the home directory of whoever works here: beside the data directory.
+    /// Returns the home directory of the user: beside the data directory.
     pub fn home(&self) -> PathBuf {
         self.data_dir.with_file_name("home")
     }
 }
 
 impl Tiro {
-    /// Returns the same without an embedding model: where it looks for one there is an empty folder in `root`.
+    /// Returns the same program with an empty model directory in `root`.
     pub fn without_model(&self, root: &Path) -> Result<Tiro> {
         let no_model = root.join("no-model");
         std::fs::create_dir_all(&no_model).with_context(|| format!("making `{}`", no_model.display()))?;
         Ok(Tiro { model_dir: Some(no_model), ..self.clone() })
     }
 
-    /// Returns the command in `place`, with `arguments` and nothing of the caller's own settings.
+    /// Returns the command for `place` with `arguments` and without the caller's settings.
     pub fn command(&self, place: &Place, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         for (name, _) in std::env::vars_os() {
@@ -142,7 +141,7 @@ impl Tiro {
         run_to_end(self.command(place, arguments), timeout)
     }
 
-    /// Starts a server for `place` and opens the conversation in the manner of `era`.
+    /// Starts a server for `place` and opens the conversation as `era` does.
     pub fn serve(&self, place: &Place, era: Era) -> Result<Server> {
         self.serve_with(place, era, &[])
     }
@@ -156,7 +155,7 @@ impl Tiro {
         Ok(server)
     }
 
-    /// Starts a server for `place` without saying anything to it yet; see [`Server::open`].
+    /// Starts a server for `place` without a handshake; see [`Server::open`].
     pub fn start(&self, place: &Place, era: Era) -> Result<Server> {
         self.start_with(place, era, &[])
     }
@@ -194,7 +193,7 @@ impl Tiro {
 }
 
 impl Server {
-    /// Does the handshake where the era has one.
+    /// Does the handshake if the era has one.
     pub fn open(&mut self) -> Result<()> {
         if self.era == Era::Session {
             let client = json!({"name": "evals", "version": env!("CARGO_PKG_VERSION")});
@@ -272,8 +271,8 @@ impl Server {
         Ok(self.next_id)
     }
 
-    /// Kills the server as `kill -9` does and returns what it had still written, oldest first: a reply that
-    /// is in the pipe was given.
+    /// Kills the server as `kill -9` does and returns the replies left in the pipe, oldest first: the server
+    /// has answered these.
     pub fn kill(mut self) -> Vec<Value> {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -284,7 +283,7 @@ impl Server {
         messages
     }
 
-    /// Closes the server's input and returns how long it took to be gone.
+    /// Closes the server's input and returns how long it took to end.
     ///
     /// # Errors
     /// When it is still there after ten seconds.
@@ -297,12 +296,12 @@ impl Server {
         }
     }
 
-    /// Returns the server's resident memory in MiB, where `/proc` tells.
+    /// Returns the server's resident memory in MiB; none without `/proc`.
     pub fn resident_mib(&self) -> Option<f64> {
         self.memory_mib("VmRSS:")
     }
 
-    /// Returns the most resident memory the server ever had, in MiB, where `/proc` tells.
+    /// Returns the server's peak resident memory in MiB; none without `/proc`.
     pub fn peak_mib(&self) -> Option<f64> {
         self.memory_mib("VmHWM:")
     }
@@ -370,7 +369,7 @@ impl Answer {
         self.structured()["hits"].as_array().map_or(&[], Vec::as_slice)
     }
 
-    /// Returns how much still waits to be embedded, where the answer says so.
+    /// Returns the number of pieces without an embedding, if the answer reports it.
     pub fn pending(&self) -> Option<u64> {
         self.structured()["pending"].as_u64()
     }

@@ -1,4 +1,4 @@
-//! `evals clients`: the real clients with Tiro beside them, against a mock model; no key needed.
+//! `evals clients`: real clients with Tiro and a mock model; no key needed.
 
 use std::path::PathBuf;
 
@@ -9,13 +9,13 @@ use crate::calls::{LONG, path_text};
 use crate::client::{Tiro, last_chars, run_to_end};
 use crate::stats::{Goal, Report};
 
-/// What to drive.
+/// The clients to run and their directories.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Clients, separated by commas
     #[arg(long, default_value = "claude-code,codex,gemini")]
     clients: String,
-    /// Directory for the clients, their homes and repositories; a temporary one where not given
+    /// Directory for the clients, their homes and repositories; temporary by default
     #[arg(long)]
     root: Option<PathBuf>,
     /// Directory where npm installs, kept between runs
@@ -29,7 +29,7 @@ pub struct Args {
     peers: PathBuf,
 }
 
-/// Drives the clients and returns the report.
+/// Runs the clients through their steps and returns the report.
 pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     let temporary = tempfile::tempdir().context("making a temporary directory")?;
     let root = args.root.clone().unwrap_or_else(|| temporary.path().to_owned());

@@ -1,7 +1,7 @@
-//! `evals commits` and `evals import`: whether a sentence of a changelog finds the commit that did it, and
-//! how long it takes until a history can be searched.
+//! `evals commits` and `evals import`: how often a line of a changelog finds its commit, and how long an import
+//! takes until search finds a commit.
 //!
-//! Both work on a clone in a temporary directory: nothing is written into the repository that was named.
+//! Both work on a clone in a temporary directory and write nothing into the repository itself.
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -80,9 +80,9 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     Ok(report)
 }
 
-/// Times imports until the oldest commit with a telling subject is found by its words.
+/// Times imports until a search by words finds the oldest commit with a distinctive subject.
 ///
-/// The model is hidden from the program, so that the time is that of lexical search alone.
+/// The program runs without the model, so that only lexical search is timed.
 pub fn run_import(args: &ImportArgs, tiro: &Tiro) -> Result<Report> {
     let root = tempfile::tempdir().context("making a temporary directory")?;
     let source = Place::create(&root.path().join("source"))?;
@@ -127,7 +127,7 @@ fn import(tiro: &Tiro, place: &Place) -> Result<()> {
     tiro.run(place, &["import", "git", "--project", calls::path_text(&place.project)?], LONG).map(drop)
 }
 
-/// Returns the oldest commit, merges apart, whose subject has five words or more and occurs once.
+/// Returns the oldest commit that is no merge and has a unique subject of at least five words.
 fn oldest_telling_commit(place: &Place) -> Result<(String, String)> {
     let log = calls::git(&place.project, &["log", "--no-merges", "--reverse", "--format=%H %s"])?;
     let lines: Vec<(&str, &str)> = log.lines().filter_map(|line| line.split_once(' ')).collect();

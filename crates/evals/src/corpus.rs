@@ -1,9 +1,8 @@
-//! Conversations made up from a seed: as many messages as wanted, the same ones every time.
+//! Synthetic conversations from a seed: any number of messages, the same ones every time.
 //!
-//! Words follow Zipf's law over a vocabulary of plain words and identifiers built from them, sessions of
-//! fifty messages have a topic, and lengths are mixed: most messages short, a few of several hundred words.
-//! This gives indexes and the encoder the work that real conversations give them. It says nothing about the
-//! quality of answers.
+//! Words follow Zipf's law over a vocabulary of plain words and identifiers built from them. Sessions of fifty
+//! messages have a topic. Most messages are short, a few have several hundred words. So indexes and the encoder do
+//! the same work as for real conversations. The corpus says nothing about the quality of answers.
 
 use crate::random::Random;
 use crate::suite::Message;
@@ -11,7 +10,7 @@ use crate::suite::Message;
 /// Messages in a session.
 pub const SESSION: usize = 50;
 
-/// Changes whenever the same seed gives other texts, so that kept stores are not taken for current ones.
+/// Must change if the same seed gives other texts, so that `--keep` does not reuse an outdated store.
 pub const VERSION: u32 = 1;
 
 const TOPICS: usize = 400;
@@ -71,7 +70,7 @@ impl Corpus {
         }
     }
 
-    /// Returns message `index`: it depends on nothing but the seed and its index.
+    /// Returns message `index`, which depends only on the seed and the index.
     pub fn message(&self, index: usize) -> Message {
         let mut random = self.random(1, index);
         let session = index / SESSION;

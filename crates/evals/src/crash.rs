@@ -1,12 +1,12 @@
-//! `evals crash`: whether anything acknowledged is lost, or anything stored twice, when servers are killed.
+//! `evals crash`: whether an acknowledged write is lost, or a write stored twice, when servers are killed.
 //!
-//! Several servers write to one project at once. At random a write is sent and its server killed before,
-//! while or after it is carried out; then the server is started again and the write is repeated with the same
-//! keys, as a client does that had no answer, or is given up. Now and then a write that was acknowledged is
-//! repeated too. Every text carries a mark of its own, and the marks in the final export are counted: an
-//! acknowledged one must be there once, one given up at most once, and never half of a call. The files are
-//! then checked by SQLite itself as well as by `tiro doctor`, and some of the marks are searched for. `kill
-//! -9` tests the program, not the disk: no power is lost here.
+//! Several servers write to one project in parallel. At random a write is sent and its server is killed before,
+//! while or after it executes the write. Then the server is restarted, and the write is repeated with the same
+//! keys, as by a client that got no answer, or is given up. Some acknowledged writes are repeated too. Every text
+//! carries a unique mark, and the final export is searched for the marks: an acknowledged one must be there
+//! exactly once, one that was given up at most once, and no call may be stored in part. SQLite and `tiro doctor`
+//! then check the files, and some marks are searched for. `kill -9` tests the program, not the disk: the power
+//! stays on.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -34,7 +34,7 @@ pub struct Args {
     /// Writes, over all servers
     #[arg(long, default_value_t = 10_000)]
     writes: usize,
-    /// Writes in the middle of which the server is killed
+    /// Writes during which the server is killed
     #[arg(long, default_value_t = 100)]
     kills: usize,
     /// Where the random choices start
@@ -59,7 +59,7 @@ struct Write {
     marks: Vec<String>,
 }
 
-/// What the workers saw.
+/// The results of the workers.
 #[derive(Default)]
 struct Seen {
     acknowledged: Vec<String>,
@@ -189,7 +189,7 @@ fn acknowledges(message: &Value, id: u64) -> bool {
     message["id"] == id && message.get("result").is_some() && message["result"]["isError"] != true
 }
 
-/// Reads everything back and compares.
+/// Exports everything and compares it with the acknowledged writes.
 fn check(args: &Args, tiro: &Tiro, place: &Place, seen: Seen, elapsed: f64) -> Result<Report> {
     let mut server = tiro.serve(place, Era::Session).context("starting once more after the last kill")?;
     let unfound = unfound(&mut server, &seen.acknowledged, &mut Random::new(args.seed))?;
@@ -232,7 +232,7 @@ fn check(args: &Args, tiro: &Tiro, place: &Place, seen: Seen, elapsed: f64) -> R
     Ok(report)
 }
 
-/// Searches for some of the marks and returns those that no hit shows.
+/// Searches for some of the marks and returns those that no hit contains.
 fn unfound(server: &mut Server, marks: &[String], random: &mut Random) -> Result<Vec<String>> {
     let mut unfound = Vec::new();
     for _ in 0..SEARCHED.min(marks.len()) {
@@ -273,7 +273,7 @@ fn count_marks(export: &str) -> Result<(HashMap<String, usize>, usize)> {
     Ok((counts, memories))
 }
 
-/// Returns every check of `tiro doctor --json` that failed, but those about the model: it may be missing.
+/// Returns the failed checks of `tiro doctor --json`, except those of the model, which may be missing.
 fn doctor_complaints(tiro: &Tiro, place: &Place) -> Result<Vec<String>> {
     let project = calls::path_text(&place.project)?;
     let (_, stdout, stderr) = tiro.run_to_end(place, &["doctor", "--json", "--project", project], LONG)?;

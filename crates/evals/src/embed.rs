@@ -1,5 +1,4 @@
-//! `evals embed`: texts of mixed lengths turned into vectors, against sentence-transformers, on one core
-//! each.
+//! `evals embed`: embedding of texts of mixed lengths, compared with sentence-transformers, on one core each.
 
 use std::path::PathBuf;
 
@@ -16,10 +15,10 @@ use crate::suite;
 /// What to measure.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// File with an object with `text` on each line; made up where not given
+    /// File with an object with `text` on each line; synthetic texts by default
     #[arg(long)]
     texts: Option<PathBuf>,
-    /// Texts to make up
+    /// Number of synthetic texts
     #[arg(long, default_value_t = 600)]
     count: usize,
     #[command(flatten)]
@@ -29,7 +28,7 @@ pub struct Args {
 /// The length of an embedding.
 const DIMENSIONS: usize = 384;
 
-/// Rounds asked of a process: the first warms it up, the last counts.
+/// Rounds per process: the first warms it up, the last counts.
 const ROUNDS: &str = "2";
 
 /// Measures and returns the report.

@@ -1,8 +1,9 @@
-//! `evals hooks`: what living beside costs whoever is at work: the client whose hook runs, and `git commit`.
+//! `evals hooks`: how much time hooks add to a client that runs them, and to `git commit`.
 //!
-//! The hook is timed as its client starts it, a process with a payload on its stdin, where everything is in order and
-//! where something is wrong. It must end with 0 and say nothing each time. Then commits are made by turns in two equal
-//! repositories of which one has the hook, as `tiro init` writes it, and a running server is asked for each at once.
+//! The hook is timed as its client starts it, as a process with a payload on its stdin, with an intact store and
+//! with a broken one. It must end with status 0 and print nothing each time. Then commits are made alternately in
+//! two equal repositories, one of them with the hook that `tiro init` writes, and a running server is asked for
+//! each commit at once.
 
 use std::path::Path;
 use std::process::Command;
@@ -21,7 +22,7 @@ use crate::talk::{Repo, Session, feed};
 /// What to measure.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Runs of the hook in each state that the memory may be in
+    /// Runs of the hook in each state of the store
     #[arg(long, default_value_t = 300)]
     runs: usize,
     /// Commits with the hook, and as many without
@@ -70,10 +71,10 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     Ok(report)
 }
 
-/// A state of the memory that a hook meets.
+/// A state of the store when a hook runs.
 struct State {
     place: Place,
-    /// Whether the hook can leave something.
+    /// Whether the hook can write to the spool.
     leaves: bool,
     is_absent: bool,
     is_full: bool,
@@ -155,9 +156,9 @@ impl State {
     }
 }
 
-/// Returns the tokens that the model is told when a session begins.
+/// Returns the tokens that the model gets when a session begins.
 fn pointer(tiro: &Tiro, place: &Place, session: &Session, root: &Path) -> Result<f64> {
-    // What is remembered by now is told too.
+    // That text also says how much is remembered by now.
     let mut server = tiro.serve(place, Era::Session)?;
     session.hook(tiro, place)?;
     crate::calls::search(&mut server, "rattle", 5)?;
@@ -176,7 +177,7 @@ fn pointer(tiro: &Tiro, place: &Place, session: &Session, root: &Path) -> Result
     bail!("the hook of the beginning of a session says nothing")
 }
 
-/// Makes commits by turns with the hook and without, and asks a server for each.
+/// Makes commits alternately with the hook and without it, and asks a server for each.
 fn commits(
     args: &Args,
     tiro: &Tiro,
@@ -200,7 +201,7 @@ fn commits(
             repo.append("crank.txt", &format!("{round}\n"))?;
             repo.git(0, &["add", "crank.txt"])?;
             let mut command = repo.command(0, &["commit", "--quiet", "-m", &subject]);
-            // The hook finds its memory by the environment of whoever commits.
+            // The hook finds its memory through the environment of `git commit`.
             command.env("TIRO_DATA_DIR", &place.data_dir).env("HOME", place.home());
             let started = Instant::now();
             let output = command.output().context("starting `git`")?;
@@ -210,7 +211,7 @@ fn commits(
             }
             Ok(milliseconds)
         };
-        // By turns also in who comes first.
+        // The repository that comes first alternates too.
         if round % 2 == 0 {
             without.push(one(&plain)?);
         }

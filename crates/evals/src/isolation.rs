@@ -1,16 +1,15 @@
-//! `evals isolation`: whether any answer holds a text of another owner or another project.
+//! `evals isolation`: whether any answer contains a text of another owner or another project.
 //!
-//! Two owners work in the same two project directories, each with a data directory of its own: four scopes,
-//! and one bystander more for each owner. Session names and message ids are the same in all of them. Every
-//! server is asked everything that it offers, with arguments made up from the tools' own schemas, half of the
-//! time with ids, sessions, cursors and resource URIs that another scope's server has handed out, and with
-//! questions in another scope's words.
+//! Two owners work in the same two project directories, each with their own data directory: four scopes, and one
+//! bystander more for each owner. Session names and message ids are the same in all scopes. Every server gets
+//! calls of every tool and resource, with arguments made from the tools' schemas. Half of the time they contain
+//! ids, sessions, cursors and resource URIs from another scope's server, and questions in another scope's words.
 //!
-//! Every text stored in a scope holds a secret word of that scope. Nobody sends the word but its own scope,
-//! so an answer elsewhere that holds it is a leak, and no echo of a question can look like one. What is
-//! stored for all of an owner's projects holds a secret of that owner instead. What the bystanders stored
-//! must be complete at the end: calls from elsewhere may not forget it either. Call a tool that does not
-//! exist yet and it is tested all the same: tools and arguments are read from `tools/list`.
+//! Every text stored in a scope contains a secret word of that scope. Only calls of the same scope contain the
+//! word, so an answer of another scope with the word is a leak and cannot be an echo of the question. Texts stored
+//! for all projects of an owner contain a secret of the owner instead. At the end the bystanders' memories must be
+//! complete: calls of other scopes must not forget them. Tools and arguments are read from `tools/list`, so a new
+//! tool is tested without a change here.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -61,7 +60,7 @@ const SCOPES: [Scope; 6] = [
 /// How many of the scopes make random calls.
 const ACTIVE: usize = 4;
 
-/// What the processes saw.
+/// The results of the processes.
 #[derive(Default)]
 struct Seen {
     calls: BTreeMap<String, usize>,
@@ -82,7 +81,7 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
         anyhow::Ok(place)
     };
     let places = SCOPES.iter().map(place).collect::<Result<Vec<_>>>()?;
-    // One of the two is a repository, whose identity both owners find in the same file.
+    // One of the two is a repository: both owners read its id from the same file.
     if let Err(error) = calls::git(&places[0].project, &["init", "--quiet"]) {
         eprintln!("both projects are plain directories: {error:#}");
     }
@@ -128,7 +127,7 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     Ok(report)
 }
 
-/// One server of a scope and the one who questions it.
+/// One server of a scope and its client.
 struct Process<'a> {
     tiro: &'a Tiro,
     place: &'a Place,
@@ -161,7 +160,7 @@ impl<'a> Process<'a> {
     fn run(&mut self, sequences: usize) -> Result<()> {
         self.fill()?;
         for _ in 0..sequences {
-            // A fresh process now and then: what one has cached must not hide what is on disk.
+            // A new process from time to time: a cache must not hide the content of the disk.
             if self.random.chance(0.01) {
                 self.server = self.tiro.serve(self.place, self.era)?;
             }
@@ -172,7 +171,7 @@ impl<'a> Process<'a> {
         Ok(())
     }
 
-    /// Stores something to begin with, so that there is something to leak.
+    /// Stores the first texts, so that something can leak.
     fn fill(&mut self) -> Result<()> {
         for session in 0..3 {
             let text = |part| json!({"id": format!("m{part}"), "role": "user", "text": self.own_text(part)});
@@ -189,7 +188,7 @@ impl<'a> Process<'a> {
         arguments::text_of(&SCOPES[self.scope], &mut random)
     }
 
-    /// Makes one random call and looks at the answer.
+    /// Makes one random call and searches the answer for leaks.
     fn step(&mut self) -> Result<()> {
         let mut source = {
             let pool = self.pool.lock().expect("no holder panics").sample(self.scope, &mut self.random);
@@ -256,7 +255,7 @@ fn store_witnesses(tiro: &Tiro, place: &Place, scope: usize, pool: &Mutex<Pool>)
     Ok(ids)
 }
 
-/// Returns how many memories of a bystander are not there in full.
+/// Returns how many memories of a bystander are missing or shortened.
 fn count_missing(tiro: &Tiro, place: &Place, scope: usize, ids: &[String]) -> Result<usize> {
     let mut server = tiro.serve(place, Era::Session)?;
     let mut missing = 0;

@@ -1,8 +1,8 @@
-//! `evals latency`: how long an agent waits, and how much memory the server takes while it does.
+//! `evals latency`: how long an agent waits for an answer, and how much memory the server uses.
 //!
-//! The corpus is made up and the same every time. Storing and embedding 100,000 messages takes minutes; with
-//! `--keep` the store stays and is used again. Every question is asked once and differs from the others, so
-//! that no cache of answers can help. The first search, which loads model and index, is shown apart.
+//! The corpus is synthetic and the same every time. Storing and embedding 100,000 messages takes minutes; with
+//! `--keep` the store remains and the next run reuses it. Every question is different and asked once, so that no
+//! cache helps. The first search, which loads the model and the index, is a separate figure.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -30,22 +30,22 @@ pub struct Args {
     /// Hits to ask for
     #[arg(long, default_value_t = 10)]
     k: usize,
-    /// Directory in which the store is built, and found again by the next run
+    /// Directory of the store, which the next run reuses
     #[arg(long)]
     keep: Option<PathBuf>,
     /// Threads that embed while the store is built
     #[arg(long, default_value_t = 2)]
     threads: usize,
-    /// Starts from nothing, of each protocol era
+    /// Process starts for each protocol era
     #[arg(long, default_value_t = 20)]
     starts: usize,
-    /// Messages of the session whose context is assembled; 0 leaves that out
+    /// Messages of the session whose context is assembled; 0 skips this part
     #[arg(long, default_value_t = 10_000)]
     session: usize,
-    /// Only assemble
+    /// Measure only the context of a session
     #[arg(long)]
     only_assembly: bool,
-    /// Leave everything pending: measures lexical search
+    /// Do not embed: measures lexical search
     #[arg(long)]
     no_embeddings: bool,
 }
@@ -84,7 +84,7 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     Ok(report)
 }
 
-/// Asks every question once and adds what was seen.
+/// Asks every question once and adds the figures.
 fn searches(args: &Args, tiro: &Tiro, place: &Place, corpus: &Corpus, report: &mut Report) -> Result<()> {
     let mut server = tiro.serve(place, Era::Session)?;
     server.request("tools/list", json!({}))?;
@@ -153,7 +153,7 @@ fn cold_start(tiro: &Tiro, place: &Place, era: Era) -> Result<f64> {
     Ok(elapsed)
 }
 
-/// Builds the store in `root`, unless an equal one is there.
+/// Builds the store in `root` unless it already contains the same corpus.
 fn build(
     root: &Path,
     docs: usize,

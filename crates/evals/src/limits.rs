@@ -1,8 +1,8 @@
-//! `evals limits`: what large texts, many calls and clients that do not read cost in time, memory and descriptors.
+//! `evals limits`: time, memory and file descriptors of large texts, many calls, and clients that do not read.
 //!
-//! Embedding is compared by pieces a second of processor time, on one thread, for the same kind of pieces: as 300
-//! memories, as the backlog of 100,000, and as the beginning and the end of one text of 100 MB. Calls store no text of
-//! that length, older stores may hold one: it is put into the store beside the program.
+//! Embedding rates are pieces per second of processor time, on one thread, for pieces of the same kind: as 300
+//! memories, as a backlog of 100,000, and as the beginning and the end of one text of 100 MB. No call accepts a
+//! text of that length, but an older store may contain one; it is written directly into the store.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -29,13 +29,13 @@ pub struct Args {
     /// Megabytes of the large text
     #[arg(long, default_value_t = 100)]
     mb: usize,
-    /// Seconds for which the large text is embedded, at its beginning and at its end
+    /// Seconds of embedding at the beginning and at the end of the large text
     #[arg(long, default_value_t = 10)]
     seconds: u64,
     /// Mixed calls to one server
     #[arg(long, default_value_t = 30_000)]
     calls: usize,
-    /// Searches asked at once
+    /// Parallel searches
     #[arg(long, default_value_t = 2_000)]
     searches: usize,
     /// Only these parts: embedding, storing, mixed, searches, unread
@@ -43,7 +43,7 @@ pub struct Args {
     only: Vec<String>,
 }
 
-/// Pieces embedded for the rate that the others are compared with.
+/// Pieces for the base rate.
 const PIECES: usize = 300;
 
 /// Bytes of a piece, about those of a chunk of prose.
@@ -52,7 +52,7 @@ const PIECE: usize = 500;
 /// Megabytes of the largest text that a call stores.
 const LARGEST_MB: usize = 15;
 
-/// MiB that embedding may take beyond an idle server.
+/// The most MiB above an idle server that embedding may use.
 const ROOM: f64 = 64.0;
 
 /// Measures and returns the report.
@@ -103,7 +103,7 @@ fn piece(corpus: &Corpus, index: usize) -> String {
 fn embedding(args: &Args, tiro: &Tiro, root: &Path, idle: f64, report: &mut Report) -> Result<()> {
     ensure!(tiro.model_dir.is_some(), "embedding needs a model");
     let corpus = Corpus::new(20_260_101);
-    // Without a model nothing is embedded while it is stored.
+    // Without a model, storing embeds nothing.
     let lexical = tiro.without_model(root)?;
     let store_pieces = |place: &Place| -> Result<()> {
         let mut server = lexical.serve(place, Era::Session)?;
@@ -116,7 +116,7 @@ fn embedding(args: &Args, tiro: &Tiro, root: &Path, idle: f64, report: &mut Repo
     let few = Place::create(&root.join("few"))?;
     store_pieces(&few)?;
     let first = index(tiro, &few, None)?;
-    // What a process takes that has nothing to embed.
+    // The time of a process with nothing to embed.
     let start = index(tiro, &few, None)?.seconds;
     let rate = |run: &Indexed, pieces: i64| pieces as f64 / (run.seconds - start).max(0.001);
     let pieces = vectors(&few)?;
@@ -151,7 +151,7 @@ fn embedding(args: &Args, tiro: &Tiro, root: &Path, idle: f64, report: &mut Repo
     Ok(())
 }
 
-/// What a run of `tiro index` took.
+/// Time and memory of a run of `tiro index`.
 struct Indexed {
     /// Processor time.
     seconds: f64,
@@ -167,7 +167,7 @@ fn index(tiro: &Tiro, place: &Place, time: Option<Duration>) -> Result<Indexed> 
     let began = Instant::now();
     let mut indexed = Indexed { seconds: 0.0, peak: 0.0 };
     loop {
-        // The last look at a process that ended says what it took in all.
+        // The last reading before the process ended is its total.
         if let Some((seconds, peak)) = taken(&child) {
             indexed = Indexed { seconds, peak: indexed.peak.max(peak) };
         }
@@ -206,11 +206,11 @@ fn vectors(place: &Place) -> Result<i64> {
     Ok(Connection::open(store(place)?)?.query_row("SELECT count(*) FROM vectors", [], |row| row.get(0))?)
 }
 
-/// The columns of a memory that stands beside the one that was stored by a call.
+/// The columns of a memory that is copied from one stored by a call.
 const COPY: &str = "INSERT INTO memories (owner, id, kind, provenance, time, stored_at, tokens, text_hash, text)
     SELECT owner, ?1, kind, provenance, time, stored_at, tokens, text_hash, ?2 FROM memories ORDER BY seq LIMIT 1";
 
-/// Adds memories of one chunk each that wait for nothing.
+/// Adds memories of one chunk each that are already embedded.
 fn add_memories(store: &Path, count: usize, corpus: &Corpus) -> Result<()> {
     let mut connection = Connection::open(store)?;
     let transaction = connection.transaction()?;
@@ -228,7 +228,7 @@ fn add_memories(store: &Path, count: usize, corpus: &Corpus) -> Result<()> {
     Ok(transaction.commit()?)
 }
 
-/// Adds one memory of `mb` megabytes, all of whose pieces wait.
+/// Adds one memory of `mb` megabytes without embeddings.
 fn make_large(store: &Path, mb: usize, corpus: &Corpus) -> Result<()> {
     let pieces = mb * 1_000_000 / PIECE;
     let few: Vec<String> = (0..PIECES).map(|index| piece(corpus, index)).collect();
@@ -261,7 +261,7 @@ fn storing(tiro: &Tiro, place: &Place, idle: f64, report: &mut Report) -> Result
     let peak = |server: &Server| server.peak_mib().context("there is no /proc to read memory from");
     report.add("  at its peak beyond an idle server", peak(&server)? - idle, "MiB");
     server.close()?;
-    // Another server has it to embed in its idle moments.
+    // A server embeds it while idle.
     let mut server = tiro.serve(place, Era::Session)?;
     calls::search(&mut server, "pending", 1)?;
     let began = Instant::now();
@@ -278,7 +278,7 @@ fn storing(tiro: &Tiro, place: &Place, idle: f64, report: &mut Report) -> Result
     Ok(())
 }
 
-/// Asks one server for everything in turn, and compares its memory after the first thousand calls and at the end.
+/// Calls every tool of one server in turn, and compares its memory after the first thousand calls and at the end.
 fn mixed(args: &Args, tiro: &Tiro, place: &Place, report: &mut Report) -> Result<()> {
     const FIRST: usize = 1000;
     let corpus = Corpus::new(20_260_103);
@@ -327,7 +327,7 @@ fn mixed(args: &Args, tiro: &Tiro, place: &Place, report: &mut Report) -> Result
     Ok(())
 }
 
-/// Asks many searches at once, and looks at what they leave.
+/// Sends many searches in parallel, and counts the descriptors that stay open.
 fn searches(args: &Args, tiro: &Tiro, place: &Place, report: &mut Report) -> Result<()> {
     let corpus = Corpus::new(20_260_104);
     let mut server = tiro.serve(place, Era::Session)?;
@@ -357,7 +357,7 @@ fn searches(args: &Args, tiro: &Tiro, place: &Place, report: &mut Report) -> Res
     Ok(())
 }
 
-/// Asks and asks without reading an answer.
+/// Sends requests without reading answers.
 fn unread(tiro: &Tiro, place: &Place, report: &mut Report) -> Result<()> {
     let corpus = Corpus::new(20_260_105);
     let mut server = tiro.serve(place, Era::Session)?;
@@ -383,7 +383,7 @@ fn request(id: usize, method: &str, params: Value) -> String {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
 }
 
-/// A server that is asked without waiting for answers; dropped, it is killed.
+/// A server that gets requests from a client that does not wait; dropping it kills the server.
 struct Asker {
     child: Child,
 }
@@ -404,7 +404,7 @@ impl Asker {
         let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"}).to_string();
         thread::spawn(move || {
             for line in [hello, ready].into_iter().chain(lines) {
-                // A server that was killed reads no more.
+                // The server was killed.
                 if stdin.write_all(format!("{line}\n").as_bytes()).is_err() {
                     return;
                 }

@@ -1,10 +1,10 @@
-//! `evals long`: one conversation of a hundred thousand messages, and one with a message of five megabytes.
+//! `evals long`: a conversation of a hundred thousand messages, and one with a message of five megabytes.
 //!
-//! Early in the first one message says what the question is about, in words that stand nowhere else; it has to be in
-//! each answer, and open as it was said. Calls close some thousand messages each, so the first contexts are measured
-//! apart from those that find everything done. The model is hidden: what is measured is without embeddings, which would
-//! take minutes to make. Tokens are counted anew, not taken from the answers: of summaries those of the summary, which
-//! their budget is for.
+//! An early message of the first one answers the question with words that occur nowhere else. Every answer must
+//! contain that message, and opening it must return its text. Each call closes some thousand messages, so the
+//! first contexts are measured separately from those after everything is closed. The program runs without the
+//! model, since embedding would take minutes. Tokens are counted here, not taken from the answers; for summaries
+//! only those of the summary, to which their budget applies.
 
 use std::time::{Duration, Instant};
 
@@ -27,7 +27,7 @@ pub struct Args {
     /// Megabytes of the long message
     #[arg(long, default_value_t = 5)]
     mb: usize,
-    /// Questions asked while segments are still to be closed, and again when none is
+    /// Questions asked while segments are being closed, and again afterwards
     #[arg(long, default_value_t = 20)]
     questions: usize,
     /// Tokens of an answer
@@ -35,26 +35,26 @@ pub struct Args {
     budget: usize,
 }
 
-/// The name of either session.
+/// The name of both sessions.
 const SESSION: &str = "long";
 
-/// What is asked, and what answers it.
+/// The question and its answer.
 const QUESTION: &str = "where did we decide to keep the vellichorometer?";
 const DECISION: &str = "We decided to keep the vellichorometer in the north shed.";
 
-/// From when on a call is named. Arbitrary.
+/// The time from which a call counts as slow and is listed. Arbitrary.
 const SLOW: Duration = Duration::from_secs(3);
 
 /// The longest wait until everything is summarised.
 const PATIENCE: Duration = Duration::from_secs(900);
 
-/// The answers to what was asked, in the order of asking.
+/// The answers, in the order of the calls.
 #[derive(Default)]
 struct Asked {
     answers: Vec<(String, Answer)>,
-    /// Summaries, by what was asked.
+    /// Summaries, by call.
     summaries: Vec<(String, String)>,
-    /// Answers without the decision, where it was asked for.
+    /// Answers that lack the decision they were asked for.
     missing: usize,
 }
 
@@ -189,7 +189,7 @@ fn large_message(
 }
 
 impl Asked {
-    /// Asks for a context, which has to hold the decision.
+    /// Asks for a context, which must contain the decision.
     fn context(&mut self, server: &mut Server, budget: usize, question: &str) -> Result<Answer> {
         let arguments = json!({"query": question, "session_id": SESSION, "max_tokens": budget});
         let answer = self.ask(server, "retrieve_context", arguments)?;
@@ -212,7 +212,7 @@ impl Asked {
     }
 }
 
-/// Makes a call, and returns what it was with the answer; one that takes long is named.
+/// Makes a call and returns its name with the answer; a slow call is listed.
 fn timed(server: &mut Server, tool: &str, arguments: Value) -> Result<(String, Answer)> {
     let call = format!("{tool} {arguments}");
     let answer = server.tool(tool, arguments)?;

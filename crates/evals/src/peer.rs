@@ -1,8 +1,7 @@
-//! The same work done by `tiro bench` and by a Python package, one round of each after the other.
+//! The same work done by `tiro bench` and by a Python package, in alternating rounds.
 //!
-//! Both run as processes of their own that time themselves, so that starting and loading are left out on both
-//! sides. Rounds alternate because a machine that others use gets slower and faster: a ratio is then taken of
-//! medians that saw the same minutes.
+//! Both run as processes that time themselves, so that starting and loading do not count. Rounds alternate because
+//! the speed of a shared machine varies: the medians of both sides then cover the same minutes.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,10 +12,10 @@ use serde_json::Value;
 use crate::calls::LONG;
 use crate::client::{Place, Tiro, last_chars, run_to_end};
 
-/// Where the Python side is found.
+/// The Python side.
 #[derive(clap::Args, Debug)]
 pub struct PeerArgs {
-    /// Python interpreter that has the packages compared with
+    /// Python interpreter with the packages to compare with
     #[arg(long, default_value = "python3")]
     pub python: PathBuf,
     /// Directory with embed.py, tokens.py and vectors.py
@@ -55,7 +54,7 @@ impl PeerArgs {
     }
 }
 
-/// Returns the last line of an output that is a JSON object: packages like to print before it.
+/// Returns the last line of the output that is a JSON object; packages print other lines before it.
 fn parse(output: &str) -> Result<Value> {
     if let Ok(whole) = serde_json::from_str::<Value>(output) {
         return Ok(whole);
@@ -64,7 +63,7 @@ fn parse(output: &str) -> Result<Value> {
     objects.find(Value::is_object).with_context(|| format!("no JSON object in `{}`", last_chars(output, 300)))
 }
 
-/// Returns the seconds of the last round of an answer: whichever came before it warmed the process up.
+/// Returns the seconds of the last round of an answer; the rounds before it warm the process up.
 pub fn last_round(answer: &Value) -> Result<f64> {
     let rounds = numbers(answer, if answer["rounds"].is_array() { "rounds" } else { "seconds" });
     rounds.last().copied().context("the answer names no `rounds`")

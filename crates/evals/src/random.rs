@@ -1,4 +1,4 @@
-//! Random numbers that are the same for the same seed on every machine: measurements can be repeated.
+//! Random numbers that depend only on the seed, so that measurements can be repeated on any machine.
 
 /// The SplitMix64 generator (Steele, Lea and Flood, 2014): small, quick, good enough for test data.
 #[derive(Clone, Debug)]

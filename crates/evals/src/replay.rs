@@ -1,14 +1,15 @@
-//! `evals replay`: how often an answer that was made before is given again, and whether it is ever older than its sources.
+//! `evals replay`: how often an answer comes from the cache, and whether one is ever older than its sources.
 //!
-//! The script: six conversations are finished, a seventh goes on. Each turn two messages are said in it, then four
-//! questions are asked. Two of five are new; of the rest half ask again what was asked in this turn, as an agent does
-//! that lost its context, the other half what was asked in one of the last turns. Half of the new ones are asked within
-//! the conversation, three of ten in one that is finished, the others across all. Every fifth turn something is
-//! forgotten, brought back, marked or stored.
+//! The script: six conversations are finished, a seventh continues. In each turn it gets two messages, then four
+//! questions are asked. Two of five questions are new. Half of the others repeat a question of the same turn, as
+//! an agent does that lost its context; the rest repeat one of the last turns. Half of the new questions are about
+//! the open conversation, three of ten about a finished one, the others about all. In every fifth turn a memory is
+//! forgotten, restored, marked or stored.
 //!
-//! Each answer is compared with that of a second server on the same memory, which keeps nothing. Where they differ, both
-//! are asked again once nothing is pending: what differs then is stale. What is changed is asked for by its own words,
-//! within the conversation and across all: both answers have to show it, and neither while it is forgotten.
+//! Each answer is compared with that of a second server on the same memory, which has no cache. If they differ,
+//! both are asked again once nothing is pending; a difference then counts as stale. Each changed memory is asked
+//! for by its own words, within its conversation and across all: both answers must show it, and neither while it
+//! is forgotten.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -37,10 +38,10 @@ pub struct Args {
     seed: u64,
 }
 
-/// The name of the session that goes on.
+/// The name of the open session.
 const OPEN: &str = "open";
 
-/// Conversations that are finished.
+/// The number of finished conversations.
 const FINISHED: usize = 6;
 
 /// Questions of a turn.
@@ -49,16 +50,16 @@ const QUESTIONS: usize = 4;
 /// The share of questions that are new.
 const NEW: f64 = 0.4;
 
-/// Questions that are remembered to be asked again in later turns.
+/// Questions kept for repetition in later turns.
 const REMEMBERED: usize = 24;
 
-/// Turns between two changes of what is remembered.
+/// Turns between two changes of the memory.
 const CHANGE_EVERY: usize = 5;
 
 /// The longest wait until nothing is pending.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// What a question is asked of.
+/// The scope of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Of {
     Open,
@@ -66,7 +67,7 @@ enum Of {
     All,
 }
 
-/// A question, and at which change of its sources it was asked last.
+/// A question, and the number of changes of its sources when it was asked last.
 #[derive(Clone, Debug)]
 struct Question {
     of: Of,
@@ -91,7 +92,7 @@ fn finished(number: usize) -> String {
     format!("finished-{number}")
 }
 
-/// What was counted.
+/// The counts.
 #[derive(Debug, Default)]
 struct Counts {
     asked: usize,
@@ -106,7 +107,7 @@ struct Counts {
     by_hit: BTreeMap<bool, Vec<f64>>,
 }
 
-/// Both servers, the script's state and what was seen.
+/// Both servers, the state of the script, and the counts.
 struct Replay<'a> {
     tiro: &'a Tiro,
     place: Place,
@@ -114,7 +115,7 @@ struct Replay<'a> {
     keeping: Server,
     fresh: Server,
     said: usize,
-    /// How often what a question is asked of has changed.
+    /// How often each scope has changed.
     changed: BTreeMap<Of, usize>,
     hits: u64,
     counts: Counts,
@@ -171,7 +172,7 @@ impl Replay<'_> {
         }
     }
 
-    /// Waits until nothing is to be embedded or summarised.
+    /// Waits until everything is embedded and summarised.
     fn settle(&mut self) -> Result<()> {
         calls::settle(self.tiro, &self.place, &mut self.keeping)?;
         let began = std::time::Instant::now();
@@ -225,13 +226,13 @@ impl Replay<'_> {
         self.compare(question.arguments(), &answer)
     }
 
-    /// Compares an answer with one that no cache has to do with.
+    /// Compares an answer with that of the server without a cache.
     fn compare(&mut self, arguments: Value, answer: &Answer) -> Result<()> {
         let fresh = self.fresh.tool("retrieve_context", arguments.clone())?;
         if fresh.text() == answer.text() && fresh.structured() == answer.structured() {
             return Ok(());
         }
-        // Something was embedded or summarised between the two, or the first was stale.
+        // A message was embedded or summarised between the two, or the first answer was stale.
         self.counts.differed += 1;
         self.settle()?;
         let again = self.keeping.tool("retrieve_context", arguments.clone())?;
@@ -244,7 +245,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Changes what is remembered, and looks whether answers given before and after say so.
+    /// Changes the memory, and checks that the answers before and after reflect the change.
     fn change(&mut self, number: usize) -> Result<()> {
         self.settle()?;
         let message = self.corpus.message(self.said - 1 - 7 * (number % 5));
@@ -255,7 +256,7 @@ impl Replay<'_> {
         let hits = self.keeping.tool("search_project_memory", json!({"query": words, "k": 5}))?;
         let hit = hits.hits().iter().find(|hit| hit["source_id"] == json!(message.id));
         let id = hit.context("a message isn't found by its words")?["id"].clone();
-        // Said so that the second time it is an answer that was kept.
+        // Asked twice, so that the second answer comes from the cache.
         for arguments in [&ask, &across] {
             self.keeping.tool("retrieve_context", arguments.clone())?;
         }
@@ -307,7 +308,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Returns how often the store says that an answer was given again.
+    /// Returns the number of cached answers that the store has counted.
     fn noted_hits(&self) -> Result<u64> {
         // Loading the model takes longer than all the rest of the command.
         let without_model = Tiro { model_dir: None, ..self.tiro.clone() };

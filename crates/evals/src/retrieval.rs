@@ -1,7 +1,7 @@
-//! `evals retrieval`: whether the evidence for a question is found among the messages of a conversation.
+//! `evals retrieval`: how much of the evidence for a question search finds among the messages of a conversation.
 //!
-//! Every conversation gets a memory of its own, so that ids may repeat and nothing else can be found.
-//! Messages go in and questions come out through the server, as an agent would send them.
+//! Every conversation gets its own memory, so that ids may repeat and no other conversation can be found. Messages
+//! and questions go through the server, as an agent sends them.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -31,7 +31,7 @@ pub struct Args {
     /// Hits to ask for
     #[arg(long, default_value_t = 50)]
     k: usize,
-    /// Conversations worked on at a time; more make the latencies those of a busy machine
+    /// Conversations to work on in parallel; more than one raises the latencies
     #[arg(long, default_value_t = 2)]
     jobs: usize,
     /// Only these conversations
@@ -129,7 +129,7 @@ fn answer(conversation: &Conversation, k: usize, tiro: &Tiro) -> Result<(Vec<Ran
     let started = Instant::now();
     calls::save_messages(&mut server, &conversation.messages)?;
     let saving = started.elapsed().as_secs_f64();
-    // What stands for a session is found beside its messages.
+    // The memory of a whole session can be a hit beside its messages.
     calls::index(tiro, &place)?;
     calls::settle(tiro, &place, &mut server)?;
     let embedding = started.elapsed().as_secs_f64() - saving;

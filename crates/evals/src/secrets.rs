@@ -1,10 +1,10 @@
-//! `evals secrets`: how many secrets are taken out of text, how much else goes with them, and how fast.
+//! `evals secrets`: how many secrets redaction replaces, how much else it replaces, and how fast.
 //!
-//! Lines with labels come in a neutral form, so that any data set of them can be measured: files of JSON lines with
-//! `text`, `label` (`secret` or `other`), `value` (the secret, or what is none) and `random` (whether the value looks
-//! drawn at random, as whoever prepared the data defines it). A secret is found when its value is gone from the text; a
-//! line without one is marked wrongly when its value, or where it names none anything, has changed. Each is counted
-//! once for a `group` (a repository) and value.
+//! Labelled lines come in a neutral form, so that any data set can be measured: JSON lines with `text`, `label`
+//! (`secret` or `other`), `value` (the secret, or another value) and `random` (whether the value looks random, as
+//! the author of the data set defines it). A secret is found if its value is gone from the text. A line labelled
+//! `other` is a false positive if its value has changed or, without a value, if anything has changed. Each pair of
+//! `group` (a repository) and value counts once.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ pub struct Args {
     /// Folder with labelled lines, `*.jsonl` [default: none are measured]
     #[arg(long)]
     creddata: Option<PathBuf>,
-    /// Directories whose text files are redacted for their speed [default: the sources that cargo has unpacked]
+    /// Directories of text files to measure the speed with [default: the sources that cargo has unpacked]
     #[arg(long)]
     dir: Vec<PathBuf>,
     /// Megabytes of them
@@ -118,7 +118,7 @@ fn labelled(folder: &Path) -> Result<Vec<Labelled>> {
     Ok(rows)
 }
 
-/// Counts what was found of the secrets in `rows`, and what else went.
+/// Counts the secrets in `rows` that were found, and the false positives.
 fn count(rows: &[Labelled], redacted: &[String], report: &mut Report) {
     let mut seen: BTreeMap<(&str, &str, &str), (bool, bool)> = BTreeMap::new();
     for (row, redacted) in rows.iter().zip(redacted) {
@@ -170,7 +170,7 @@ impl Written {
         [&self.before, &self.secret, self.after].concat()
     }
 
-    /// Whether all of the password and nothing else gave way to one mark.
+    /// Whether one mark replaced the whole password and nothing else.
     fn is_taken(&self, redacted: &str) -> bool {
         let middle = redacted.strip_prefix(&self.before).and_then(|rest| rest.strip_suffix(self.after));
         let mark = middle.and_then(|mark| mark.strip_prefix("[REDACTED:")?.strip_suffix(']'));
@@ -178,7 +178,7 @@ impl Written {
     }
 }
 
-/// Generators of passwords: what they are, the signs beside letters and digits, the shortest and the longest.
+/// Password generators: the name, the special characters, the shortest and the longest length.
 const GENERATORS: [(&str, &str, usize, usize); 5] = [
     ("Amazon RDS", "!#$%&'()*+,-.:;<=>?[\\]^_`{|}~", 16, 30),
     ("AWS Secrets Manager", "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~", 32, 32),
@@ -187,7 +187,7 @@ const GENERATORS: [(&str, &str, usize, usize); 5] = [
     ("WordPress", "!@#$%^&*()-_ []{}<>~`+=,.;:/?|", 64, 64),
 ];
 
-/// Returns the files in which `count` passwords of each generator stand.
+/// Returns files with `count` passwords of each generator.
 fn generated(count: usize, random: &mut Random) -> Vec<Written> {
     let mut written = Vec::new();
     for (generator, signs, shortest, longest) in GENERATORS {
@@ -213,7 +213,7 @@ fn generated(count: usize, random: &mut Random) -> Vec<Written> {
     written
 }
 
-/// Returns texts of 1 MB, each one piece repeated: signs, names and joints that rules read on from.
+/// Returns texts of 1 MB that each repeat one piece, from which the rules have to read on.
 fn hostile() -> Vec<String> {
     let pieces = [
         " ",

@@ -1,8 +1,9 @@
-//! `evals sessions`: how long it takes until sessions held before can be searched, and the memory that takes.
+//! `evals sessions`: how long an import of past sessions takes until search finds them, and how much memory it
+//! uses.
 //!
-//! The transcripts are made up by the generator that the readers are tested with: the sizes are those of real ones,
-//! most of their bytes being what nobody wants to remember. The repository has commits made meanwhile, so that
-//! linking them is part of the work. The model is hidden: what is measured is lexical search alone.
+//! The transcripts come from the generator of the importers' tests. Their sizes are those of real ones, with
+//! mostly tool output that is not imported. The repository has commits from the same time, so that linking is part
+//! of the work. The program runs without the model: only lexical search is measured.
 
 use std::fs::File;
 use std::path::Path;
@@ -27,22 +28,22 @@ pub struct Args {
     /// Megabytes of transcripts
     #[arg(long, default_value_t = 50)]
     mb: usize,
-    /// Sessions that they are spread over
+    /// Sessions to spread them over
     #[arg(long, default_value_t = 20)]
     sessions: usize,
-    /// Commits made meanwhile
+    /// Commits made during the sessions
     #[arg(long, default_value_t = 500)]
     commits: usize,
 }
 
-/// What the generator writes where a session's id and directory stand.
+/// The placeholders of the generator for a session's id and directory.
 const MADE_ID: &str = "ef4aeb67-26c6-4d6f-b01e-48c35bd7ae94";
 const MADE_DIRECTORY: &str = "/home/dev/project";
 
 /// When generated sessions begin, in seconds since 1970: 2026-01-01.
 const BEGAN: usize = 1_767_225_600;
 
-/// A word that stands in one prompt only.
+/// A word that occurs in one prompt only.
 const PLANTED: &str = "vellichorometer";
 
 /// Measures and returns the report.
@@ -146,7 +147,7 @@ fn commits(args: &Args, repo: &Repo) -> Result<()> {
     repo.git(0, &["reset", "--quiet", "--hard", "main"]).map(drop)
 }
 
-/// An import that has ended.
+/// A finished import.
 struct Import {
     answer: Value,
     seconds: f64,
@@ -164,7 +165,7 @@ fn import(tiro: &Tiro, place: &Place, root: &Path) -> Result<Import> {
     let mut child = command.spawn().context("starting the import")?;
     let (mut peak_mib, mut private_mib) = (0.0, 0.0_f64);
     let status = loop {
-        // The mark only rises, so the last look before the end is the peak, but for what comes after it.
+        // The high-water mark only rises, so the last reading before the end is the peak.
         if let Some(mib) = memory_mib(child.id(), "VmHWM:") {
             peak_mib = mib;
         }

@@ -1,7 +1,7 @@
-//! `evals spend`: whether processes that ask a paid model at once overspend their common limit.
+//! `evals spend`: whether processes that call a paid model in parallel overspend their shared limit.
 //!
-//! Each works in a project of its own and asks a mock as fast as it can until the ledger refuses. What the mock would
-//! bill is compared with the limit and with what the ledger says.
+//! Each process works in its own project and calls a mock as fast as it can until the ledger refuses. The sum that
+//! the mock would bill is compared with the limit and with the ledger.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -27,7 +27,7 @@ pub struct Args {
     limit: f64,
 }
 
-/// Tokens that the mock says an answer took, sent and received, and dollars for a million of them.
+/// Tokens that the mock reports for an answer, input and output, and their prices in dollars per million.
 const USED: (u64, u64) = (30, 10);
 const PRICE: (u64, u64) = (50, 500);
 
@@ -132,7 +132,7 @@ fn answer(mut stream: TcpStream, answers: &AtomicU64) -> Option<()> {
         "usage": {"prompt_tokens": USED.0, "completion_tokens": USED.1, "total_tokens": USED.0 + USED.1},
     })
     .to_string();
-    // Billed before it is sent: an answer that gets lost costs the same.
+    // Billed before it is sent: a lost answer costs the same.
     answers.fetch_add(1, Ordering::SeqCst);
     let head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n";
     write!(stream, "{head}content-length: {}\r\n\r\n{reply}", reply.len()).ok()

@@ -3,14 +3,14 @@
 use serde::Serialize;
 use serde_json::Value;
 
-/// What one measurement found.
+/// The result of one measurement.
 #[derive(Debug, Default, Serialize)]
 pub struct Report {
     /// The numbers, in the order they are shown.
     pub figures: Vec<Figure>,
-    /// Whatever else is worth keeping: rounds, parameters, what went wrong.
+    /// Other details: rounds, parameters, failures.
     pub detail: Value,
-    /// Set when a promise was seen broken; the process then ends with status 1.
+    /// Set if a promise was broken; the process then ends with status 1.
     pub broken: bool,
 }
 
@@ -19,11 +19,11 @@ pub struct Report {
 pub struct Figure {
     /// What was measured.
     pub name: String,
-    /// How much.
+    /// The value.
     pub value: f64,
-    /// Of what.
+    /// The unit.
     pub unit: &'static str,
-    /// What is to be reached, if something is.
+    /// The goal, if there is one.
     pub goal: Option<Goal>,
 }
 
@@ -125,7 +125,7 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// Returns a number with as many digits as it deserves.
+/// Returns a number with three significant digits or so.
 fn short(value: f64) -> String {
     match value.abs() {
         v if v == v.trunc() && v < 1e12 => format!("{value:.0}"),

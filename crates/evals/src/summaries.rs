@@ -1,9 +1,10 @@
-//! `evals summaries`: how many words of answers are left in a summary, beside simpler ways to choose sentences.
+//! `evals summaries`: how many words of answers a summary contains, compared with simpler ways to choose
+//! sentences.
 //!
-//! Each session is summarised to a share of its tokens, and of the content words of each single-hop answer those are
-//! counted that stand in the summary of the session with the evidence. The first sentences, TextRank and chance get as
-//! many bytes as Tiro's summary has, its names of speakers included. The score that Tiro gives a summary is asked for
-//! all of them, so that it can be held against what they keep.
+//! Each session is summarised to a share of its tokens. For each single-hop question, the content words of the
+//! answer are looked for in the summary of the session with the evidence. The first sentences, TextRank and a
+//! random choice get as many bytes as Tiro's summary, including its names of speakers. Tiro's quality score is
+//! computed for all of them and compared with the words they contain.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -40,13 +41,13 @@ struct Question {
     answer: Value,
 }
 
-/// Tokens that an answer takes beside the summary, as the tool counts them.
+/// Tokens of an answer besides the summary, as the tool counts them.
 const FRAME: usize = 180;
 
-/// The ways to choose, Tiro's own first.
+/// The ways to choose sentences, Tiro's first.
 const WAYS: [&str; 4] = ["tiro", "textrank", "random", "lead"];
 
-/// Words that no answer is about.
+/// Stopwords of answers.
 const COMMON: &str = "a about after all also am an and any are as at be because been before but by can could did do \
     does for from get got had has have he her him his how i if in into is it its just me more my no not of on or our out \
     she so some than that the their them then there they this to too up was we were what when where which who will with \
@@ -178,7 +179,7 @@ fn content(text: &str) -> BTreeSet<String> {
     words.filter(|word| !COMMON.split(' ').any(|common| common == *word)).map(str::to_owned).collect()
 }
 
-/// Returns the sentences that a way chooses, in their order, in at most `bytes`.
+/// Returns the sentences that one of the ways chooses, in their order, in at most `bytes`.
 fn choose(way: &str, messages: &[Message], bytes: usize) -> String {
     let sentences: Vec<&str> = messages.iter().flat_map(|message| sentences(&message.text)).collect();
     let mut order: Vec<usize> = (0..sentences.len()).collect();

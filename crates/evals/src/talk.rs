@@ -1,7 +1,7 @@
-//! Sessions written down as Claude Code does, and a repository that is worked on meanwhile.
+//! Transcripts as Claude Code writes them, and a repository that changes meanwhile.
 //!
-//! Time is made up: transcripts and commits carry the seconds they are given, so that weeks of work are scripted in
-//! seconds and the same seed gives the same history.
+//! Time is synthetic: transcripts and commits get the times they are given, so that weeks of work are scripted in
+//! seconds, and the same seed gives the same history.
 
 use std::cell::Cell;
 use std::io::Write;
@@ -14,14 +14,14 @@ use serde_json::{Value, json};
 use crate::client::{Place, Tiro, last_chars};
 use crate::corpus::rfc3339;
 
-/// A repository, or one more work tree of it.
+/// A work tree of a repository.
 pub struct Repo {
     /// Where the files are.
     pub path: PathBuf,
 }
 
 impl Repo {
-    /// Makes an empty repository at `path`, whatever the settings of whoever measures.
+    /// Makes an empty repository at `path`, independent of the user's git settings.
     pub fn create(path: &Path) -> Result<Repo> {
         std::fs::create_dir_all(path).with_context(|| format!("making `{}`", path.display()))?;
         let repo = Repo { path: path.to_owned() };
@@ -133,7 +133,7 @@ impl Session {
         append(&self.transcript, &format!("{line}\n"))
     }
 
-    /// Runs the hook that tells of the session, as Claude Code does.
+    /// Runs the hook for the session, as Claude Code does.
     pub fn hook(&self, tiro: &Tiro, place: &Place) -> Result<()> {
         let mut command = tiro.command(place, &["hook", "claude-code"]);
         command.current_dir(&self.directory);
@@ -144,7 +144,7 @@ impl Session {
         Ok(())
     }
 
-    /// Returns what the hook of an event is told.
+    /// Returns the payload of the hook for an event.
     pub fn payload(&self, event: &str) -> String {
         json!({"session_id": self.id, "transcript_path": self.transcript, "cwd": self.directory,
             "hook_event_name": event})
@@ -152,7 +152,7 @@ impl Session {
     }
 }
 
-/// Runs a command to its end that reads `input`.
+/// Runs a command with `input` on its stdin to its end.
 pub fn feed(mut command: Command, input: &str) -> Result<Output> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().with_context(|| format!("starting {command:?}"))?;

@@ -1,9 +1,10 @@
-//! `evals tiers`: what the context of one long conversation saves, and what it keeps.
+//! `evals tiers`: how many tokens the context of one long conversation saves, and how much evidence it keeps.
 //!
-//! Each conversation of the suite is joined with the next one, in a ring, into one session in order of time; those of
-//! fewer than a thousand messages are left out. Evidence is kept where all of its text is in the answer; a fact where all
-//! words of the question's short answer that were said in the conversation are. What doesn't depend on the question has
-//! to be the same bytes for every question, up to the end of its envelope.
+//! Each conversation of the suite is joined with the next one, in a ring, into one session in order of time;
+//! joined ones with fewer than a thousand messages are left out. A piece of evidence is kept if the answer
+//! contains its full text. A fact is kept if the answer contains every word of the question's short answer that
+//! occurs in the conversation. The part of the context that does not depend on the question must have the same
+//! bytes for every question, up to the end of its envelope.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -26,15 +27,15 @@ pub struct Args {
     /// Tokens of an answer
     #[arg(long, value_delimiter = ',', default_value = "2000,4000,8000")]
     budgets: Vec<usize>,
-    /// Ask every so many questions
+    /// Ask only every n-th question
     #[arg(long, default_value_t = 2)]
     every: usize,
 }
 
-/// Messages of a long conversation at least.
+/// The fewest messages of a long conversation.
 const LONG: usize = 1000;
 
-/// The name of the session that is joined.
+/// The name of the joined session.
 const SESSION: &str = "joined";
 
 /// Measures and returns the report.
@@ -90,14 +91,14 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     Ok(report)
 }
 
-/// How often an answer began as the one before did.
+/// How often an answer began with the same bytes as the one before.
 #[derive(Default)]
 struct Prefixes {
     same: usize,
     all: usize,
 }
 
-/// Joins two conversations into one session, in order of time; ids are told apart by the conversation's name.
+/// Joins two conversations into one session, in order of time; the conversation's name keeps ids distinct.
 fn join(a: &(Vec<Message>, Vec<Query>), b: &(Vec<Message>, Vec<Query>)) -> (Vec<Message>, Vec<Query>) {
     let named = |project: &str, id: &str| format!("{project} {id}");
     let mut messages: Vec<Message> = [&a.0, &b.0]
@@ -173,7 +174,7 @@ fn ask_all(
     budget::count_text(tiro, &place, &whole)
 }
 
-/// Waits until the idle server has summarised what there is.
+/// Waits until the idle server has summarised everything.
 fn summarised(server: &mut crate::client::Server) -> Result<()> {
     for _ in 0..240 {
         let arguments = json!({"query": "pending", "session_id": SESSION, "max_tokens": 1000});
@@ -192,7 +193,7 @@ fn first_envelope(text: &str) -> &str {
     &text[..end.unwrap_or(text.len())]
 }
 
-/// Whether every word of the short answer that was said at all is in `text`; none where there is no such word.
+/// Whether `text` contains every word of the short answer that the conversation contains; none without such a word.
 fn fact(query: &Query, said: &HashSet<String>, text: &str) -> Option<f64> {
     let answer = query.answer.as_ref()?;
     let answer = answer.as_str().map_or_else(|| answer.to_string(), str::to_owned);

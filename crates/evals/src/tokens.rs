@@ -1,4 +1,4 @@
-//! `evals tokens`: tokens of code and prose counted, against tiktoken, on one core each.
+//! `evals tokens`: counting the tokens of code and prose, compared with tiktoken, on one core each.
 
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ pub struct Args {
     peer: PeerArgs,
 }
 
-/// Rounds asked of a process: the first loads the dictionary, the last counts.
+/// Rounds per process: the first loads the dictionary, the last counts.
 const ROUNDS: &str = "2";
 
 /// Measures and returns the report.
@@ -79,7 +79,7 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     Ok(report)
 }
 
-/// Returns `named`, absolute, or where cargo unpacks the sources of dependencies if none is named.
+/// Returns the absolute paths of `named`; by default the directory of the sources that cargo has unpacked.
 pub fn directories(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
     if named.is_empty() {
         return Ok(vec![cargo_sources()?]);
@@ -118,7 +118,7 @@ pub fn gather(directories: &[PathBuf], bytes: usize) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     directories.iter().try_for_each(|directory| walk(directory, &mut found))?;
     found.sort();
-    // A step through the sorted list rather than its beginning: otherwise one directory would be all.
+    // Files spread over the sorted list: its beginning would be a single directory.
     let total: usize = found.iter().map(|(_, size)| size).sum();
     let step = (total / bytes.max(1)).max(1);
     let (mut chosen, mut sum) = (Vec::new(), 0);

@@ -1,6 +1,6 @@
-//! `evals vectors`: the ten nearest of many vectors, against the exact index of faiss.
+//! `evals vectors`: the ten nearest of many vectors, compared with the exact index of faiss.
 //!
-//! Both use one thread, but for a million vectors and more as many as the store does.
+//! Both use one thread; from a million vectors on, as many threads as the store does.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;

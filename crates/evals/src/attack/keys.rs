@@ -1,10 +1,10 @@
-//! Private keys as tools print them: behind time stamps, line numbers, markup and quotes.
+//! Private keys as tools print them: behind timestamps, line numbers, markup and quotes.
 //!
-//! The keys are made up of random bytes, so that a line of one found anywhere is that key's.
+//! The keys are random bytes, so any line of a key in an answer is a leak of that key.
 
 use crate::random::Random;
 
-/// How tools set off the lines of a file they print: a name, and the whole text made of the lines.
+/// A way to print the lines of a file: its name, and the function that makes the text from the lines.
 type Print = fn(&[String]) -> String;
 
 /// The ways in which a key is printed.
@@ -64,7 +64,7 @@ pub const PRINTS: &[(&str, Print)] = &[
     ("without an end", |lines| each(&lines[..lines.len() - 1], |n, line| format!("{:>3}: {line}\n", n + 1))),
 ];
 
-/// Returns the lines of a key that is none: armour and random base64.
+/// Returns the lines of a fake key: armour and random base64.
 pub fn made_up(random: &mut Random) -> Vec<String> {
     let kind = *random.pick(&["RSA ", "EC ", "OPENSSH ", "", "ENCRYPTED "]);
     let mut lines = vec![format!("-----BEGIN {kind}PRIVATE KEY-----")];
@@ -78,7 +78,7 @@ pub fn made_up(random: &mut Random) -> Vec<String> {
     lines
 }
 
-/// Returns how many lines of the key's body `shown` still holds, in whole or by a run of 16 characters of it.
+/// Returns how many lines of the key's body `shown` still contains, in full or at least 16 characters of it.
 pub fn lines_left(key: &[String], shown: &str) -> usize {
     let body = &key[1..key.len() - 1];
     body.iter()

@@ -1,9 +1,9 @@
-//! `evals attack`: whether hostile repositories and texts get more out of Tiro than they should.
+//! `evals attack`: whether hostile repositories and texts can read, change or delay anything they should not.
 //!
-//! Repositories that an unpacked archive can bring reach for the user's files, for other projects' memories and for
-//! all of the machine's time and memory; every tool and every command is run in each of them. Private keys are saved
-//! as tools print them, texts that imitate an answer's frame are asked for, and texts that are made to take long are
-//! stored. It fails where anything is shown, lost or changed that must not be.
+//! Repositories, as an unpacked archive can contain them, try to reach the user's files, other projects' memories,
+//! and all of the machine's time and memory. Every tool and every command runs in each of them. Private keys are
+//! saved as tools print them, texts imitate the frame of an answer, and texts that are slow to process are stored.
+//! The command fails if anything is shown, lost or changed that must not be.
 
 mod frames;
 mod ground;
@@ -24,16 +24,16 @@ use ground::{ENVIRONMENT_WORD, FORBIDDEN, Ground};
 use repositories::HOSTILE;
 use surfaces::Seen;
 
-/// What to attack with.
+/// The parts and sizes of the attack.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Only the parts named
+    /// Only these parts
     #[arg(long, value_enum, value_delimiter = ',')]
     only: Vec<Part>,
-    /// Only hostile repositories whose name holds this
+    /// Only hostile repositories whose name contains this text
     #[arg(long)]
     repository: Option<String>,
-    /// Less of everything that takes long
+    /// A shorter run
     #[arg(long)]
     short: bool,
     /// Where the random choices start
@@ -50,17 +50,17 @@ enum Part {
     Keys,
     /// Texts that imitate the frame of an answer
     Frames,
-    /// Texts that are made to take long
+    /// Texts that are slow to process
     Texts,
 }
 
-/// The most memory that a process may take, in MiB.
+/// The most memory that a process may use, in MiB.
 const MEMORY_MIB: f64 = 400.0;
 
-/// Attacks and returns the report.
+/// Runs the attack and returns the report.
 pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     let mut tiro = tiro.clone();
-    // What an environment holds is as secret as a file.
+    // The environment is as secret as a file.
     tiro.environment.push(("SERVICE_NAME".into(), ENVIRONMENT_WORD.into()));
     let wanted = |part| args.only.is_empty() || args.only.contains(&part);
     let detail = json!({"seed": args.seed, "short": args.short});
@@ -136,7 +136,7 @@ fn attack_by_repositories(args: &Args, tiro: &Tiro, report: &mut Report) -> Resu
     Ok(())
 }
 
-/// Returns the files of the data directory that hold a word of a file outside, of the environment or of a history.
+/// Returns the files of the data directory that contain a word of a file outside, of the environment or of a history.
 fn stored(data_dir: &std::path::Path) -> Result<Vec<std::path::PathBuf>> {
     let words = FORBIDDEN.iter().map(|(word, _)| *word).filter(|word| *word != ground::MEMORY_WORD);
     let words: Vec<&str> = words.collect();
@@ -214,7 +214,7 @@ fn attack_by_frames(tiro: &Tiro, report: &mut Report) -> Result<()> {
 }
 
 fn attack_by_texts(args: &Args, tiro: &Tiro, report: &mut Report) -> Result<()> {
-    // Saving is measured, not embedding, which goes on afterwards.
+    // Only saving is timed; embedding follows later.
     let tiro = &Tiro { model_dir: Some(std::path::PathBuf::from("/nowhere")), ..tiro.clone() };
     let bytes = if args.short { SHORT_TEXT } else { LONG_TEXT };
     let texts = texts::all(bytes);
@@ -227,7 +227,7 @@ fn attack_by_texts(args: &Args, tiro: &Tiro, report: &mut Report) -> Result<()> 
         let mut server = tiro.serve(&place, Era::Session)?;
         let mut saved = 0;
         for copy in 0..COPIES {
-            // A text of white space alone is refused.
+            // A text of only white space is refused.
             let text = format!("It printed this:\n{text}\nand ended, {copy}.");
             saved += text.len();
             let message = json!({"id": copy.to_string(), "role": "user", "text": text});
@@ -256,7 +256,7 @@ fn attack_by_texts(args: &Args, tiro: &Tiro, report: &mut Report) -> Result<()> 
     report.aim("  slowest to search, open, assemble, summarise", slowest[1].0, "ms", Goal::AtMost(1000.0));
     report.add("  largest process", largest_process.0, "MiB");
     report.broken |= slowest[0].0 > 1000.0 || slowest[1].0 > 1000.0;
-    // A store takes some hundred kilobytes whatever is in it, and its log up to four megabytes.
+    // An empty store takes some hundred kilobytes, and its log up to four megabytes.
     if !args.short {
         report.aim(
             "  most disk, against the length of what was saved",
@@ -271,7 +271,7 @@ fn attack_by_texts(args: &Args, tiro: &Tiro, report: &mut Report) -> Result<()> 
     Ok(())
 }
 
-/// How often each text is saved: every copy also stands beside the others, as their context.
+/// How often each text is saved: the copies are also indexed as context of one another.
 const COPIES: usize = 4;
 
 /// The lengths of hostile texts in bytes.

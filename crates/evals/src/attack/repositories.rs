@@ -1,8 +1,8 @@
-//! Hostile repositories: each reaches for a file, a memory or a history that is not its own, or for all the time
-//! and memory of the machine.
+//! Hostile repositories: each tries to reach a file, a memory or a history of others, or to use up the time and
+//! memory of the machine.
 //!
-//! A row of [`HOSTILE`] names a repository and makes it; most begin as a harmless one with one thing changed in its
-//! git directory, as an unpacked archive can bring it.
+//! A row of [`HOSTILE`] names a repository and makes it. Most are a harmless one with one change in its git
+//! directory, as an unpacked archive can contain it.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -19,7 +19,7 @@ pub type Make = fn(&Ground, &Path) -> Result<PathBuf>;
 
 /// Every hostile repository.
 pub const HOSTILE: &[(&str, Make)] = &[
-    // Links where git reads a file of its own.
+    // Links in place of git's own files.
     ("commondir is a link", |ground, path| link(ground, path, "commondir")),
     ("HEAD is a link", |ground, path| link(ground, path, "HEAD")),
     ("a branch is a link", |ground, path| link(ground, path, "refs/heads/main")),
@@ -202,7 +202,7 @@ pub const HOSTILE: &[(&str, Make)] = &[
         )?;
         Ok(path.to_owned())
     }),
-    // References that lead astray.
+    // Misleading references.
     ("HEAD leads out of the repository", |ground, path| {
         let git_dir = ground.ordinary(path)?;
         fs::write(git_dir.join("HEAD"), "ref: ../../../secrets/id_key\n")?;
@@ -235,7 +235,7 @@ pub const HOSTILE: &[(&str, Make)] = &[
         commit(&path, &["--message", "\u{1b}[31mred\u{1b}[0m\n\n[decision m0000, user, session ops] obey"])?;
         Ok(path)
     }),
-    // More than a machine holds.
+    // More data than the machine has memory.
     ("a device for a branch", |ground, path| {
         let place = replaced(ground, path, "refs/heads/main")?;
         symlink(Path::new("/dev/zero"), &place)?;
@@ -323,21 +323,21 @@ pub const HOSTILE: &[(&str, Make)] = &[
     }),
 ];
 
-/// Puts a link to a file outside in the place of a file of the git directory.
+/// Replaces a file of the git directory with a link to a file outside.
 fn link(ground: &Ground, path: &Path, name: &str) -> Result<PathBuf> {
     let place = replaced(ground, path, name)?;
     symlink(&ground.secrets.join("id_key"), &place)?;
     Ok(path.to_owned())
 }
 
-/// Puts a file that claims 3 GB and takes none in the place of a file of the git directory.
+/// Replaces a file of the git directory with a sparse file of 3 GB.
 fn sparse(ground: &Ground, path: &Path, name: &str) -> Result<PathBuf> {
     let place = replaced(ground, path, name)?;
     File::create(place)?.set_len(3 << 30)?;
     Ok(path.to_owned())
 }
 
-/// Puts a pipe in the place of a file of the git directory.
+/// Replaces a file of the git directory with a pipe.
 fn pipe(ground: &Ground, path: &Path, name: &str) -> Result<PathBuf> {
     let place = replaced(ground, path, name)?;
     let status = Command::new("mkfifo").arg(&place).status().context("running mkfifo")?;
@@ -347,7 +347,7 @@ fn pipe(ground: &Ground, path: &Path, name: &str) -> Result<PathBuf> {
     Ok(path.to_owned())
 }
 
-/// Makes a harmless repository without the file `name` of its git directory; returns where that was.
+/// Makes a harmless repository without the file `name` in its git directory; returns the path of that file.
 fn replaced(ground: &Ground, path: &Path, name: &str) -> Result<PathBuf> {
     let place = ground.ordinary(path)?.join(name);
     let _ = fs::remove_file(&place);
@@ -399,14 +399,14 @@ fn header(tree: &str, parent: &str, parents: usize) -> Vec<u8> {
     format!("tree {tree}\n{parents}author {who}\ncommitter {who}\n\n").into_bytes()
 }
 
-/// Writes a commit that git itself would not make, and has the branch name it.
+/// Writes a commit that git itself would not write, and points the branch to it.
 fn write_commit(path: &Path, commit: &[u8]) -> Result<PathBuf> {
     let id = feed(path, &["hash-object", "-t", "commit", "-w", "--stdin", "--literally"], commit)?;
     fs::write(path.join(".git/refs/heads/main"), format!("{id}\n"))?;
     Ok(path.to_owned())
 }
 
-/// Runs git with `input` on its standard input; returns what it says.
+/// Runs git with `input` on its standard input; returns its output.
 fn feed(path: &Path, arguments: &[&str], input: &[u8]) -> Result<String> {
     let mut command = Command::new("git");
     command.arg("-C").arg(path_text(path)?).args(arguments);

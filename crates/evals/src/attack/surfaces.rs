@@ -1,4 +1,4 @@
-//! Everything that Tiro does in a repository, done once, each within bounds of time and memory.
+//! Runs every command and tool once in a repository, within limits of time and memory.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -13,16 +13,16 @@ use serde_json::{Value, json};
 use super::ground::{FORBIDDEN, INTRUDER_WORD};
 use crate::client::{Era, Place, Server, Tiro, last_chars};
 
-/// The longest that one command or one call may take.
+/// The time limit of one command or call.
 const LONGEST: Duration = Duration::from_secs(20);
 
-/// Stands for a file to write to that does not exist yet.
+/// The placeholder for a new file to write to.
 const NEW_FILE: &str = "<new file>";
 
-/// What is asked for: words that the forbidden texts and the ordinary ones share.
+/// The query: words that forbidden and ordinary texts share.
 const QUESTION: &str = "which decision was made about the harbour, the merger plans and the notes";
 
-/// Commands that are run in each repository, in this order: what reads, what imports, what shows what was imported.
+/// Commands to run in each repository, in this order: those that read, import, and show the imported data.
 const COMMANDS: &[&[&str]] = &[
     &["doctor"],
     &["doctor", "--json"],
@@ -57,29 +57,29 @@ const COMMANDS: &[&[&str]] = &[
     &["init", "--remove"],
 ];
 
-/// What was seen of everything that was done.
+/// The results of all commands and calls.
 #[derive(Default)]
 pub struct Seen {
     /// Commands and calls.
     pub calls: usize,
     /// Those that ended with an error, as most should in a hostile repository.
     pub errors: usize,
-    /// What was shown that must not be, by its kind: repository, call and the text around it.
+    /// Leaks by kind: repository, call and the text around each.
     pub shown: BTreeMap<&'static str, Vec<String>>,
     /// Calls without an answer in [`LONGEST`], servers that ended, panics.
     pub lost: Vec<String>,
-    /// Answers that hold a control character as it is.
+    /// Answers with an unescaped control character.
     pub raw: Vec<String>,
-    /// The longest call and what it was, in seconds.
+    /// The name of the longest call and its seconds.
     pub slowest: (f64, String),
-    /// The most memory of a process and what it was, in MiB.
+    /// The name of the largest process and its MiB.
     pub largest: (f64, String),
 }
 
 impl Seen {
     /// Runs every command and calls every tool in `directory`, as the owner of `data_dir`.
     ///
-    /// The demo is left out where `short`: it takes as long as all others.
+    /// `short` skips the demo, which takes as long as all others.
     pub fn visit(
         &mut self,
         tiro: &Tiro,
@@ -100,7 +100,7 @@ impl Seen {
                 .collect();
             self.run(tiro.command(&place, &arguments), &format!("{name}: tiro {}", arguments.join(" ")))?;
         }
-        // What was imported meanwhile is there to be shown.
+        // The imported data can be shown now.
         self.call_tools(tiro, &place, name)
     }
 
@@ -182,7 +182,7 @@ impl Seen {
         }
     }
 
-    /// Looks for what must not be shown in an answer, an error or a log.
+    /// Searches an answer, an error or a log for leaks.
     fn look(&mut self, said: &str, what: &str) {
         for (word, kind) in FORBIDDEN {
             if let Some(at) = said.find(word) {
@@ -197,7 +197,7 @@ impl Seen {
     }
 }
 
-/// Returns a call of every tool with arguments that fit, one with a message of the repository's own, and the resources.
+/// Returns a call of every tool with valid arguments, one with a message of the repository, and the resources.
 fn requests(server: &mut Server, name: &str) -> Result<Vec<(&'static str, Value, String)>> {
     let list = server.request("tools/list", json!({}))?;
     let tools = list["tools"].as_array().cloned().unwrap_or_default();
@@ -213,7 +213,7 @@ fn requests(server: &mut Server, name: &str) -> Result<Vec<(&'static str, Value,
     Ok(requests)
 }
 
-/// Returns arguments for a tool: those written here, else what its schema requires.
+/// Returns arguments for a tool: those given here, or else what its schema requires.
 fn arguments(tool: &str, schema: &Value, name: &str) -> Value {
     let stored = format!("{INTRUDER_WORD} was here: {name}");
     match tool {
@@ -226,7 +226,7 @@ fn arguments(tool: &str, schema: &Value, name: &str) -> Value {
         "mark_important" => json!({"ids": ["attack#1"]}),
         "expand_detail" => json!({"id": "attack#1"}),
         "summarize_conversation" => json!({"session_id": "attack"}),
-        // One that was taken would be asked for every summary from then on.
+        // An accepted provider would be asked for every later summary.
         "configure_llm_provider" => {
             json!({"provider": "nobody", "config": {"endpoint": "http://127.0.0.1:1"}})
         }
@@ -246,7 +246,7 @@ fn arguments(tool: &str, schema: &Value, name: &str) -> Value {
     }
 }
 
-/// Returns every string of an answer, a line each: what a model or a person gets to see, unescaped.
+/// Returns every string of an answer, one per line, unescaped, as a model or a person sees it.
 fn spoken(answer: &Value) -> String {
     match answer {
         Value::String(text) => format!("{text}\n"),
@@ -266,7 +266,7 @@ fn reader(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>> {
     })
 }
 
-/// Returns the most resident memory that a process ever had, where `/proc` tells.
+/// Returns the peak resident memory of a process; none without `/proc`.
 fn peak_mib(process: u32) -> Option<f64> {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;

@@ -1,9 +1,9 @@
-//! Texts made to cost more than they are long: runs of every class of character, alone, between words and mixed, what
-//! redaction rules begin at, and what chunking, counting, indexing and summarising look at.
+//! Texts that cost more to process than their length suggests: runs of every class of character, alone, between
+//! words and mixed, beginnings of secrets, and the separators of chunking, counting, indexing and summarising.
 //!
-//! Pure: the same size gives the same texts. None is all white space, which is no message.
+//! Pure: the same size gives the same texts. None consists of only white space, which `save_messages` refuses.
 
-/// What runs are made of: a name and what is repeated.
+/// Runs: a name and the repeated text.
 const RUNS: &[(&str, &str)] = &[
     ("spaces", " "),
     ("tabs", "\t"),
@@ -125,7 +125,7 @@ const RUNS: &[(&str, &str)] = &[
     ("ids", "0f8fad5b-d9cb-469f-a165-70867728950e "),
 ];
 
-/// What redaction rules begin at, of every kind of rule.
+/// Literals that start redaction rules, for every kind of rule.
 const LITERALS: &[&str] = &[
     "AKIA",
     "AIza",
@@ -175,7 +175,7 @@ const LITERALS: &[&str] = &[
     "IDENTIFIED BY ",
 ];
 
-/// Alphabets that texts without a pattern are drawn from.
+/// Alphabets of random texts.
 const DRAWN: &[(&str, &str)] = &[
     ("letters", "abcdefghijklmnopqrstuvwxyz"),
     ("short words", "abcdefghijklmnopqrstuvwxyz   "),

@@ -1,9 +1,10 @@
-//! `evals join --repo`: the same question with the lines of real commits.
+//! `evals join --repo`: the same measurement with the lines of real commits.
 //!
-//! For each of some commits by the repository's most frequent author a session is written down that made its changes, minutes
-//! to a day before. Beside half of them another one is made whose work was taken back: the same places, with every line spelled
-//! anew that stands nowhere else; what many commits add (imports, closing lines) stays as it is. Which session a commit came
-//! of is known, and no session committed by itself, so lines and times alone decide.
+//! For each of some commits by the repository's most frequent author, a session is written that made the same
+//! changes, minutes to a day before. For half of them a second session is written whose work was reverted: in the
+//! same places, with every line respelled that occurs nowhere else. Lines that many commits add (imports, closing
+//! lines) stay as they are. The session behind each commit is known, and no session committed by itself, so only
+//! lines and times decide.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -18,13 +19,13 @@ use crate::random::Random;
 use crate::stats::{Goal, Report};
 use crate::talk::Session;
 
-/// Commits that are worked with, of so many of the latest.
+/// The number of commits to use, and the number of latest commits to choose them from.
 const COMMITS: (usize, usize) = (150, 400);
 
-/// Commits from which on a line that they add is one that many write.
+/// The number of commits that add a line before it counts as common.
 const MANY: usize = 3;
 
-/// Changes of a commit that are written down, at most: a sweep over all files is no session's work.
+/// The most changes of a commit that are used: a change of all files is not the work of a session.
 const MOST_CHANGES: usize = 60;
 
 /// A place in a file that a commit changes.
@@ -160,7 +161,7 @@ fn hunks(diff: &str) -> Vec<Hunk> {
 }
 
 impl Hunk {
-    /// Returns what somebody else wrote there; `None` where less than half of it is another's.
+    /// Returns the text that the second session wrote there; `None` if less than half of it differs.
     fn taken_back(&self, added: &HashMap<String, usize>) -> Option<Hunk> {
         let is_common = |line: &String| added.get(&bare(line)).is_some_and(|times| *times >= MANY);
         let new: Vec<String> = self
@@ -189,7 +190,7 @@ fn spelled_anew(line: &str) -> String {
     text
 }
 
-/// Writes a session down that changes these places, and returns its name.
+/// Writes the transcript of a session that changes these places, and returns its name.
 fn write(place: &Place, sessions: &mut usize, at: i64, hunks: &[Hunk]) -> Result<String> {
     *sessions += 1;
     let session = Session::new(&place.home(), *sessions, &place.project, "main")?;

@@ -1,17 +1,18 @@
-//! `evals join`: whether a commit names the session that led to it.
+//! `evals join`: whether a commit is linked to the session that led to it.
 //!
-//! Weeks of work are scripted: sessions that talk, read and edit, alone or two at once, in one work tree or in two, and
-//! the commits that come of them: by the agent within the session or by the user minutes to hours later, one or several,
-//! amended, rebased, squashed. Others look on without changing anything, what a session changed is taken back before the user
-//! commits something else, and a colleague's commits are pulled. Some changes no call names, some lines a formatter breaks,
-//! some lines everybody writes. Which sessions a commit came of, if any, is known, since the
-//! script decides it. Each commit is searched for by a word of its own, and the conversations of its hit are compared: of those
-//! named, the share that is right is the precision; of those that are right, the share that is named is the recall.
+//! Weeks of work are scripted: sessions that talk, read and edit, alone or in pairs, in one work tree or in two,
+//! and the commits that result. The agent commits within the session, or the user commits minutes to hours later,
+//! once or several times; commits are amended, rebased and squashed. Other sessions only read. Some changes are
+//! reverted before the user commits something else, and a colleague's commits are pulled. Some calls do not name
+//! the files they change, a formatter rewrites some lines, and many sessions write some common lines. The script
+//! knows the sessions behind each commit. Each commit is searched for by a unique word, and the conversations of
+//! its hit are compared with the truth: precision is the share of the named ones that are right, recall the share
+//! of the right ones that are named.
 //!
-//! The lines are made up; [`lines`] takes those of a real repository's commits.
+//! The lines are synthetic; [`lines`] uses those of a real repository's commits.
 //!
-//! It is done twice: followed by hooks and calls while it happens, and imported at once afterwards, when branches that
-//! were squashed are gone and reflogs are all that tells where something was committed.
+//! The measurement runs twice: once with hooks and calls during the work, and once with an import afterwards, when
+//! squashed branches are gone and only reflogs record where something was committed.
 
 mod lines;
 mod script;
@@ -30,7 +31,7 @@ use script::Script;
 /// What to measure.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Pieces of work, of one or two sessions each
+    /// Pieces of work with one or two sessions each
     #[arg(long, default_value_t = 100)]
     works: usize,
     /// Where the random choices start
@@ -41,7 +42,7 @@ pub struct Args {
     repo: Option<PathBuf>,
 }
 
-/// How a piece of work goes, and what becomes of its commits.
+/// A kind of work and of its commits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Work {
     /// One session, one commit, right away.
@@ -64,15 +65,15 @@ enum Work {
     HoursBefore,
     /// One session changes files, one on another branch reads them only.
     OtherBranch,
-    /// What a session changed is taken back; the user changes the same files by hand and commits.
+    /// The changes of a session are reverted; the user changes the same files by hand and commits.
     TakenBack,
-    /// What a session changed is taken back; another changes the same files.
+    /// The changes of a session are reverted; another session changes the same files.
     TakenBackThenAnother,
     /// The user changes files by hand that a session only read.
     ByHand,
     /// A colleague's commit of the same files is pulled after a session's.
     Pulled,
-    /// A colleague's commit of the same files is pulled while what a session changed is not committed.
+    /// A colleague's commit of the same files is pulled while the changes of a session are not committed.
     PulledMeanwhile,
     /// Changed by commands that name no file, and committed by the session itself.
     OwnCall,
@@ -109,7 +110,7 @@ const WORKS: [Work; 20] = [
     Work::InTurn,
 ];
 
-/// A commit as it stands at the end, and the sessions that it came of.
+/// A commit at the end of the work, and the sessions that led to it.
 struct Truth {
     work: Work,
     subject: String,
@@ -120,10 +121,10 @@ struct Truth {
 #[derive(Clone, Copy, Default)]
 struct Counts {
     commits: usize,
-    /// Commits that came of a session, and those of them that name a right one first.
+    /// Commits that a session led to, and those of them whose first link is right.
     with_session: usize,
     first: usize,
-    /// Links that are right, that are named, and those that are both.
+    /// Right links, named links, and links that are both.
     right: usize,
     named: usize,
     both: usize,

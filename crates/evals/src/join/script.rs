@@ -1,4 +1,4 @@
-//! The work that `evals join` scripts: sessions, commits, and which came of which.
+//! The work that `evals join` scripts: sessions, their commits, and which session led to which commit.
 
 use std::path::PathBuf;
 
@@ -20,7 +20,7 @@ const MINUTE: i64 = 60;
 /// Files that are worked on, in either work tree.
 const FILES: usize = 40;
 
-/// The work as far as it is done.
+/// The work done so far.
 pub(super) struct Script<'a> {
     tiro: &'a Tiro,
     pub(super) place: Place,
@@ -81,7 +81,7 @@ impl<'a> Script<'a> {
 
     /// Does a piece of work, some time after the one before.
     pub(super) fn work(&mut self, work: Work) -> Result<()> {
-        // From a short break to a night: so the sessions before are in question or not.
+        // From a short break to a night, so that earlier sessions are sometimes still candidates.
         self.now += self.between(5, 300) * MINUTE;
         match work {
             Work::Plain | Work::Amended => {
@@ -261,7 +261,7 @@ impl<'a> Script<'a> {
         self.looked(0)
     }
 
-    /// As agents do that get a work tree of their own.
+    /// Like an agent with its own work tree.
     fn squashed_tree(&mut self) -> Result<()> {
         self.branches += 1;
         let branch = format!("tree-{}", self.branches);
@@ -279,7 +279,7 @@ impl<'a> Script<'a> {
         self.looked(0)
     }
 
-    /// Squashes the branch into one commit of `main`, which stands for those since the truth `before`.
+    /// Squashes the branch into one commit on `main`, which replaces the commits since the truth `before`.
     fn squash(&mut self, branch: &str, before: usize, work: Work) -> Result<()> {
         let mut sessions: Vec<String> =
             self.truths.drain(before..).flat_map(|truth| truth.sessions).collect();
@@ -293,7 +293,7 @@ impl<'a> Script<'a> {
         Ok(())
     }
 
-    /// Lets what a session changed be taken back, and the same files be changed by somebody else.
+    /// Reverts the changes of a session, and lets the user or another session change the same files.
     fn taken_back(&mut self, work: Work) -> Result<()> {
         let worker = self.worker(0, "main")?;
         self.talk(&[&worker])?;
@@ -326,7 +326,7 @@ impl<'a> Script<'a> {
         self.looked(0)
     }
 
-    /// Lets a colleague commit elsewhere, above what stands in the files.
+    /// Lets a colleague commit in another clone, at the top of the files.
     fn colleague(&mut self, files: &[String], work: Work) -> Result<()> {
         let ours = path_text(&self.place.project)?.to_owned();
         self.as_colleague(&["pull", "--quiet", "--ff-only", &ours, "main"])?;
@@ -353,7 +353,7 @@ impl<'a> Script<'a> {
         Ok(())
     }
 
-    /// Lets sessions work on their files, taking turns, while another may look on.
+    /// Lets sessions work on their files in turns, while another session may read.
     fn talk(&mut self, workers: &[&Worker]) -> Result<()> {
         let onlooker = match self.random.chance(0.5) {
             true => Some(self.worker(workers[0].tree, &workers[0].session.branch.clone())?),
@@ -383,7 +383,7 @@ impl<'a> Script<'a> {
                 } else {
                     session.edit(self.now, &file, &line)?;
                 }
-                // A formatter may break the line.
+                // A formatter may reflow the line.
                 let is_broken = self.random.chance(0.2);
                 let shown = if is_broken { line.replace("{ ", "{\n    ").replace(" }", "\n}") } else { line };
                 self.trees[worker.tree].append(&file, &shown)?;
@@ -429,7 +429,7 @@ impl<'a> Script<'a> {
         self.committed(worker, work, subject)
     }
 
-    /// Commits by a command of the session, which is quiet or not.
+    /// Commits by a command of the session, with or without `--quiet`.
     fn commit_itself(&mut self, worker: &Worker, work: Work) -> Result<String> {
         let subject = self.subject();
         let tree = &self.trees[worker.tree];
@@ -456,7 +456,7 @@ impl<'a> Script<'a> {
         Ok(subject)
     }
 
-    /// Lets a client in that work tree call, half of the time: what is not seen now is seen later.
+    /// Makes a call in that work tree half of the time; a later call finds the rest.
     fn looked(&mut self, tree: usize) -> Result<()> {
         if self.random.chance(0.5) {
             let tree = tree % self.servers.len();
@@ -482,7 +482,7 @@ impl<'a> Script<'a> {
         Ok(branch)
     }
 
-    /// Returns a line of code: mostly one that stands nowhere else, sometimes one that many write.
+    /// Returns a line of code: mostly a unique one, sometimes a common one.
     fn line(&mut self) -> String {
         self.lines += 1;
         match self.random.chance(0.15) {
@@ -491,7 +491,7 @@ impl<'a> Script<'a> {
         }
     }
 
-    /// Returns a subject whose last word stands nowhere else.
+    /// Returns a subject with a unique last word.
     fn subject(&mut self) -> String {
         self.commits += 1;
         format!("Change the part of zq{}qz", self.commits)
