@@ -57,7 +57,7 @@ fn listed(text: &str) -> Vec<String> {
 /// `forget_context` named a tool that there isn't, the instructions asked for findings and `type=finding` was refused, and
 /// a tag to filter by could not be filtered by.
 #[test]
-fn every_name_that_agents_are_told_exists_and_is_accepted() {
+fn every_name_in_a_tool_description_exists_and_is_accepted() {
     let home = Home::new();
     let project = home.dir("project");
     let greeting = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {

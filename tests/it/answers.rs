@@ -74,7 +74,7 @@ fn said(mask: &mut Mask, server: &mut Server, tool: &str, arguments: Value) -> S
 }
 
 #[test]
-fn save_messages_says_what_became_of_them() {
+fn save_messages_reports_the_outcome_of_each_message() {
     let (_home, mut server) = told();
     let mask = &mut Mask::default();
     let messages = json!([
@@ -133,7 +133,7 @@ fn a_search_quotes_its_hits_in_an_envelope() {
 }
 
 #[test]
-fn a_hit_carries_what_it_takes_to_cite_it() {
+fn a_hit_has_everything_needed_to_cite_it() {
     let (_home, mut server) = told();
     let mut data = server.data("search_project_memory", json!({"query": "local time timer", "k": 1}));
     // The notice names a path, whose length counts.
@@ -179,7 +179,7 @@ fn a_hit_carries_what_it_takes_to_cite_it() {
 }
 
 #[test]
-fn a_memory_is_opened_with_what_was_said_around_it() {
+fn a_memory_opens_with_the_messages_around_it() {
     let (_home, mut server) = told();
     let mask = &mut Mask::default();
     let id = server.search("local time timer")[0]["id"].clone();
@@ -203,7 +203,7 @@ fn a_memory_is_opened_with_what_was_said_around_it() {
 }
 
 #[test]
-fn forgetting_says_exactly_what_it_removed() {
+fn forgetting_reports_exactly_what_it_removed() {
     let (_home, mut server) = told();
     let mask = &mut Mask::default();
     let selection = json!({"session_id": "cache-expiry", "dry_run": true});
@@ -214,7 +214,7 @@ fn forgetting_says_exactly_what_it_removed() {
 }
 
 #[test]
-fn an_id_that_nobody_knows_is_named_beside_those_that_were_forgotten() {
+fn an_unknown_id_is_named_beside_the_forgotten_ones() {
     let (_home, mut server) = told();
     let mask = &mut Mask::default();
     let id = server.search("local time timer")[0]["id"].clone();
@@ -233,7 +233,7 @@ fn an_id_that_nobody_knows_is_named_beside_those_that_were_forgotten() {
 }
 
 #[test]
-fn an_empty_memory_says_what_begins_it() {
+fn an_empty_memory_says_how_to_fill_it() {
     let home = Home::new();
     let project = home.dir("project");
     let mask = &mut Mask::default();
@@ -291,7 +291,7 @@ fn an_error_says_what_happened_and_what_to_try() {
 }
 
 #[test]
-fn the_command_line_answers_alike() {
+fn the_command_line_gives_the_same_answers() {
     let home = Home::new();
     let project = home.dir("project");
     assert_snapshot!(home.run(&project, &["sessions"]).stdout, @"No sessions in project `project` yet; `tiro import` begins one.");
@@ -318,7 +318,7 @@ fn the_command_line_answers_alike() {
 }
 
 #[test]
-fn a_context_says_what_each_part_cost() {
+fn a_context_reports_the_tokens_of_each_part() {
     let (_home, mut server) = told();
     let mask = &mut Mask::default();
     let mut ask = |arguments: Value| {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::harness::{Home, Server};
 
 #[test]
-fn a_bad_argument_is_named_with_a_way_out() {
+fn a_bad_argument_is_named_with_a_hint() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     let id = server.save("s", "1", "something");
@@ -147,7 +147,7 @@ fn a_bad_argument_is_named_with_a_way_out() {
 }
 
 #[test]
-fn what_is_unknown_finds_nothing() {
+fn unknown_names_find_nothing() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     assert_eq!(server.data("list_sessions", json!({}))["sessions"], json!([]));
@@ -161,7 +161,7 @@ fn what_is_unknown_finds_nothing() {
 
 /// A clock that was set back, or a conversation of another century, is stored under the time it says.
 #[test]
-fn times_far_away_are_kept() {
+fn distant_times_are_stored() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     for (id, time) in
@@ -201,7 +201,7 @@ fn twenty_thousand_messages_in_one_call_are_all_stored() {
 }
 
 #[test]
-fn characters_that_hide_come_back_written_out() {
+fn hidden_characters_come_back_escaped() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     let hidden = "lychee\u{0}\u{202e}\u{2066}\u{e0041}\u{e0042}\u{200b}\u{feff}\u{1b}[31m\u{85} end";
@@ -269,7 +269,7 @@ fn replace(database: &Path, bytes: &[u8]) {
 }
 
 #[test]
-fn a_store_that_is_garbage_or_from_the_future_is_refused_and_left_untouched() {
+fn a_damaged_or_newer_store_is_refused_and_left_unchanged() {
     let home = Home::new();
     let project = home.dir("project");
     home.serve(&project).save("s", "1", "something");
@@ -308,7 +308,7 @@ fn a_store_that_is_garbage_or_from_the_future_is_refused_and_left_untouched() {
 }
 
 #[test]
-fn an_older_program_goes_on_with_a_store_that_only_gained_something() {
+fn an_older_program_works_with_a_store_that_gained_a_column() {
     let home = Home::new();
     let project = home.dir("project");
     home.serve(&project).save("s", "1", "something");
@@ -321,7 +321,7 @@ fn an_older_program_goes_on_with_a_store_that_only_gained_something() {
 }
 
 #[test]
-fn a_locked_store_is_busy_and_served_again_when_it_is_free() {
+fn a_locked_store_is_busy_and_works_again_once_it_is_free() {
     let home = Home::new();
     let project = home.dir("project");
     let mut server = home.serve(&project);
@@ -338,7 +338,7 @@ fn a_locked_store_is_busy_and_served_again_when_it_is_free() {
 
 #[cfg(unix)]
 #[test]
-fn a_data_directory_that_cannot_be_written_is_told() {
+fn a_read_only_data_directory_is_reported() {
     let home = Home::new();
     let project = home.dir("project");
     // A file where the directory should be keeps even root out.
@@ -368,7 +368,7 @@ fn a_data_directory_that_cannot_be_written_is_told() {
 
 #[cfg(unix)]
 #[test]
-fn memories_are_readable_by_their_owner_alone() {
+fn only_the_owner_can_read_memories() {
     let home = Home::new();
     std::fs::remove_dir(home.data()).unwrap();
     home.serve(&home.dir("project")).save("s", "1", "something");
@@ -380,7 +380,7 @@ fn memories_are_readable_by_their_owner_alone() {
 
 /// Each of these was taken for a backup of nothing.
 #[test]
-fn a_file_that_is_no_backup_is_refused_by_name() {
+fn a_file_that_is_not_a_backup_is_refused_and_named() {
     let home = Home::new();
     let project = home.dir("project");
     let foreign = home.path().join("foreign.db");
@@ -418,7 +418,7 @@ fn a_file_that_is_no_backup_is_refused_by_name() {
 
 /// The probe wrote an empty file, for which a full disk has room.
 #[test]
-fn a_disk_without_room_is_noticed_by_doctor() {
+fn doctor_reports_a_full_disk() {
     let home = Home::new();
     let project = home.dir("project");
     home.serve(&project).save("s", "1", "something");
@@ -437,7 +437,7 @@ fn a_disk_without_room_is_noticed_by_doctor() {
 }
 
 #[test]
-fn a_model_that_is_truncated_or_another_means_search_by_words_and_a_notice() {
+fn with_a_truncated_or_unknown_model_search_is_lexical_and_says_so() {
     let home = Home::new();
     let project = home.dir("project");
     home.serve(&project).save("s", "1", "the durian smells");
@@ -454,7 +454,7 @@ fn a_model_that_is_truncated_or_another_means_search_by_words_and_a_notice() {
 }
 
 #[test]
-fn without_a_home_the_data_directory_must_be_named() {
+fn without_a_home_the_data_directory_must_be_set() {
     let home = Home::new();
     let project = home.dir("project");
     let named = home.tiro(&project, &["stats"]).env_remove("HOME").output().unwrap();
@@ -467,7 +467,7 @@ fn without_a_home_the_data_directory_must_be_named() {
 }
 
 #[test]
-fn wrong_usage_of_the_command_line_is_told_apart_from_failure() {
+fn wrong_usage_and_failure_have_different_exit_codes() {
     let home = Home::new();
     let project = home.dir("project");
     for (args, code) in

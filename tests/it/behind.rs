@@ -6,7 +6,7 @@ use crate::harness::{Home, strings};
 
 /// A long conversation that led to a commit whose words it doesn't share.
 #[test]
-fn a_commit_names_its_conversation_and_a_message_its_commits_and_each_opens_the_other() {
+fn commits_and_conversations_link_to_each_other() {
     let home = Home::new();
     let repo = home.repo("repo");
     repo.commit("a.txt", "a\n", "Begin");
@@ -81,7 +81,7 @@ fn a_commit_names_its_conversation_and_a_message_its_commits_and_each_opens_the_
 
 /// Only the data said that a hit is a piece of more.
 #[test]
-fn a_hit_that_is_a_part_says_so_and_of_how_much() {
+fn a_partial_hit_reports_the_size_of_the_whole() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     server.save("s", "1", "a short quince");
@@ -101,7 +101,7 @@ fn a_hit_that_is_a_part_says_so_and_of_how_much() {
 
 /// It was said at each call: once a server process is enough, and a number in the data stays.
 #[test]
-fn what_waits_to_be_embedded_is_said_once() {
+fn missing_embeddings_are_mentioned_once() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     server.save("s", "1", "a quince");

@@ -28,7 +28,7 @@ fn call(id: u64, tool: &str, arguments: Value) -> String {
 }
 
 #[test]
-fn searches_at_once_take_few_descriptors_and_none_fails() {
+fn parallel_searches_use_few_descriptors_and_none_fails() {
     const SEARCHES: u64 = 500;
     let home = Home::new();
     let project = home.dir("project");
@@ -122,7 +122,7 @@ fn questions(count: u64) -> Vec<String> {
 
 /// 1.1 MB of requests took 228 MB.
 #[test]
-fn a_client_that_never_reads_is_not_read_for_long_and_its_end_is_noticed() {
+fn a_client_that_never_reads_is_no_longer_served_and_its_end_is_noticed() {
     let home = Home::new();
     home.serve(&home.dir("project")).save("s", "1", &"the harbour is closed on Sundays. ".repeat(40));
     let mut server = Unread::start(&home);
@@ -136,7 +136,7 @@ fn a_client_that_never_reads_is_not_read_for_long_and_its_end_is_noticed() {
 }
 
 #[test]
-fn a_client_that_never_reads_and_goes_away_leaves_no_server_behind() {
+fn a_client_that_never_reads_and_exits_leaves_no_server_running() {
     let home = Home::new();
     let file = home.path().join("requests");
     std::fs::write(&file, questions(30_000).join("\n") + "\n").unwrap();
@@ -158,7 +158,7 @@ fn a_client_that_never_reads_and_goes_away_leaves_no_server_behind() {
 }
 
 #[test]
-fn a_client_that_reads_late_finds_all_of_its_requests_answered() {
+fn a_client_that_reads_late_gets_every_answer() {
     const REQUESTS: u64 = 6000;
     let home = Home::new();
     home.serve(&home.dir("project")).save("s", "1", "the harbour is closed on Sundays");
@@ -197,7 +197,7 @@ fn model() -> Option<std::path::PathBuf> {
 
 /// The server ended by SIGBUS.
 #[test]
-fn a_model_that_is_cut_short_under_a_server_means_search_by_words_and_a_notice() {
+fn when_the_model_is_truncated_under_a_server_search_is_lexical_and_says_so() {
     let Some(folder) = model() else { return };
     let home = Home::new();
     let own = home.dir("models/all-MiniLM-L6-v2").join("weights.tiro");
@@ -220,7 +220,7 @@ fn a_model_that_is_cut_short_under_a_server_means_search_by_words_and_a_notice()
 
 /// Each piece of a batch came with a copy of its whole text.
 #[test]
-fn pieces_of_a_large_text_are_embedded_without_reading_it_whole() {
+fn a_large_text_is_embedded_without_loading_all_of_it() {
     const SIZE: usize = 64 << 20;
     const PIECES: usize = 4;
     let Some(folder) = model() else { return };

@@ -63,7 +63,7 @@ fn files(path: &Path) -> Vec<(PathBuf, Vec<u8>)> {
 }
 
 #[test]
-fn a_commit_is_summarised_once_and_is_found_by_what_the_model_says() {
+fn a_commit_is_summarised_once_and_found_by_its_summary() {
     let mock = Mock::start();
     let (home, repo) = begin(Some(&mock));
     let told = home.json(&repo.path, &["import", "git", "--summarize"]);
@@ -102,7 +102,7 @@ fn a_commit_is_summarised_once_and_is_found_by_what_the_model_says() {
 }
 
 #[test]
-fn an_answer_that_will_not_do_is_asked_for_again_and_leaves_the_commit_as_it_is() {
+fn an_unusable_answer_is_requested_again_and_leaves_the_commit_unchanged() {
     let mock = Mock::start();
     let (home, repo) = begin(Some(&mock));
     mock.behaves(&Manner::Says("They spoke of football in Brazil, and of Pele.".into()));
@@ -138,7 +138,7 @@ fn an_answer_that_will_not_do_is_asked_for_again_and_leaves_the_commit_as_it_is(
 }
 
 #[test]
-fn nobody_is_asked_who_was_not_named() {
+fn only_configured_models_are_asked() {
     let (home, repo) = begin(None);
     let told = home.json(&repo.path, &["import", "git", "--summarize"]);
     assert_eq!(told["imported"], 1, "{told}");
@@ -148,7 +148,7 @@ fn nobody_is_asked_who_was_not_named() {
 }
 
 #[test]
-fn a_dry_run_writes_nothing_and_asks_nobody() {
+fn a_dry_run_writes_nothing_and_asks_no_model() {
     let mock = Mock::start();
     let (home, repo) = begin(Some(&mock));
     let before = files(&home.path());
@@ -181,7 +181,7 @@ fn a_dry_run_writes_nothing_and_asks_nobody() {
 }
 
 #[test]
-fn two_processes_at_once_store_a_summary_once() {
+fn two_parallel_processes_store_one_summary() {
     let mock = Mock::start();
     let (home, repo) = begin(Some(&mock));
     assert!(home.run(&repo.path, &["import", "git"]).is_ok);

@@ -31,7 +31,7 @@ fn decisions(server: &mut Server, query: &str) -> Vec<Value> {
 
 /// `kinds=["decision"]` found nothing whatever was decided.
 #[test]
-fn a_decision_is_found_by_its_kind_and_stands_once_beside_its_message() {
+fn a_decision_is_found_by_its_kind_and_shown_once_beside_its_message() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     decided(&mut server);
@@ -63,7 +63,7 @@ fn a_decision_is_found_by_its_kind_and_stands_once_beside_its_message() {
 const SESSIONS: usize = 75;
 
 #[test]
-fn a_store_of_an_earlier_version_is_mended_in_steps() {
+fn a_store_of_an_earlier_version_is_updated_in_steps() {
     let home = Home::new();
     let project = home.dir("project");
     let mut server = home.serve(&project);

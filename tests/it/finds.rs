@@ -6,7 +6,7 @@ use crate::harness::{Home, strings};
 
 /// Owner-wide memories had a lexical score of next to nothing beside a project's, and stood behind all of its commits.
 #[test]
-fn a_memory_of_all_projects_is_found_by_its_own_words_beside_a_history() {
+fn a_memory_for_all_projects_is_found_beside_a_long_history() {
     let home = Home::new();
     let repo = home.repo("repo");
     for n in 0..60 {
@@ -34,7 +34,7 @@ fn a_memory_of_all_projects_is_found_by_its_own_words_beside_a_history() {
 
 /// `NO_COLOR` was looked for as `color`, and a number of an issue by its words alone.
 #[test]
-fn an_identifier_is_looked_for_as_a_whole() {
+fn an_identifier_is_searched_as_a_whole() {
     let home = Home::new();
     let repo = home.repo("repo");
     repo.commit("a.txt", "a\n", "Honour NO_COLOR");
@@ -62,7 +62,7 @@ fn an_identifier_is_looked_for_as_a_whole() {
 
 /// The best hit had the full score whatever was asked.
 #[test]
-fn scores_are_of_what_is_asked_for_and_an_answer_that_is_none_says_so() {
+fn scores_measure_the_match_and_a_weak_answer_says_so() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     server.save("s", "1", "The sandpiper cache expires at noon because the timer is in local time.");

@@ -87,7 +87,7 @@ fn a_session_is_found_while_it_grows_and_after_a_restart() {
 }
 
 #[test]
-fn a_transcript_that_is_rewound_or_replaced_loses_and_repeats_nothing() {
+fn a_rewound_or_replaced_transcript_loses_and_repeats_nothing() {
     let (home, repo, mut server) = followed();
     let talk = Talk::new(&home, SESSION, &repo.path, "main");
     talk.says("user", 0, "the first plum");
@@ -147,7 +147,7 @@ fn a_fork_repeats_nothing() {
 }
 
 #[test]
-fn what_is_secret_private_or_not_to_be_remembered_reaches_no_file() {
+fn secrets_private_text_and_ignored_sessions_reach_no_file() {
     let (home, repo, mut server) = followed();
     let secret = ["gh", "p_"].concat() + "Zk3vQ9sT1xW7yB5nM2cR8dF4gH6jL0pK9aE3";
     let talk = Talk::new(&home, SESSION, &repo.path, "main");
@@ -208,7 +208,7 @@ fn what_is_secret_private_or_not_to_be_remembered_reaches_no_file() {
 }
 
 #[test]
-fn a_commit_names_the_session_behind_it_without_a_hook() {
+fn a_commit_is_linked_to_its_session_without_a_hook() {
     let (home, repo, mut server) = followed();
     let early = Talk::new(&home, "early", &repo.path, "main");
     early.says("user", -8000, "an hour and more before");
@@ -234,7 +234,7 @@ fn a_commit_names_the_session_behind_it_without_a_hook() {
 }
 
 #[test]
-fn two_sessions_in_two_work_trees_at_once_are_told_apart() {
+fn two_parallel_sessions_in_two_work_trees_are_distinguished() {
     let (home, repo, mut server) = followed();
     let tree = home.path().join("tree");
     repo.git(&["worktree", "add", "-q", "-b", "side", tree.to_str().unwrap()]);
@@ -267,7 +267,7 @@ fn two_sessions_in_two_work_trees_at_once_are_told_apart() {
 }
 
 #[test]
-fn a_commit_that_is_amended_rebased_or_picked_keeps_its_session_and_is_there_once() {
+fn an_amended_rebased_or_picked_commit_keeps_its_session_and_is_stored_once() {
     let (home, repo, mut server) = followed();
     let talk = Talk::new(&home, SESSION, &repo.path, "topic");
     talk.says("user", 0, "pour the crucible");
@@ -305,7 +305,7 @@ fn a_commit_that_is_amended_rebased_or_picked_keeps_its_session_and_is_there_onc
 }
 
 #[test]
-fn what_a_pull_brings_is_there_at_the_next_call() {
+fn pulled_commits_are_found_by_the_next_call() {
     let (home, repo, mut server) = followed();
     let clone = home.path().join("clone");
     repo.git(&["clone", "-q", repo.path.to_str().unwrap(), clone.to_str().unwrap()]);
@@ -335,7 +335,7 @@ fn what_a_pull_brings_is_there_at_the_next_call() {
 
 /// Git writes no reflog where it is told not to, and `HEAD` names the same branch before and after.
 #[test]
-fn a_commit_is_noticed_where_no_reflog_is_kept() {
+fn a_commit_is_found_without_a_reflog() {
     let home = Home::new();
     let repo = home.repo("repo");
     repo.git(&["config", "core.logAllRefUpdates", "false"]);
@@ -352,7 +352,7 @@ fn a_commit_is_noticed_where_no_reflog_is_kept() {
 
 /// A call made in one work tree is about the whole project: what was committed in another is in its answer.
 #[test]
-fn a_commit_made_in_another_work_tree_is_noticed() {
+fn a_commit_made_in_another_work_tree_is_found() {
     let (home, repo, mut server) = followed();
     let tree = home.path().join("tree");
     repo.git(&["worktree", "add", "-q", "-b", "side", tree.to_str().unwrap()]);
@@ -363,7 +363,7 @@ fn a_commit_made_in_another_work_tree_is_noticed() {
 
 /// A call imports only as many commits as it may wait for; what it leaves out comes while the server idles.
 #[test]
-fn what_a_call_leaves_out_is_imported_while_the_server_idles() {
+fn an_idle_server_imports_what_a_call_left_out() {
     let (home, repo, mut server) = followed();
     let mut history = String::new();
     for n in 1..=600 {
@@ -393,7 +393,7 @@ fn what_a_call_leaves_out_is_imported_while_the_server_idles() {
 
 /// A writer that holds the store longer than a call waits costs no commit and no session.
 #[test]
-fn what_could_not_be_stored_is_followed_again() {
+fn what_could_not_be_stored_is_imported_again() {
     let (home, repo, mut server) = followed();
     let talk = Talk::new(&home, SESSION, &repo.path, "main");
     talk.says("user", 0, "weld the bracket");
@@ -408,7 +408,7 @@ fn what_could_not_be_stored_is_followed_again() {
 }
 
 #[test]
-fn a_transcript_that_was_rewound_and_grew_past_its_place_is_read_again() {
+fn a_transcript_that_was_rewound_and_grew_past_its_cursor_is_read_again() {
     let (home, repo, mut server) = followed();
     let talk = Talk::new(&home, SESSION, &repo.path, "main");
     let filler = "the same words at the beginning ".repeat(200);
@@ -428,7 +428,7 @@ fn a_transcript_that_was_rewound_and_grew_past_its_place_is_read_again() {
 }
 
 #[test]
-fn a_call_that_was_broken_off_holds_nothing_up() {
+fn a_cancelled_call_delays_nothing() {
     let (home, repo, mut server) = followed();
     let talk = Talk::new(&home, SESSION, &repo.path, "main");
     let call = json!([{"type": "tool_use", "id": "toolu_broken_off_00000001", "name": "Bash", "input": {"command": "sleep"}}]);
@@ -470,7 +470,7 @@ fn a_session_belongs_to_the_project_it_was_held_in() {
 }
 
 #[test]
-fn commits_are_followed_from_the_setting_up_on() {
+fn commits_are_followed_from_the_setup_on() {
     for (before, args) in [(false, ["init", "--yes"].as_slice()), (true, &["init", "--yes", "--no-backfill"])]
     {
         let home = Home::new();

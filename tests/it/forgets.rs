@@ -45,7 +45,7 @@ fn left(store: &rusqlite::Connection) -> usize {
 
 /// Trying an undo performed it.
 #[test]
-fn an_undo_that_is_tried_changes_nothing() {
+fn a_dry_run_of_undo_changes_nothing() {
     let home = Home::new();
     let project = home.dir("project");
     let mut server = home.serve(&project);
@@ -72,7 +72,7 @@ fn an_undo_that_is_tried_changes_nothing() {
 
 /// A purge of a long conversation held the store for half a minute, and what others saved meanwhile was lost.
 #[test]
-fn others_write_while_a_long_conversation_is_purged() {
+fn other_writers_proceed_while_a_long_conversation_is_purged() {
     let home = Home::new();
     let project = home.dir("project");
     let (mut server, mut other) = (home.serve(&project), home.serve(&project));
@@ -95,7 +95,7 @@ fn others_write_while_a_long_conversation_is_purged() {
 
 #[cfg(unix)]
 #[test]
-fn a_purge_that_is_killed_leaves_nothing_to_see_and_goes_on_when_asked_again() {
+fn a_killed_purge_leaves_nothing_visible_and_can_be_resumed() {
     for again in ["call", "gc"] {
         let home = Home::new();
         let project = home.dir("project");
@@ -129,7 +129,7 @@ fn a_purge_that_is_killed_leaves_nothing_to_see_and_goes_on_when_asked_again() {
 
 /// Contexts show messages as SESSION#NUMBER, which could be opened, and neither marked nor forgotten.
 #[test]
-fn messages_are_named_as_contexts_show_them() {
+fn messages_are_accepted_by_the_names_that_contexts_show() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     let ids = [server.save("a#b", "1", "a zeppelin"), server.save("a#b", "2", "an airship")];
@@ -152,7 +152,7 @@ fn messages_are_named_as_contexts_show_them() {
 
 /// A dry run named ids that said nothing, and twenty of them whatever matched.
 #[test]
-fn what_a_query_would_forget_is_shown_and_matches() {
+fn a_dry_run_shows_what_a_query_would_forget() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     let long = format!("the zeppelin import fails on Fridays because {}", "of this and that and ".repeat(40));
@@ -179,7 +179,7 @@ fn what_a_query_would_forget_is_shown_and_matches() {
 
 /// Segments of what was forgotten were counted as saving everything, and its session as one.
 #[test]
-fn what_is_forgotten_is_not_counted() {
+fn forgotten_memories_are_not_counted() {
     let home = Home::new();
     let project = home.dir("project");
     let mut server = home.serve(&project);
@@ -197,7 +197,7 @@ fn what_is_forgotten_is_not_counted() {
 
 /// What was forgotten first was found by no purge, and stayed in the file and in its backups.
 #[test]
-fn a_purge_reaches_what_was_forgotten_before() {
+fn a_purge_also_deletes_forgotten_memories() {
     for (n, by) in ["ids", "place", "session_id", "source", "query", "owner"].into_iter().enumerate() {
         let home = Home::new();
         let project = home.dir("project");
@@ -268,7 +268,7 @@ fn a_purge_reaches_what_was_forgotten_before() {
 /// A search finds nothing of it, so a query went by what lives; it goes through what was forgotten too, and says what it
 /// left.
 #[test]
-fn a_purge_by_query_takes_twenty_of_what_was_forgotten_and_says_so() {
+fn a_purge_by_query_deletes_twenty_forgotten_memories_and_says_so() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     for n in 0..25 {

@@ -142,7 +142,7 @@ const COMMANDS: &[&[&str]] = &[
 ];
 
 #[test]
-fn no_command_and_no_tool_shows_a_file_or_anothers_memory() {
+fn no_command_or_tool_shows_a_file_or_another_projects_memory() {
     for (name, make) in FORMS {
         let attack = Attack::new();
         make(&attack);
@@ -186,7 +186,7 @@ fn no_command_and_no_tool_shows_a_file_or_anothers_memory() {
 }
 
 #[test]
-fn a_refused_repository_says_what_to_do_and_that_helps() {
+fn the_hint_for_a_refused_repository_works() {
     let attack = Attack::new();
     attack.git_file(&format!("gitdir: {}/.git\n", attack.victim.path.display()));
     let ran = attack.home.run(&attack.hostile, &["search", "walrus"]);
@@ -199,7 +199,7 @@ fn a_refused_repository_says_what_to_do_and_that_helps() {
 
 /// What a client was started in is not what the user said.
 #[test]
-fn a_bare_repository_is_a_project_where_the_user_names_it() {
+fn a_bare_repository_is_a_project_if_the_user_names_it() {
     let home = Home::new();
     let repo = home.repo("origin");
     repo.commit("a.txt", "a\n", "The walrus is fed at noon");
@@ -247,7 +247,7 @@ fn bomb(repo: &Repo) {
 }
 
 #[test]
-fn a_tree_of_ten_billion_files_holds_nobody_up() {
+fn a_tree_of_ten_billion_files_delays_nothing() {
     let home = Home::new();
     let repo = home.repo("project");
     repo.commit("a.txt", "a\n", "The walrus is fed at noon");
@@ -271,7 +271,7 @@ fn a_tree_of_ten_billion_files_holds_nobody_up() {
 
 /// A call that walks a history of its own length waits for no more than a moment.
 #[test]
-fn a_history_that_takes_long_is_said_and_not_waited_for() {
+fn a_slow_history_is_reported_and_not_waited_for() {
     let home = Home::new();
     let repo = home.repo("project");
     repo.commit("a.txt", "a\n", "The walrus is fed at noon");
@@ -301,7 +301,7 @@ fn a_history_that_takes_long_is_said_and_not_waited_for() {
 }
 
 #[test]
-fn an_unpacked_copy_of_a_known_id_gets_another_while_any_place_of_it_stands() {
+fn a_copy_gets_a_new_id_while_any_place_of_the_original_exists() {
     let attack = Attack::new();
     // The project had another place once, which is gone.
     let moved = attack.home.path().join("moved");

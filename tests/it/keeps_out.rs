@@ -37,7 +37,7 @@ fn says_some_time(talk: &Talk, text: &str) {
 
 /// Whatever the path that a pause was kept by, it ended when the path changed.
 #[test]
-fn a_pause_outlasts_a_move_and_holds_in_every_work_tree() {
+fn a_pause_survives_a_move_and_applies_to_every_work_tree() {
     let (home, repo, server) = followed();
     server.end();
     home.json(&repo.path, &["pause"]);
@@ -73,7 +73,7 @@ fn a_pause_outlasts_a_move_and_holds_in_every_work_tree() {
 
 /// The time of the line before stood for a time that was not known, and a summary's own time for what it repeats.
 #[test]
-fn what_may_have_been_said_in_a_pause_or_tells_of_it_is_left_out() {
+fn messages_of_a_pause_and_summaries_of_them_are_left_out() {
     let (home, repo, mut server) = followed();
     let talk = Talk::new(&home, SESSION, &repo.path, "main");
     let began = now() - 60_000;
@@ -124,7 +124,7 @@ fn what_may_have_been_said_in_a_pause_or_tells_of_it_is_left_out() {
 
 /// A hook that found capture paused left nothing, and what was said just before was never read.
 #[test]
-fn what_was_said_before_a_pause_is_read_during_it() {
+fn messages_from_before_a_pause_are_imported_during_it() {
     let (home, repo, mut server) = followed();
     let talk = Talk::new(&home, SESSION, &repo.path, "main");
     says(&talk, now() - 1000, "a medlar before the pause");
@@ -137,7 +137,7 @@ fn what_was_said_before_a_pause_is_read_during_it() {
 
 /// A payload says what it likes: what it says was kept in the reference as it stood.
 #[test]
-fn what_a_payload_says_reaches_no_file() {
+fn the_text_of_a_hook_payload_reaches_no_file() {
     let (home, repo, server) = followed();
     server.end();
     let talk = Talk::new(&home, SESSION, &repo.path, "main");
@@ -167,7 +167,7 @@ fn what_a_payload_says_reaches_no_file() {
 /// A transcript that can't be read just now was given up at once.
 #[cfg(unix)]
 #[test]
-fn a_transcript_that_cannot_be_read_is_read_when_it_can_be() {
+fn an_unreadable_transcript_is_read_once_it_is_readable() {
     let (home, repo, mut server) = followed();
     let talk = Talk::new(&home, SESSION, &repo.path, "main");
     says(&talk, now(), "a medlar for later");
@@ -191,7 +191,7 @@ fn a_transcript_that_cannot_be_read_is_read_when_it_can_be() {
 
 /// A line without an end was looked at whole, however long it took, and again by each call.
 #[test]
-fn a_line_without_an_end_is_looked_at_in_steps() {
+fn a_line_without_an_end_is_read_in_steps() {
     let (home, repo, mut server) = followed();
     let talk = Talk::new(&home, SESSION, &repo.path, "main");
     says(&talk, now(), "a medlar before the line");
@@ -208,7 +208,7 @@ fn a_line_without_an_end_is_looked_at_in_steps() {
 
 /// Only the work tree led to the commit, and it went on to another.
 #[test]
-fn a_commit_that_no_branch_leads_to_any_more_is_remembered() {
+fn a_commit_that_no_branch_reaches_is_remembered() {
     let (home, repo, mut server) = followed();
     repo.git(&["checkout", "-q", "--detach"]);
     repo.commit("a.txt", "a\n", "Oil the ratchet first");
@@ -227,7 +227,7 @@ fn a_commit_that_no_branch_leads_to_any_more_is_remembered() {
 
 /// Only `HEAD` was looked at.
 #[test]
-fn what_is_fetched_into_a_branch_that_is_not_checked_out_is_there_at_the_next_call() {
+fn commits_fetched_into_another_branch_are_found_by_the_next_call() {
     let (home, repo, mut server) = followed();
     let clone = home.path().join("clone");
     repo.git(&["clone", "-q", repo.path.to_str().unwrap(), clone.to_str().unwrap()]);
@@ -258,7 +258,7 @@ fn a_call_is_answered_while_another_process_writes() {
 
 /// `ignore.sessions` held for transcripts only.
 #[test]
-fn an_ignored_conversation_is_not_remembered_whoever_saves_it() {
+fn an_ignored_conversation_is_not_stored_by_any_path() {
     let home = Home::new();
     let project = home.dir("project");
     let mut command = home.tiro(&project, &["serve"]);
@@ -284,7 +284,7 @@ fn an_ignored_conversation_is_not_remembered_whoever_saves_it() {
 
 /// `ignore.paths` held for transcripts only.
 #[test]
-fn what_commits_and_memories_say_of_ignored_files_is_not_remembered() {
+fn commits_and_memories_about_ignored_files_are_not_stored() {
     let home = Home::new();
     let repo = home.repo("repo");
     repo.commit("README.md", "# It\n", "Begin");

@@ -60,7 +60,7 @@ fn ask_all(server: &mut Server, session: &str, count: usize, most: Duration) {
 }
 
 #[test]
-fn a_session_of_many_thousand_messages_is_answered_at_once() {
+fn a_session_of_many_thousand_messages_is_answered_quickly() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     save(&mut server, "s", 15_000);
@@ -76,7 +76,7 @@ fn a_session_of_more_messages_than_a_summary_reads_is_answered_too() {
 }
 
 #[test]
-fn a_message_of_five_megabytes_is_summarised_from_what_is_read_of_it() {
+fn a_message_of_five_megabytes_is_summarised_from_its_beginning() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     let long = format!("We decided to ship on Friday.\n{}", "the same dull line of a log\n".repeat(190_000));
@@ -94,7 +94,7 @@ fn a_message_of_five_megabytes_is_summarised_from_what_is_read_of_it() {
 }
 
 #[test]
-fn what_only_tools_said_and_what_has_no_spaces_is_shown_and_summarised() {
+fn tool_output_and_text_without_spaces_are_shown_and_summarised() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     let mut say = |session: &str, role: &str, texts: &[&str]| {
@@ -119,7 +119,7 @@ fn what_only_tools_said_and_what_has_no_spaces_is_shown_and_summarised() {
 }
 
 #[test]
-fn budgets_of_nothing_are_refused_and_those_beyond_measure_are_bounded() {
+fn budgets_of_zero_are_refused_and_huge_ones_are_limited() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     save(&mut server, "s", 60);
@@ -147,7 +147,7 @@ fn budgets_of_nothing_are_refused_and_those_beyond_measure_are_bounded() {
 
 /// The times of a conversation may lie in the future, or go back within it: its order is the one it was said in.
 #[test]
-fn a_clock_that_was_set_back_changes_no_order_and_loses_nothing() {
+fn a_clock_set_back_changes_no_order_and_loses_nothing() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     let message = |n: usize| {
@@ -170,7 +170,7 @@ fn a_clock_that_was_set_back_changes_no_order_and_loses_nothing() {
 }
 
 #[test]
-fn what_contexts_save_is_counted_in_all_processes() {
+fn tokens_saved_by_contexts_are_counted_in_all_processes() {
     let home = Home::new();
     let project = home.dir("project");
     let mut server = home.serve(&project);
@@ -214,7 +214,7 @@ mod hostile_texts;
 
 /// How long they take, `evals attack` says: here, that no text is cut into more than it is.
 #[test]
-fn no_text_is_cut_into_much_more_than_it_is() {
+fn chunks_of_a_text_add_up_to_little_more_than_the_text() {
     use tiro::memory::{Draft, Kind, Provenance};
     use tiro::remember::prepare;
 
@@ -239,7 +239,7 @@ fn no_text_is_cut_into_much_more_than_it_is() {
 
 /// 400 KB of `password=`, saved four times, took 24 s and 544 MB.
 #[test]
-fn what_a_text_takes_on_disk_is_a_small_multiple_of_it() {
+fn a_text_takes_a_small_multiple_of_its_size_on_disk() {
     const SIZE: usize = 200 << 10;
     for part in ["password=", "a", "語", "x ", "aB", "=", "<a>"] {
         let home = Home::new();

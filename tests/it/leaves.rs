@@ -280,7 +280,7 @@ fn is_plain(what: &str, ran: &Ran) {
 
 #[cfg(unix)]
 #[test]
-fn nothing_from_outside_commands_the_terminal() {
+fn no_stored_text_controls_the_terminal() {
     let home = Home::new();
     let repo = home.repo("pro\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}ject");
     repo.commit("a\u{9b}b.txt", "one", "A \u{1b}[2Jsubject");
@@ -328,7 +328,7 @@ fn soon<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static
 
 #[cfg(unix)]
 #[test]
-fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
+fn a_pipe_in_place_of_a_file_is_not_waited_for() {
     use rustix::fs::{CWD, FileType, mknodat};
     let pipe = |path: &Path| {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -364,7 +364,7 @@ fn a_pipe_in_the_place_of_a_file_is_not_waited_for() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_in_the_place_of_the_spool_deletes_nothing() {
+fn a_link_in_place_of_the_spool_deletes_nothing() {
     let home = Home::new();
     let repo = home.repo("project");
     assert!(home.run(&repo.path, &["pause"]).is_ok && home.run(&repo.path, &["resume"]).is_ok);

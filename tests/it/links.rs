@@ -70,7 +70,7 @@ fn a_session_that_wrote_hours_before_is_linked_and_one_that_read_is_not() {
 
 /// A server of an earlier version that went on running linked by time alone, and replaced what evidence had told.
 #[test]
-fn what_an_older_server_links_by_time_is_no_link_and_is_made_anew() {
+fn links_that_an_older_server_makes_by_time_are_replaced() {
     let (home, repo, mut server) = followed();
     let (writes, reads) =
         (Talk::new(&home, "writes", &repo.path, "main"), Talk::new(&home, "reads", &repo.path, "main"));
@@ -107,7 +107,7 @@ fn what_an_older_server_links_by_time_is_no_link_and_is_made_anew() {
 }
 
 #[test]
-fn what_was_taken_back_before_the_commit_links_nothing() {
+fn reverted_changes_are_not_linked() {
     let (home, repo, mut server) = followed();
     let talk = Talk::new(&home, "taken back", &repo.path, "main");
     adds(&talk, &repo, 0, "src/valve.rs", "fn tighten_by_force() {}");
@@ -122,7 +122,7 @@ fn what_was_taken_back_before_the_commit_links_nothing() {
 }
 
 #[test]
-fn a_colleagues_commit_that_is_pulled_meanwhile_came_of_no_session_here() {
+fn a_pulled_commit_of_a_colleague_is_linked_to_no_session() {
     let (home, repo, mut server) = followed();
     let there = home.path().join("there");
     repo.git(&["clone", "-q", repo.path.to_str().unwrap(), there.to_str().unwrap()]);
@@ -169,7 +169,7 @@ fn a_commit_made_by_a_call_of_the_session_is_linked() {
 
 /// The old commit came first in a search, beside the new one.
 #[test]
-fn the_newest_stands_for_a_commit_that_was_amended() {
+fn the_newest_version_replaces_an_amended_commit() {
     let (home, repo, mut server) = followed();
     let talk = Talk::new(&home, "amends", &repo.path, "main");
     adds(&talk, &repo, 0, "src/valve.rs", "fn tighten() {}");
@@ -204,7 +204,7 @@ fn the_newest_stands_for_a_commit_that_was_amended() {
 }
 
 #[test]
-fn a_squash_stands_for_its_parts_and_has_their_sessions() {
+fn a_squash_replaces_its_parts_and_has_their_sessions() {
     let (home, repo, mut server) = followed();
     repo.git(&["checkout", "-q", "-b", "topic"]);
     for (at, session, file) in [(0, "first", "src/valve.rs"), (600, "second", "src/gauge.rs")] {
@@ -249,7 +249,7 @@ fn squashed(days: i64) -> (Home, Repo, Server, Value) {
 
 /// What was done at another time had commits judged without the one that stands for them, and they came back.
 #[test]
-fn a_squash_still_stands_for_its_parts_where_something_before_them_is_linked() {
+fn a_squash_still_replaces_its_parts_after_an_earlier_commit_is_linked() {
     let (home, repo, mut server, squash) = squashed(45);
     let parts = |server: &mut Server| {
         let opened = server.data("expand_detail", json!({"id": squash["id"]}));
@@ -265,7 +265,7 @@ fn a_squash_still_stands_for_its_parts_where_something_before_them_is_linked() {
 
 /// Where git couldn't be asked commits were judged without what it tells, and that stayed until the server was started anew.
 #[test]
-fn while_git_is_in_trouble_links_stay_and_afterwards_they_are_made() {
+fn links_stay_while_git_fails_and_are_made_afterwards() {
     let (home, repo, server) = followed();
     server.end();
     let talk = Talk::new(&home, "takes back", &repo.path, "main");
@@ -301,7 +301,7 @@ fn while_git_is_in_trouble_links_stay_and_afterwards_they_are_made() {
 
 /// Every imported commit said `branch main`.
 #[test]
-fn a_commit_says_a_branch_only_where_it_is_known() {
+fn a_commit_names_its_branch_only_if_that_is_known() {
     let home = Home::new();
     let origin = home.repo("origin");
     origin.commit("a.txt", "a\n", "Begin the origin");

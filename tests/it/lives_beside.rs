@@ -74,7 +74,7 @@ fn in_home(home: &Home, directory: &Path, program: &str, args: &[&str]) -> Comma
 
 #[cfg(unix)]
 #[test]
-fn what_init_sets_up_works_and_what_it_takes_back_was_never_there() {
+fn init_sets_up_a_working_server_and_remove_restores_every_file() {
     let home = Home::new();
     let repo = home.repo("repo");
     repo.commit("a.txt", "a\n", "Begin the gearbox");
@@ -203,7 +203,7 @@ fn quiet(about: &str, command: Command, input: &[u8]) -> String {
 }
 
 #[test]
-fn whatever_is_wrong_a_hook_says_nothing_and_ends() {
+fn a_hook_always_ends_silently() {
     let home = Home::new();
     let repo = home.repo("repo");
     repo.commit("a.txt", "a\n", "Begin");
@@ -262,7 +262,7 @@ fn whatever_is_wrong_a_hook_says_nothing_and_ends() {
 }
 
 #[test]
-fn in_a_build_machine_nothing_is_left() {
+fn nothing_is_captured_in_ci() {
     let home = Home::new();
     let repo = home.repo("repo");
     let talk = Talk::new(&home, SESSION, &repo.path, "main");
@@ -276,7 +276,7 @@ fn in_a_build_machine_nothing_is_left() {
 
 /// Gemini CLI glues what its hook of the beginning says to the prompt, and forgets that prompt when it resumes.
 #[test]
-fn gemini_is_told_nothing_at_the_beginning() {
+fn the_hook_of_gemini_prints_nothing_at_the_start() {
     let home = Home::new();
     let repo = home.repo("repo");
     let talk = Talk::new(&home, SESSION, &repo.path, "main");
@@ -287,7 +287,7 @@ fn gemini_is_told_nothing_at_the_beginning() {
 }
 
 #[test]
-fn the_pointer_is_the_same_until_something_is_remembered() {
+fn the_pointer_is_the_same_until_something_is_stored() {
     let home = Home::new();
     let repo = home.repo("repo");
     repo.commit("a.txt", "a\n", "Begin");
@@ -316,7 +316,7 @@ fn the_pointer_is_the_same_until_something_is_remembered() {
 
 /// Looking registered the project: it made databases, and a file in the repository.
 #[test]
-fn looking_makes_nothing() {
+fn reading_creates_nothing() {
     let home = Home::new();
     let repo = home.repo("repo");
     repo.commit("a.txt", "a\n", "Begin");
@@ -350,7 +350,7 @@ fn looking_makes_nothing() {
 
 #[cfg(unix)]
 #[test]
-fn init_takes_its_hook_out_of_a_repository_that_was_moved() {
+fn init_removes_its_hook_from_a_moved_repository() {
     let home = Home::new();
     let repo = home.repo("repo");
     repo.commit("a.txt", "a\n", "Begin");
@@ -374,7 +374,7 @@ fn init_takes_its_hook_out_of_a_repository_that_was_moved() {
 
 #[cfg(unix)]
 #[test]
-fn a_hook_that_is_no_shell_script_works_on_and_commits_are_found_without_it() {
+fn a_hook_that_is_not_a_shell_script_is_kept_and_commits_are_still_found() {
     let home = Home::new();
     let repo = home.repo("repo");
     repo.commit("a.txt", "a\n", "Begin the gearbox");

@@ -26,7 +26,7 @@ fn files(root: &Path) -> Vec<PathBuf> {
 
 /// A search in any directory made a project of it, of 256 KB.
 #[test]
-fn a_look_at_what_nothing_is_kept_of_makes_nothing() {
+fn reading_an_empty_memory_creates_no_files() {
     let home = Home::new();
     home.dir("home/.claude");
     let repo = home.repo("repo");
@@ -80,7 +80,7 @@ fn a_look_at_what_nothing_is_kept_of_makes_nothing() {
 
 /// A project that a mere look had made could not be taken away.
 #[test]
-fn a_project_is_removed_with_what_is_remembered_of_it_and_says_so_first() {
+fn removing_a_project_deletes_its_memory_and_announces_that() {
     let home = Home::new();
     let (repo, other) = (home.repo("repo"), home.dir("other"));
     for directory in [&repo.path, &other] {
@@ -117,7 +117,7 @@ fn a_project_is_removed_with_what_is_remembered_of_it_and_says_so_first() {
 
 /// A mistake in `.git/config` made every tool fail, those of memory included.
 #[test]
-fn git_trouble_is_a_notice_and_takes_no_memory_away() {
+fn a_git_failure_is_a_notice_and_memory_still_works() {
     let home = Home::new();
     let repo = home.repo("repo");
     repo.commit("a.txt", "a\n", "Begin with the capstan");
@@ -201,7 +201,7 @@ proptest! {
 
     /// Two directories whose names are no text shared one memory.
     #[test]
-    fn directories_of_odd_names_each_have_a_memory_of_their_own(names in odd_names()) {
+    fn directories_with_odd_names_have_separate_memories(names in odd_names()) {
         use std::os::unix::ffi::OsStrExt;
         let home = Home::new();
         let directories: Vec<PathBuf> =
@@ -229,7 +229,7 @@ proptest! {
 /// A hook in a directory whose name is no text left nothing, and said so.
 #[cfg(unix)]
 #[test]
-fn a_hook_works_in_a_directory_of_an_odd_name() {
+fn a_hook_works_in_a_directory_with_an_odd_name() {
     use std::os::unix::ffi::OsStrExt;
     let home = Home::new();
     let directory = home.path().join(std::ffi::OsStr::from_bytes(b"odd\xff"));

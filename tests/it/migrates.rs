@@ -96,7 +96,7 @@ fn state(file: &Path) -> (String, i64, i64) {
 
 /// Calls failed, since each of six made a backup of its own and removed those of the others.
 #[test]
-fn six_servers_that_start_on_an_older_store_at_once_all_answer() {
+fn six_servers_that_start_together_on_an_older_store_all_answer() {
     let old = Old::new();
     for round in 0..4 {
         old.put();
@@ -120,7 +120,7 @@ fn six_servers_that_start_on_an_older_store_at_once_all_answer() {
 
 /// Backups were unusable, twice all of them, since a backup that was being made already had its name.
 #[test]
-fn a_migration_that_is_killed_leaves_a_store_that_opens_and_whole_backups() {
+fn a_killed_migration_leaves_a_usable_store_and_complete_backups() {
     let old = Old::new();
     for round in 0..14 {
         old.put();
@@ -147,7 +147,7 @@ fn a_migration_that_is_killed_leaves_a_store_that_opens_and_whole_backups() {
 
 /// A backup began anew whenever somebody wrote, and had its name all the while.
 #[test]
-fn a_backup_is_made_while_others_write_and_has_its_name_when_it_is_whole() {
+fn a_backup_made_during_writes_gets_its_name_once_it_is_complete() {
     let old = Old::new();
     old.put();
     old.home.serve(&old.project).save("s", "1", "a pomelo");

@@ -84,7 +84,7 @@ fn told(data: &Value) -> String {
 }
 
 #[test]
-fn whatever_a_model_does_a_summary_comes_in_time_and_says_who_failed() {
+fn a_summary_arrives_in_time_whatever_the_model_does_and_names_the_failure() {
     let mock = Mock::start();
     let (home, project) = begin(&mock);
     let mut server = serve(&home, &project);
@@ -158,7 +158,7 @@ fn whatever_a_model_does_a_summary_comes_in_time_and_says_who_failed() {
 }
 
 #[test]
-fn what_a_model_wrote_is_kept_and_disclosed_and_two_processes_store_it_once() {
+fn a_models_summary_is_stored_once_and_labelled_as_such() {
     let mock = Mock::start();
     let (home, project) = begin(&mock);
     let mut servers = [serve(&home, &project), serve(&home, &project)];
@@ -185,7 +185,7 @@ fn what_a_model_wrote_is_kept_and_disclosed_and_two_processes_store_it_once() {
 }
 
 #[test]
-fn what_a_model_takes_over_from_its_summary_before_rests_on_the_messages_of_that() {
+fn an_updated_summary_still_cites_the_messages_of_the_previous_one() {
     let mock = Mock::start();
     let (home, project) = begin(&mock);
     let mut server = serve(&home, &project);
@@ -206,7 +206,7 @@ fn what_a_model_takes_over_from_its_summary_before_rests_on_the_messages_of_that
 }
 
 #[test]
-fn another_temperature_asks_anew_and_makes_another_version() {
+fn a_changed_temperature_requests_a_new_version() {
     const COOLER: &str = "Sessions are stored in SQLite 3.50: Postgres needs a server, so it was decided. Since release 0.9.2 \
         the import of Parquet fails on Windows ARM; Mira converts the paths by Friday, and who tests it is open.";
     let mock = Mock::start();
@@ -232,7 +232,7 @@ fn another_temperature_asks_anew_and_makes_another_version() {
 }
 
 #[test]
-fn a_provider_that_wants_to_be_left_alone_is_not_asked_by_the_queue() {
+fn the_queue_respects_retry_after() {
     let mock = Mock::start();
     let (home, project) = begin(&mock);
     let mut server = serve(&home, &project);
@@ -270,7 +270,7 @@ fn a_provider_that_wants_to_be_left_alone_is_not_asked_by_the_queue() {
 }
 
 #[test]
-fn all_sessions_are_summarised_by_a_model_as_a_dry_run_said_and_nobody_is_asked_on_and_on() {
+fn all_sessions_are_summarised_as_the_dry_run_said_without_endless_retries() {
     const SAID: [&str; 2] = [
         "We decided to store sessions in SQLite 3.50, because Postgres needs a server.",
         "Mira tests it by Friday.",
@@ -315,7 +315,7 @@ fn all_sessions_are_summarised_by_a_model_as_a_dry_run_said_and_nobody_is_asked_
 }
 
 #[test]
-fn what_left_in_vain_is_disclosed_with_what_it_may_cost_and_a_dry_run_says_no_less() {
+fn failed_requests_are_reported_with_their_possible_cost_which_the_dry_run_covers() {
     let mock = Mock::start();
     let (home, project) = begin_outside(&mock, "max_retries = 1\n");
     let mut server = serve(&home, &project);
@@ -364,7 +364,7 @@ fn what_left_in_vain_is_disclosed_with_what_it_may_cost_and_a_dry_run_says_no_le
 }
 
 #[test]
-fn a_notice_keeps_the_way_out() {
+fn a_notice_keeps_the_hint() {
     let mock = Mock::start();
     let (home, project) = begin(&mock);
     let mut server = home.serve(&project);
@@ -378,7 +378,7 @@ fn a_notice_keeps_the_way_out() {
 }
 
 #[test]
-fn an_endless_answer_at_the_last_moment_passes_no_deadline() {
+fn an_endless_answer_does_not_exceed_the_deadline() {
     let mock = Mock::start();
     let (home, project) = begin(&mock);
     let mut server = serve(&home, &project);
@@ -393,7 +393,7 @@ fn an_endless_answer_at_the_last_moment_passes_no_deadline() {
 }
 
 #[test]
-fn a_session_that_is_forgotten_while_it_is_summarised_leaves_nothing() {
+fn a_session_forgotten_while_it_is_summarised_leaves_nothing() {
     let mock = Mock::start();
     let (home, project) = begin(&mock);
     let (mut one, mut other) = (serve(&home, &project), serve(&home, &project));
@@ -417,7 +417,7 @@ fn a_session_that_is_forgotten_while_it_is_summarised_leaves_nothing() {
 }
 
 #[test]
-fn a_session_at_rest_is_told_by_the_model_that_was_named_and_by_nobody_else() {
+fn an_ended_session_is_summarised_only_by_the_configured_model() {
     let mock = Mock::start();
     let (home, project) = begin(&mock);
     mock.behaves(&Manner::Says(GOOD.into()));

@@ -189,7 +189,7 @@ fn no_tool_is_over_its_budget_as_text_or_as_json() {
 
 /// A long hit was passed over for shorter ones after it, and the cursor stood behind it.
 #[test]
-fn no_hit_is_passed_over_under_a_small_budget() {
+fn no_hit_is_skipped_under_a_small_budget() {
     let (_home, server) = worked();
     let server = RefCell::new(server);
     let page = |arguments: &Value| server.borrow_mut().data("search_project_memory", arguments.clone());
@@ -222,7 +222,7 @@ fn no_hit_is_passed_over_under_a_small_budget() {
 
 /// A budget beyond what clients take was an error of one tool and a notice of another.
 #[test]
-fn a_budget_that_is_too_large_is_made_smaller_and_that_is_said() {
+fn a_budget_that_is_too_large_is_reduced_and_reported() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     let id = server.save("s", "1", "a pear and another pear");

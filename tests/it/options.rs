@@ -289,7 +289,7 @@ fn every_option_has_a_case() {
 }
 
 #[test]
-fn every_option_changes_what_is_seen() {
+fn every_option_has_a_visible_effect() {
     let next = AtomicUsize::new(0);
     let faults = std::thread::scope(|scope| {
         let work = || {
@@ -314,7 +314,7 @@ fn every_option_changes_what_is_seen() {
 }
 
 #[test]
-fn what_no_option_can_be_is_refused_by_its_variable() {
+fn an_invalid_value_is_refused_with_the_name_of_its_variable() {
     // Any words are patterns or directories.
     let patterns = |key: &str| key.starts_with("ignore.") || key == "git.trusted";
     for setting in Options::ALL.iter().filter(|setting| !patterns(setting.key)) {
@@ -335,7 +335,7 @@ fn what_no_option_can_be_is_refused_by_its_variable() {
 }
 
 #[test]
-fn the_variables_of_before_say_what_they_said() {
+fn the_persistence_variables_still_work() {
     let said = [
         ("PERSISTENCE_SUMMARIZATION_PROVIDER", "ollama"),
         ("PERSISTENCE_OLLAMA_ENDPOINT", "http://localhost:11435"),

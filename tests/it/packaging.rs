@@ -36,7 +36,7 @@ fn bundle(home: &Home, args: &[&str]) -> Option<PathBuf> {
 }
 
 #[test]
-fn the_registry_is_told_this_version_and_how_to_start_it() {
+fn server_json_has_this_version_and_the_arguments_to_start() {
     let server = read(&root("server.json"));
     let schema = server["$schema"].as_str().unwrap();
     assert!(schema.starts_with("https://static.modelcontextprotocol.io/schemas/"), "{schema}");
@@ -81,7 +81,7 @@ fn the_bundle_lists_the_tools_that_the_server_lists() {
 }
 
 #[test]
-fn the_bundle_starts_its_program_in_the_project_that_was_chosen() {
+fn the_bundle_starts_the_program_in_the_chosen_project() {
     let home = Home::new();
     let project = home.dir("project");
     let manifest = read(&root("packaging/mcpb/manifest.json"));
@@ -101,7 +101,7 @@ fn the_bundle_starts_its_program_in_the_project_that_was_chosen() {
 }
 
 #[test]
-fn a_bundle_holds_the_programs_it_is_given_and_names_no_others() {
+fn a_bundle_contains_and_names_only_the_given_programs() {
     let home = Home::new();
     let (one, two) = (home.path().join("one"), home.path().join("two"));
     std::fs::write(&one, "program one").unwrap();
@@ -178,7 +178,7 @@ fn commands(home: &Home) -> Vec<(&'static str, Vec<String>)> {
 
 /// Clients were set up with three of four toolsets, so that they never saw five of the twelve tools.
 #[test]
-fn clients_are_offered_every_tool_that_the_readme_and_the_bundle_name() {
+fn clients_get_every_tool_that_the_readme_and_the_bundle_name() {
     let readme = std::fs::read_to_string(root("README.md")).unwrap();
     let table = readme.split_once("## Tools").unwrap().1.split("\n\n").nth(1).unwrap();
     let documented: BTreeSet<String> = table

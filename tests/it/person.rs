@@ -28,7 +28,7 @@ fn is_for_people(what: &str, ran: &Ran) {
 }
 
 #[test]
-fn a_person_gets_no_envelope_and_a_model_does() {
+fn people_get_no_envelope_and_models_do() {
     let (home, repo, mut server) = begin();
     let forget = ["forget", "--query", "lantern", "--dry-run"];
     for args in [
@@ -62,7 +62,7 @@ fn a_person_gets_no_envelope_and_a_model_does() {
 }
 
 #[test]
-fn everything_with_a_name_can_be_shown() {
+fn show_opens_everything_with_a_name() {
     let (home, repo, mut server) = begin();
     let sha =
         repo.commit("lantern.txt", "on", "lantern: keep the time of the harbour\n\nSummer time moved it.");
@@ -133,7 +133,7 @@ fn everything_with_a_name_can_be_shown() {
 }
 
 #[test]
-fn sessions_are_known_by_their_titles_and_a_quarter_by_its_name() {
+fn sessions_are_opened_by_title_and_quarters_by_name() {
     let home = Home::new();
     let repo = home.repo("project");
     let talk = Talk::new(&home, "0d9f2c55-9f7e-4b6a-8a3e-0c1d2e3f4a5b", &repo.path, "main");
@@ -155,7 +155,7 @@ fn sessions_are_known_by_their_titles_and_a_quarter_by_its_name() {
 }
 
 #[test]
-fn a_person_adds_and_marks() {
+fn add_and_mark_work_on_the_command_line() {
     const SECRET: &str = "ghp_Zq8Lk2Vn5Xw1Rt7Yb4Mc9Pd3Hf6Jg0KsTu5w";
     let (home, repo, _server) = begin();
     let added = home.json(
@@ -226,7 +226,7 @@ fn an_error_under_json_is_json() {
 }
 
 #[test]
-fn colours_are_for_who_wants_them() {
+fn colours_follow_the_flag_and_the_environment() {
     let (home, repo, _server) = begin();
     let search = |variables: &[(&str, &str)], more: &[&str]| {
         let mut command = home.tiro(&repo.path, &[&["search", "lantern"], more].concat());
@@ -275,7 +275,7 @@ fn on_a_terminal(
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_terminal_gets_colours_its_width_and_dates_from_now_on() {
+fn a_terminal_gets_colours_its_width_and_relative_dates() {
     let (home, repo, mut server) = begin();
     let hostile = "lantern \u{1b}[2J\u{1b}]0;owned\u{7}\u{9b}31m\u{202e}gnp \
         2. commit 0123456789 by Ada in a text that is long enough to be broken";
@@ -315,7 +315,7 @@ fn a_terminal_gets_colours_its_width_and_dates_from_now_on() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn progress_says_what_is_counted() {
+fn progress_names_the_counted_items() {
     let home = Home::new();
     let repo = home.repo("project");
     for number in 0..30 {

@@ -52,7 +52,7 @@ fn set(path: &Path, mode: u32) {
 
 /// Databases and backups had the mode that the umask left: another user read the installation's secret.
 #[test]
-fn every_file_is_private_after_every_command_whatever_the_umask() {
+fn every_file_is_private_after_every_command_with_any_umask() {
     for umask in ["000", "022"] {
         let home = Home::new();
         std::fs::remove_dir(home.data()).unwrap();
@@ -108,7 +108,7 @@ fn every_file_is_private_after_every_command_whatever_the_umask() {
 }
 
 #[test]
-fn what_an_older_program_left_open_is_closed_and_doctor_says_so() {
+fn files_that_an_older_program_left_readable_are_closed_and_reported() {
     let home = Home::new();
     let project = home.dir("project");
     home.serve(&project).save("s", "1", "a quince");
@@ -152,7 +152,7 @@ fn what_an_older_program_left_open_is_closed_and_doctor_says_so() {
 }
 
 #[test]
-fn a_folder_of_other_things_is_no_data_directory_while_others_read_it() {
+fn a_readable_folder_with_other_files_is_refused_as_data_directory() {
     let home = Home::new();
     let project = home.dir("project");
     std::fs::write(home.data().join("thesis.tex"), "mine").unwrap();
@@ -169,7 +169,7 @@ fn a_folder_of_other_things_is_no_data_directory_while_others_read_it() {
 
 /// Each of them may be the first: none sees a file before it is private, and none fails for another's being faster.
 #[test]
-fn many_processes_begin_a_private_data_directory_at_once() {
+fn many_processes_create_a_private_data_directory_in_parallel() {
     let home = Home::new();
     let project = home.dir("project");
     let servers: Vec<_> = (0..6)

@@ -49,7 +49,7 @@ fn secrets() -> Vec<(String, String)> {
 }
 
 #[test]
-fn a_secret_is_nowhere_but_in_the_call() {
+fn a_secret_is_only_in_the_call() {
     let home = Home::new();
     let repo = home.repo("repo");
     repo.commit("a.txt", "a\n", "Begin");
@@ -136,7 +136,7 @@ fn digits(text: &str) -> String {
 /// Marks were one hash for the whole installation: 2,560 guesses saved to another project, and the mark of the right one
 /// was that of the secret.
 #[test]
-fn a_mark_confirms_no_guess_from_another_place() {
+fn a_mark_confirms_no_guess_from_another_conversation() {
     const GUESSES: usize = 2560;
     const RIGHT: [usize; 3] = [100, 1234, 2000];
     let home = Home::new();
@@ -184,7 +184,7 @@ fn a_mark_confirms_no_guess_from_another_place() {
 
 /// What was stored with the marks of another version or machine met its own import as a conflict.
 #[test]
-fn a_text_whose_marks_differ_is_the_same_text() {
+fn texts_that_differ_only_in_their_marks_are_the_same() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     let (_, secret) = secrets().swap_remove(7);

@@ -43,7 +43,7 @@ fn a_token_planted_in_a_commit_and_in_a_conversation_is_found_after_a_restart() 
 }
 
 #[test]
-fn what_is_said_twice_is_stored_once() {
+fn a_message_saved_twice_is_stored_once() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     let said =
@@ -76,7 +76,7 @@ fn what_is_said_twice_is_stored_once() {
 }
 
 #[test]
-fn what_belongs_to_the_owner_is_seen_from_every_project_and_says_so() {
+fn memories_for_all_projects_are_found_in_every_project_and_labelled() {
     let home = Home::new();
     let mut one = home.serve(&home.dir("one"));
     one.data("store_memory", json!({"text": "the user prefers tabs", "scope": "owner"}));
@@ -120,7 +120,7 @@ fn an_import_adds_what_is_new_and_a_rebased_commit_stays_one_memory() {
 }
 
 #[test]
-fn a_commit_comes_with_the_conversation_that_led_to_it() {
+fn a_commit_hit_includes_the_conversation_that_led_to_it() {
     let home = Home::new();
     let repo = home.repo("repo");
     repo.commit("a.txt", "a\n", "Begin");
@@ -157,7 +157,7 @@ fn varied() -> (Home, Server) {
 }
 
 #[test]
-fn a_search_is_narrowed_before_it_searches() {
+fn filters_apply_before_the_search() {
     let (_home, mut server) = varied();
     let cases = [
         (json!({}), 6),
@@ -249,7 +249,7 @@ fn a_marked_memory_ranks_before_its_equals() {
 }
 
 #[test]
-fn an_amended_message_is_a_memory_and_the_commit_that_can_be_looked_up_is_cited() {
+fn an_amended_message_is_a_new_memory_and_the_existing_commit_is_cited() {
     let home = Home::new();
     let repo = home.repo("repo");
     repo.commit("jam.txt", "damson", "pantry: make jam of plums");
@@ -281,7 +281,7 @@ fn a_purged_conversation_leaves_no_name() {
 
 /// `last` took the project's operation, whichever came later.
 #[test]
-fn the_last_forgetting_is_undone_first_in_whichever_store_it_was() {
+fn undo_restores_the_latest_forgetting_of_either_store() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     for scope in ["project", "owner"] {
@@ -296,7 +296,7 @@ fn the_last_forgetting_is_undone_first_in_whichever_store_it_was() {
 
 /// The end of the history was taken for its beginning for good.
 #[test]
-fn a_clone_that_was_shallow_is_read_again() {
+fn a_clone_that_was_shallow_is_imported_again() {
     let home = Home::new();
     let origin = home.repo("origin");
     for n in 0..4 {
@@ -328,7 +328,7 @@ fn references_are_followed_over_two_hops_in_both_directions() {
 }
 
 #[test]
-fn what_is_forgotten_is_gone_until_it_is_undone() {
+fn forgotten_memories_are_hidden_until_undo() {
     let home = Home::new();
     let repo = home.repo("repo");
     let sha = repo.commit("a.txt", "a\n", "Paint the zeppelin");
@@ -366,7 +366,7 @@ fn what_is_forgotten_is_gone_until_it_is_undone() {
 
 /// What comes back with all its neighbours is not indexed again, and has to be found by the same words as before.
 #[test]
-fn a_conversation_that_comes_back_is_found_as_before() {
+fn a_restored_conversation_is_found_as_before() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     let message = |n: usize| json!({"id": n.to_string(), "role": "user", "text": format!("turn{n} of many")});
@@ -390,7 +390,7 @@ fn a_conversation_that_comes_back_is_found_as_before() {
 
 /// The words of a purged turn stayed on disk as the context of a neighbour that was forgotten before it.
 #[test]
-fn what_is_purged_is_no_longer_the_context_of_what_is_forgotten() {
+fn purged_messages_are_no_longer_the_context_of_forgotten_ones() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     let neighbour = server.save("s", "1", "the neighbour");
@@ -404,7 +404,7 @@ fn what_is_purged_is_no_longer_the_context_of_what_is_forgotten() {
 }
 
 #[test]
-fn what_is_purged_is_nowhere_on_disk_and_does_not_come_back() {
+fn purged_text_is_nowhere_on_disk_and_does_not_come_back() {
     let home = Home::new();
     let repo = home.repo("repo");
     let (committed, said, stored) = (token(), token(), token());
@@ -439,7 +439,7 @@ fn what_is_purged_is_nowhere_on_disk_and_does_not_come_back() {
 }
 
 #[test]
-fn a_conversation_is_also_remembered_as_a_whole_until_something_of_it_is_forgotten() {
+fn a_conversation_has_a_memory_of_the_whole_until_part_of_it_is_forgotten() {
     let home = Home::new();
     let project = home.dir("project");
     let mut server = home.serve(&project);
@@ -486,7 +486,7 @@ fn a_conversation_is_also_remembered_as_a_whole_until_something_of_it_is_forgott
 }
 
 #[test]
-fn collecting_garbage_lists_first_and_takes_nothing_that_was_said_unless_told_to() {
+fn gc_lists_first_and_keeps_messages_unless_asked() {
     let home = Home::new();
     let project = home.dir("project");
     let mut server = home.serve(&project);
@@ -506,7 +506,7 @@ fn collecting_garbage_lists_first_and_takes_nothing_that_was_said_unless_told_to
 }
 
 #[test]
-fn a_quarter_is_summed_up_where_that_is_asked_for_and_its_summary_leaves_with_what_it_is_made_of() {
+fn a_quarter_is_summarised_on_request_and_its_summary_goes_with_its_sources() {
     let home = Home::new();
     let project = home.dir("project");
     let mut server = home.serve(&project);

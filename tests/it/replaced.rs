@@ -142,7 +142,7 @@ fn write_on(server: &mut Server, name: &str, stop: &AtomicBool) -> Vec<Acknowled
 /// Five moves at random while two servers write: whatever was acknowledged after a move is found by a new process, and
 /// the servers read what it finds.
 #[test]
-fn what_is_acknowledged_after_the_store_was_replaced_is_in_the_store_that_is_there() {
+fn writes_acknowledged_after_a_replacement_are_in_the_new_store() {
     let mut scene = Scene::new();
     let mut servers = [scene.home.serve(&scene.repo.path), scene.home.serve(&scene.repo.path)];
     let mut dice = 7_u64;
@@ -207,7 +207,7 @@ fn what_is_acknowledged_after_the_store_was_replaced_is_in_the_store_that_is_the
 
 /// A server answered from a file that was gone, and said nothing.
 #[test]
-fn the_next_answer_says_that_another_store_is_used() {
+fn the_next_answer_reports_the_new_store() {
     let home = Home::new();
     let project = home.dir("project");
     let mut server = home.serve(&project);

@@ -28,7 +28,7 @@ fn restored(home: &Home, file: &Path) -> Value {
 
 /// A text of 400 MB came in.
 #[test]
-fn what_is_too_long_or_no_memory_is_left_out_and_said() {
+fn overlong_and_invalid_memories_are_left_out_and_reported() {
     let home = Home::new();
     let file = backup(&home);
     changed(
@@ -132,7 +132,7 @@ fn a_damaged_backup_is_refused() {
 
 /// Who purged something doesn't want it back with an older backup.
 #[test]
-fn what_was_purged_stays_away() {
+fn purged_memories_are_not_restored() {
     let home = Home::new();
     let file = backup(&home);
     let project = home.dir("project");
@@ -210,7 +210,7 @@ fn rows(store: &Path) -> Vec<(String, Vec<String>)> {
 
 /// Links of commits and sessions, summaries and all that isn't a memory were lost without a word.
 #[test]
-fn what_is_restored_is_what_was_backed_up_table_by_table() {
+fn a_restored_store_equals_the_backed_up_one_table_by_table() {
     let home = Home::new();
     let repo = home.repo("repo");
     repo.commit("a.txt", "a\n", "Begin with an apple");
@@ -293,7 +293,7 @@ fn what_is_restored_is_what_was_backed_up_table_by_table() {
 
 /// What a backup says of its memories is believed as little as they are.
 #[test]
-fn what_stands_beside_the_memories_of_a_backup_is_held_to_the_rules() {
+fn the_other_tables_of_a_backup_follow_the_rules() {
     let home = Home::new();
     let project = home.dir("project");
     let mut server = home.serve(&project);
@@ -343,7 +343,7 @@ fn what_stands_beside_the_memories_of_a_backup_is_held_to_the_rules() {
 
 /// A page ended by its texts alone, whatever stood beside them, and of each change a megabyte was read.
 #[test]
-fn what_stands_beside_memories_is_read_in_parts() {
+fn the_other_tables_of_a_backup_are_read_in_pages() {
     use tiro::memory::{Draft, Kind, Provenance};
     use tiro::scope::{OwnerId, ProjectId, Scope};
     use tiro::store::{Flavour, Foreign, ForeignPart, Store};

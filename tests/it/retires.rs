@@ -39,7 +39,7 @@ fn retire(home: &Home, project: &Path) -> Vec<String> {
 
 /// The summary of a quarter left with the sessions that it was made to replace.
 #[test]
-fn the_summary_of_a_quarter_outlives_the_sessions_that_age_took() {
+fn the_summary_of_a_quarter_outlives_sessions_retired_by_age() {
     let home = Home::new();
     let (project, mut server) = old_quarter(&home);
     assert_eq!(retire(&home, &project).len(), 2);
@@ -65,7 +65,7 @@ fn the_summary_of_a_quarter_outlives_the_sessions_that_age_took() {
 }
 
 #[test]
-fn the_summary_of_a_quarter_leaves_with_a_retired_session_that_the_user_forgets() {
+fn the_summary_of_a_quarter_goes_with_a_retired_session_that_the_user_forgets() {
     for purge in [false, true] {
         let home = Home::new();
         let (project, mut server) = old_quarter(&home);
@@ -82,7 +82,7 @@ fn the_summary_of_a_quarter_leaves_with_a_retired_session_that_the_user_forgets(
 
 /// A session that is brought back is as it was: what the user forgets of it takes the summary of its quarter away.
 #[test]
-fn a_retired_session_that_comes_back_takes_its_quarter_along_when_it_is_forgotten() {
+fn a_restored_session_removes_its_quarter_when_it_is_forgotten() {
     for is_made_anew in [false, true] {
         let home = Home::new();
         let (project, mut server) = old_quarter(&home);

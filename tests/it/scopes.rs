@@ -84,7 +84,7 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
 }
 
 #[test]
-fn a_copied_repository_gets_a_memory_of_its_own_and_a_moved_one_keeps_it() {
+fn a_copied_repository_gets_a_new_memory_and_a_moved_one_keeps_its_own() {
     let home = Home::new();
     let repo = home.repo("origin");
     repo.commit("a.txt", "a\n", "Begin");
@@ -101,7 +101,7 @@ fn a_copied_repository_gets_a_memory_of_its_own_and_a_moved_one_keeps_it() {
 
 /// A copy's empty memory looked like a loss.
 #[test]
-fn a_copied_repository_says_whose_memory_it_does_not_share() {
+fn a_copied_repository_names_its_original() {
     let home = Home::new();
     let repo = home.repo("origin");
     repo.commit("a.txt", "a\n", "Begin");
@@ -126,7 +126,7 @@ fn a_copied_repository_says_whose_memory_it_does_not_share() {
 
 /// Nobody led back to the memories of a directory once the registry was lost.
 #[test]
-fn what_a_lost_registry_leaves_is_told_and_taken_up_again() {
+fn stores_of_a_lost_registry_are_reported_and_can_be_linked() {
     let home = Home::new();
     let (plain, repo) = (home.dir("plain"), home.repo("repo"));
     plant(&home, &plain, "a pomelo in a directory");
@@ -169,7 +169,7 @@ fn worktrees_and_folders_of_a_repository_share_its_memory() {
 /// Each process used to register the directory under an id of its own, and all but the last wrote to a store that
 /// nobody found again.
 #[test]
-fn processes_that_meet_in_a_new_directory_share_one_memory() {
+fn parallel_processes_in_a_new_directory_share_one_memory() {
     const WRITERS: usize = 4;
     let home = Home::new();
     for place in [home.dir("plain"), home.repo("repository").path] {
@@ -203,7 +203,7 @@ fn repositories_and_directories_of_one_name_do_not_collide() {
 }
 
 #[test]
-fn the_root_and_the_home_are_refused_with_a_way_out() {
+fn the_root_and_the_home_are_refused_with_a_hint() {
     let home = Home::new();
     let the_home = home.dir("home");
     for place in [std::path::Path::new("/"), &the_home] {
@@ -228,7 +228,7 @@ fn the_root_and_the_home_are_refused_with_a_way_out() {
 
 /// Imports and searches work, or say why not, in whatever state a repository is.
 #[test]
-fn any_state_of_a_repository_works_or_says_why_not() {
+fn a_repository_in_any_state_works_or_gives_the_reason() {
     let home = Home::new();
     let origin = home.repo("origin");
     origin.commit("a.txt", "a\n", "Plant the pomelo tree");
@@ -293,7 +293,7 @@ fn a_damaged_commit_costs_that_commit_and_not_the_import() {
 }
 
 #[test]
-fn a_message_that_is_huge_or_not_utf8_is_a_memory_all_the_same() {
+fn a_huge_or_non_utf8_commit_message_is_stored() {
     let home = Home::new();
     let repo: Repo = home.repo("repo");
     repo.commit("a.txt", "a\n", "Begin");
@@ -310,7 +310,7 @@ fn a_message_that_is_huge_or_not_utf8_is_a_memory_all_the_same() {
 
 /// A backup was a copy of the whole file, so restoring it handed one owner the memories of the others.
 #[test]
-fn a_backup_holds_what_is_its_owners_and_no_more() {
+fn a_backup_contains_only_rows_of_its_owner() {
     use tiro::memory::{Draft, Kind, Provenance};
     use tiro::scope::{OwnerId, ProjectId, Scope};
     use tiro::store::{Flavour, Foreign, ForeignPart, Store};

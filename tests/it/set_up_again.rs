@@ -19,7 +19,7 @@ fn commits(server: &mut Server, query: &str) -> usize {
 /// Commits of a project that was followed before went on being imported where the user had then chosen another project, and
 /// after Tiro was removed.
 #[test]
-fn commits_of_a_project_that_is_not_captured_any_more_are_left_alone() {
+fn commits_of_a_project_that_is_no_longer_captured_are_not_imported() {
     for imports in [false, true] {
         let home = Home::new();
         home.dir("home/.claude");
@@ -51,7 +51,7 @@ fn commits_of_a_project_that_is_not_captured_any_more_are_left_alone() {
 
 /// A project that had been chosen while only chosen ones were captured kept all clients set up when Tiro was removed.
 #[test]
-fn what_was_chosen_once_keeps_nothing_where_every_project_is_captured() {
+fn remove_works_if_one_project_was_captured_before_all_were() {
     let home = Home::new();
     home.dir("home/.claude");
     let (repo, other) = (home.repo("repo"), home.repo("other"));
@@ -83,7 +83,7 @@ fn commits_are_followed_before_it_is_asked_whether_to_import() {
 
 /// `init` said that all was well where no memory could be made.
 #[test]
-fn a_memory_that_cannot_be_made_is_an_error_of_setting_up() {
+fn setup_fails_if_the_memory_cannot_be_created() {
     let home = Home::new();
     let repo = home.repo("repo");
     repo.commit("a.txt", "a\n", "Lay the keel");
@@ -94,7 +94,7 @@ fn a_memory_that_cannot_be_made_is_an_error_of_setting_up() {
 
 /// Transcripts that were imported counted as left to import: `init` asked for them again, and failed without a terminal.
 #[test]
-fn what_is_imported_is_not_asked_about_again() {
+fn init_does_not_ask_about_imported_sessions() {
     let home = Home::new();
     home.dir("home/.claude");
     let repo = home.repo("repo");

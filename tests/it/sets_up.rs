@@ -73,7 +73,7 @@ fn finding(home: &Home, directory: &Path, what: &str) -> Value {
 /// A declined import was taken for one that was done: `tiro import git` imported nothing ever after, and `doctor` found
 /// nothing wrong.
 #[test]
-fn history_that_was_declined_can_be_imported_and_doctor_says_what_is_stored() {
+fn a_declined_history_can_be_imported_and_doctor_counts_stored_commits() {
     let home = Home::new();
     let repo = home.repo("repo");
     for number in 0..7 {
@@ -113,7 +113,7 @@ fn history_that_was_declined_can_be_imported_and_doctor_says_what_is_stored() {
 
 /// What an earlier version said of a history that it had not imported.
 #[test]
-fn a_history_that_is_said_to_be_stored_and_is_not_is_found_and_imported() {
+fn a_history_wrongly_recorded_as_stored_is_found_and_imported() {
     let home = Home::new();
     let repo = home.repo("repo");
     for number in 0..4 {
@@ -134,7 +134,7 @@ fn a_history_that_is_said_to_be_stored_and_is_not_is_found_and_imported() {
 
 /// The answer to an empty line was no, and what was there already was lost to those who pressed Enter twice.
 #[test]
-fn enter_imports_what_there_is_and_no_does_not() {
+fn enter_imports_the_history_and_no_declines_it() {
     for (keys, expected) in [("y\n\n", 3), ("y\nn\n", 0), ("y\ny\n", 3), ("y\n\u{4}", 0)] {
         let home = Home::new();
         let repo = home.repo("repo");
@@ -159,7 +159,7 @@ fn hook(home: &Home, talk: &Talk, directory: &Path) -> bool {
 
 /// `init` in one repository captured the sessions of every other, unsaid, and no commits there.
 #[test]
-fn init_says_what_is_captured_and_elsewhere_it_is_sessions_and_commits() {
+fn init_says_what_is_captured_and_other_projects_get_sessions_and_commits() {
     let home = Home::new();
     home.dir("home/.claude");
     let (repo, other) = (home.repo("repo"), home.repo("other"));
@@ -190,7 +190,7 @@ fn init_says_what_is_captured_and_elsewhere_it_is_sessions_and_commits() {
 
 /// There was no way to have one project captured and no other.
 #[test]
-fn of_one_project_alone_sessions_and_commits_are_captured() {
+fn with_one_project_only_its_sessions_and_commits_are_captured() {
     let home = Home::new();
     home.dir("home/.claude");
     let (repo, other) = (home.repo("repo"), home.repo("other"));
@@ -237,7 +237,7 @@ fn of_one_project_alone_sessions_and_commits_are_captured() {
 
 /// `init --remove` in one repository took the hooks of all others away, unasked.
 #[test]
-fn other_repositories_keep_their_hooks_until_that_is_asked_for() {
+fn other_repositories_keep_their_hooks_until_all_is_given() {
     let home = Home::new();
     home.dir("home/.claude");
     let (repo, other) = (home.repo("repo"), home.repo("other"));
@@ -275,7 +275,7 @@ fn other_repositories_keep_their_hooks_until_that_is_asked_for() {
 
 /// Enter, `y` and `p` at the first question.
 #[test]
-fn the_question_offers_this_project_only() {
+fn init_offers_to_capture_only_this_project() {
     for (keys, expected) in [("\n", None), ("y\nn\n", Some("machine")), ("p\nn\n", Some("project"))] {
         let home = Home::new();
         home.dir("home/.claude");

@@ -90,7 +90,7 @@ impl Folder {
 
 /// A session held in a folder of repositories was known to the folder alone.
 #[test]
-fn a_session_above_repositories_belongs_to_those_it_worked_in() {
+fn a_session_above_repositories_belongs_to_each_it_worked_in() {
     let folder = Folder::new();
     folder.speak();
     folder.hook(&folder.work);
@@ -167,7 +167,7 @@ fn finds(folder: &Folder, name: &str, word: &str) -> bool {
 
 /// Where the directory that a session was held in was gone, all of it went to each repository that it had worked in.
 #[test]
-fn of_a_session_whose_directory_is_gone_another_repository_gets_what_was_done_there() {
+fn a_repository_gets_its_part_of_a_session_whose_directory_is_gone() {
     let folder = Folder::new();
     in_a_tree_that_is_gone(&folder, &folder.work.join("one-tree"));
     assert!(finds(&folder, "two", "hull.rs"));
@@ -178,7 +178,7 @@ fn of_a_session_whose_directory_is_gone_another_repository_gets_what_was_done_th
 
 /// The same where the directory lay within the other repository.
 #[test]
-fn a_work_tree_that_lay_within_another_repository_is_not_of_that() {
+fn a_work_tree_inside_another_repository_does_not_belong_to_it() {
     let folder = Folder::new();
     let tree = folder.work.join("two/trees/one");
     folder.home.repo_at(folder.work.join("one")).git(&["worktree", "add", "-q", tree.to_str().unwrap()]);
@@ -189,7 +189,7 @@ fn a_work_tree_that_lay_within_another_repository_is_not_of_that() {
 
 /// The hook of a session in a work tree left its reference, and the work tree was removed before a call followed it.
 #[test]
-fn a_session_in_a_work_tree_that_is_gone_belongs_to_the_repository_as_a_whole() {
+fn a_session_in_a_removed_work_tree_belongs_to_its_repository_in_full() {
     let folder = Folder::new();
     let tree = folder.work.join("one-tree");
     let talk = Talk::new(&folder.home, "9d1f2a44-5af3-46fb-8473-94dff3a77ff6", &tree, "one-tree");
@@ -202,7 +202,7 @@ fn a_session_in_a_work_tree_that_is_gone_belongs_to_the_repository_as_a_whole() 
 
 /// A client writes down a directory whose name isn't UTF-8 as another one that doesn't exist.
 #[test]
-fn of_a_session_held_in_an_odd_directory_another_repository_gets_what_was_done_there() {
+fn a_repository_gets_its_part_of_a_session_in_a_directory_with_an_odd_name() {
     let folder = Folder::new();
     let odd = folder.work.join("odd\u{fffd}");
     let talk = Talk::new(&folder.home, "9d1f2a44-5af3-46fb-8473-94dff3a77ff6", &odd, "main");
@@ -220,7 +220,7 @@ fn of_a_session_held_in_an_odd_directory_another_repository_gets_what_was_done_t
 
 /// A turn was read from its beginning on each time it grew, and counted each time towards what is kept of a session.
 #[test]
-fn a_turn_that_is_read_again_counts_once() {
+fn a_turn_read_again_counts_once() {
     let folder = Folder::new();
     let (one, talk) = (folder.work.join("one"), &folder.talk);
     talk.says("user", 0, "grease the capstan");
@@ -240,7 +240,7 @@ fn a_turn_that_is_read_again_counts_once() {
 
 /// A turn longer than what one step reads was begun again by each.
 #[test]
-fn a_long_turn_is_not_read_from_its_beginning_for_ever() {
+fn a_long_turn_is_not_restarted_each_time() {
     let folder = Folder::new();
     let (one, talk) = (folder.work.join("one"), &folder.talk);
     talk.says("user", 0, "grease the capstan");
@@ -262,7 +262,7 @@ fn a_long_turn_is_not_read_from_its_beginning_for_ever() {
 
 /// What was too much for one session was left out of what follows for good, and no answer said so.
 #[test]
-fn what_is_too_much_for_one_session_is_said() {
+fn a_session_beyond_the_limit_is_reported() {
     let folder = Folder::new();
     let talk = &folder.talk;
     talk.says("user", 0, &"barnacles ".repeat(1_700_000));

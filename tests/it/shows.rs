@@ -7,7 +7,7 @@ use crate::talk::Talk;
 
 /// Flags that had no effect on what was opened were taken without a word.
 #[test]
-fn a_flag_that_would_do_nothing_is_an_error_that_says_what_it_is_for() {
+fn a_flag_without_effect_is_an_error_that_explains_it() {
     let home = Home::new();
     let directory = home.dir("project");
     let mut server = home.serve(&directory);
@@ -34,7 +34,7 @@ fn a_flag_that_would_do_nothing_is_an_error_that_says_what_it_is_for() {
 
 /// A title with a number sign was taken for a message of a session that there is not.
 #[test]
-fn a_title_that_looks_like_the_place_of_a_message_names_its_conversation() {
+fn a_title_that_looks_like_a_message_name_opens_its_conversation() {
     let home = Home::new();
     let repo = home.repo("project");
     let talk = Talk::new(&home, "0d9f2c55-9f7e-4b6a-8a3e-0c1d2e3f4a5b", &repo.path, "main");
@@ -53,7 +53,7 @@ fn a_title_that_looks_like_the_place_of_a_message_names_its_conversation() {
 
 /// Lists ended at twenty without a word.
 #[test]
-fn what_a_list_leaves_out_is_counted() {
+fn items_left_out_of_a_list_are_counted() {
     let home = Home::new();
     let directory = home.dir("project");
     let mut server = home.serve(&directory);
@@ -70,7 +70,7 @@ fn what_a_list_leaves_out_is_counted() {
 /// Topics, citations, notices and the end of a summary were left out without a word, and a session was named by a part of
 /// its name.
 #[test]
-fn a_summary_that_was_shortened_says_so_and_cuts_no_name() {
+fn a_shortened_summary_says_so_and_keeps_names_whole() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     let session =

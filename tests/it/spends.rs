@@ -39,7 +39,7 @@ fn mocked(mock: &Mock, more: &str) -> String {
 }
 
 #[test]
-fn a_broken_file_is_told_with_its_line_and_stops_no_hook() {
+fn a_broken_configuration_is_reported_with_its_line_and_stops_no_hook() {
     let (home, project) = begin("[context]\nmax_tokens = 'a lot'\n");
     let ran = home.run(&project, &["stats"]);
     assert!(!ran.is_ok && ran.stderr.contains("config.toml`, line 2"), "{ran:?}");
@@ -74,7 +74,7 @@ fn patterns_of_the_file_keep_sessions_out() {
 }
 
 #[test]
-fn the_command_line_edits_the_file_and_says_what_leaves() {
+fn the_command_line_edits_the_configuration_and_shows_what_leaves_the_machine() {
     let (home, project) = begin("# by hand\nexternal = 'allowed'\n");
     let told = home.run(&project, &["provider", "list"]);
     assert!(told.stdout.contains("nothing leaves this machine"), "{told:?}");
@@ -107,7 +107,7 @@ fn the_command_line_edits_the_file_and_says_what_leaves() {
 }
 
 #[test]
-fn a_call_is_paid_from_the_ledger_until_the_limit() {
+fn calls_are_charged_to_the_ledger_up_to_the_limit() {
     let mock = Mock::start();
     let (home, project) = begin(&format!("{}\n[limits]\ntotal = 2\n", mocked(&mock, "max_output = 100\n")));
     let tried = home.json(&project, &["provider", "test", "mock"]);
@@ -135,7 +135,7 @@ fn a_call_is_paid_from_the_ledger_until_the_limit() {
 }
 
 #[test]
-fn a_key_is_found_for_each_call_and_is_in_no_file_answer_or_log() {
+fn a_key_is_read_for_each_call_and_is_in_no_file_answer_or_log() {
     const KEY: &str = "plain-words-that-no-rule-knows-7731";
     let mock = Mock::start();
     let (home, project) = begin(&mocked(&mock, "max_output = 60\nkey_variable = 'LAB_API_KEY'\n"));
@@ -158,7 +158,7 @@ fn a_key_is_found_for_each_call_and_is_in_no_file_answer_or_log() {
 
 #[test]
 #[cfg(unix)]
-fn a_key_that_others_can_read_is_not_used() {
+fn a_key_file_that_others_can_read_is_refused() {
     use std::os::unix::fs::PermissionsExt;
     let mock = Mock::start();
     let (home, project) = begin("");
@@ -176,7 +176,7 @@ fn a_key_that_others_can_read_is_not_used() {
 }
 
 #[test]
-fn the_tool_reaches_no_new_place_and_takes_no_key() {
+fn the_tool_accepts_no_new_address_and_no_key() {
     const KEY: &str = "sk-proj-Zq8Lk2Vn5Xw1Rt7Yb4Mc9Pd3Hf6Jg0Ks";
     let (home, project) = begin(
         "[providers.lab]\nservice = 'openai-compatible'\nmodel = 'm'\nendpoint = 'https://lab.example/v1'\n",
@@ -256,7 +256,7 @@ fn the_tool_reaches_no_new_place_and_takes_no_key() {
 }
 
 #[test]
-fn the_tool_sends_a_key_nowhere_but_to_the_service_that_it_is_for() {
+fn the_tool_sends_a_key_only_to_its_service() {
     const KEY: &str = "plain-words-that-no-rule-knows-5150";
     let mock = Mock::start();
     let (home, project) = begin("");
@@ -315,7 +315,7 @@ fn the_tool_sends_a_key_nowhere_but_to_the_service_that_it_is_for() {
 }
 
 #[test]
-fn a_provider_that_is_not_there_is_not_preferred_and_a_limit_can_be_taken_away() {
+fn an_unknown_provider_cannot_be_the_default_and_a_limit_can_be_removed() {
     let (home, project) = begin("# mine\n");
     let absent = home.run(&project, &["provider", "default", "openai"]);
     assert!(!absent.is_ok && absent.stderr.contains("there is no provider `openai`"), "{absent:?}");
@@ -351,7 +351,7 @@ fn a_request_is_repeated_only_while_the_limits_have_room_for_all_of_them() {
 }
 
 #[test]
-fn what_a_provider_says_it_used_is_counted_where_it_can_be_true() {
+fn the_usage_of_a_provider_is_counted_if_it_is_plausible() {
     let mock = Mock::start();
     let (home, project) = begin(&format!("{}\n[limits]\nday = 1\n", mocked(&mock, "max_output = 100\n")));
     let essay = "The wombat digs a burrow beside the old lighthouse. ".repeat(9);
@@ -432,7 +432,7 @@ fn a_model_on_this_machine_may_summarise_as_soon_as_it_is_named() {
 }
 
 #[test]
-fn a_key_leaves_the_machine_encrypted_or_not_at_all() {
+fn a_key_leaves_the_machine_only_encrypted() {
     let (home, project) = begin("");
     let lab = ["provider", "add", "lab", "--service", "openai-compatible", "--model", "m"];
     let plain = ["--endpoint", "http://lab.invalid:8080/v1", "--price", "0,0"];
@@ -468,7 +468,7 @@ fn a_key_leaves_the_machine_encrypted_or_not_at_all() {
 }
 
 #[test]
-fn what_a_service_refuses_costs_nothing() {
+fn a_refused_request_costs_nothing() {
     let mock = Mock::start();
     let (home, project) = begin(&format!("max_retries = 1\n{}", mocked(&mock, "max_output = 60\n")));
     let refused = |status: u16, more: &'static str| {
@@ -488,7 +488,7 @@ fn what_a_service_refuses_costs_nothing() {
 }
 
 #[test]
-fn an_estimate_says_what_is_likely_beside_the_most() {
+fn an_estimate_shows_the_likely_and_the_highest_cost() {
     let mock = Mock::start();
     let config = format!("default_provider = 'mock'\n{}", mocked(&mock, "uses = ['summarize']\n"));
     let (home, project) = begin(&config);
@@ -513,7 +513,7 @@ fn an_estimate_says_what_is_likely_beside_the_most() {
 }
 
 #[test]
-fn what_costs_an_unknown_sum_is_not_asked() {
+fn a_provider_with_an_unknown_price_is_not_asked() {
     let (home, project) = begin(
         "[providers.lab]\nservice = 'openai-compatible'\nmodel = 'm'\nendpoint = 'https://lab.invalid/v1'\n",
     );

@@ -61,7 +61,7 @@ fn a_summary_opens_down_to_its_messages_and_collapses_again() {
 }
 
 #[test]
-fn what_was_forgotten_is_in_no_summary() {
+fn forgotten_messages_are_in_no_summary() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     talk(&mut server);
@@ -76,7 +76,7 @@ fn what_was_forgotten_is_in_no_summary() {
 }
 
 #[test]
-fn a_summary_of_what_has_to_do_with_a_question_keeps_its_budget() {
+fn a_context_summary_keeps_its_budget() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     talk(&mut server);
@@ -91,7 +91,7 @@ fn a_summary_of_what_has_to_do_with_a_question_keeps_its_budget() {
 
 /// What `open` named was a single message, and conversations that share a word with the question took of the budget.
 #[test]
-fn a_summary_of_what_has_to_do_with_a_question_opens_to_the_next_level() {
+fn a_context_summary_opens_to_the_next_level() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     talk(&mut server);
@@ -120,7 +120,7 @@ fn a_summary_of_what_has_to_do_with_a_question_opens_to_the_next_level() {
 
 /// A conversation in a language without spaces is found by its meaning; until that is there, the answer says so.
 #[test]
-fn a_summary_says_what_is_still_to_be_embedded() {
+fn a_context_summary_counts_missing_embeddings() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     let said = json!([{"role": "user", "text": "我们决定把会话保存在本地数据库里"}]);
@@ -132,7 +132,7 @@ fn a_summary_says_what_is_still_to_be_embedded() {
 }
 
 #[test]
-fn a_focus_that_nothing_speaks_of_is_said() {
+fn a_focus_without_a_match_is_reported() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     talk(&mut server);
@@ -163,7 +163,7 @@ fn a_dry_run_and_bad_arguments() {
 }
 
 #[test]
-fn every_session_is_summarised_where_it_needs_it_and_one_that_fails_stops_no_other() {
+fn every_outdated_summary_is_updated_and_a_failure_stops_no_other() {
     let home = Home::new();
     let project = home.dir("project");
     let mut server = home.serve(&project);

@@ -15,7 +15,7 @@ const GONE: Duration = Duration::from_secs(2);
 /// Three processes write to one store and are killed at arbitrary moments, eight times each. Whatever was
 /// acknowledged is there, once, and the store and its index are sound.
 #[test]
-fn what_was_acknowledged_survives_kill_9() {
+fn acknowledged_writes_survive_kill_9() {
     const WRITERS: usize = 3;
     const LIVES: usize = 8;
     let home = Home::new();
@@ -88,7 +88,7 @@ fn in_mid_call(home: &Home) -> Server {
 }
 
 #[test]
-fn a_server_that_is_hung_up_on_is_gone_within_two_seconds() {
+fn a_server_ends_within_two_seconds_after_its_input_closes() {
     let home = Home::new();
     let mut server = in_mid_call(&home);
     let asked = Instant::now();
@@ -100,7 +100,7 @@ fn a_server_that_is_hung_up_on_is_gone_within_two_seconds() {
 }
 
 #[test]
-fn a_server_that_is_terminated_is_gone_within_two_seconds() {
+fn a_server_ends_within_two_seconds_after_sigterm() {
     let home = Home::new();
     let mut server = in_mid_call(&home);
     let asked = Instant::now();
@@ -127,7 +127,7 @@ fn sound(home: &Home) {
 }
 
 #[test]
-fn nonsense_is_answered_and_survived() {
+fn malformed_input_is_answered_and_survived() {
     let home = Home::new();
     let mut server = home.serve(&home.dir("project"));
     let nonsense = [
@@ -157,7 +157,7 @@ fn nonsense_is_answered_and_survived() {
 }
 
 #[test]
-fn two_servers_see_what_the_other_writes() {
+fn two_servers_see_each_others_writes() {
     let home = Home::new();
     let project = home.dir("project");
     let (mut one, mut two) = (home.serve(&project), home.serve(&project));
@@ -172,7 +172,7 @@ fn two_servers_see_what_the_other_writes() {
 
 /// It was taken for a new one, and the server said that nothing was remembered.
 #[test]
-fn a_store_that_lost_all_its_bytes_is_not_taken_for_a_new_one() {
+fn an_emptied_store_is_not_mistaken_for_a_new_one() {
     let home = Home::new();
     let project = home.dir("project");
     home.serve(&project).save("s", "1", "the durian smells");
@@ -202,7 +202,7 @@ fn a_store_that_lost_all_its_bytes_is_not_taken_for_a_new_one() {
 
 /// While one server made a store anew that was removed, another saw its file without a byte, and said that it had lost them.
 #[test]
-fn a_store_that_was_removed_is_made_anew_by_many_at_once() {
+fn many_servers_recreate_a_removed_store_in_parallel() {
     let home = Home::new();
     let project = home.dir("project");
     home.serve(&project).save("s", "1", "the durian smells");
@@ -231,7 +231,7 @@ fn a_store_that_was_removed_is_made_anew_by_many_at_once() {
 
 /// People copy the file of a store, and what was in the log beside it was missing.
 #[test]
-fn after_the_last_process_ended_the_file_alone_holds_everything() {
+fn after_the_last_process_ended_the_file_alone_is_complete() {
     let home = Home::new();
     let project = home.dir("project");
     let (mut one, mut two) = (home.serve(&project), home.serve(&project));

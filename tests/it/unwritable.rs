@@ -60,7 +60,7 @@ fn ask_everything(server: &mut Server) -> String {
 }
 
 #[test]
-fn on_a_full_disk_all_that_only_reads_answers_from_what_is_there() {
+fn reads_work_on_a_full_disk() {
     let home = Home::new();
     let project = home.dir("project");
     let mut server = serve(&home, &project);
@@ -91,7 +91,7 @@ fn on_a_full_disk_all_that_only_reads_answers_from_what_is_there() {
 }
 
 #[test]
-fn beside_a_locked_writer_all_that_only_reads_answers_at_once() {
+fn reads_work_beside_a_locked_writer() {
     let home = Home::new();
     let project = home.dir("project");
     let mut server = home.serve(&project);
@@ -113,7 +113,7 @@ fn beside_a_locked_writer_all_that_only_reads_answers_at_once() {
 
 /// Root can write everything; then the server runs as another user, to whom everything belongs.
 #[test]
-fn in_a_folder_that_cannot_be_written_all_that_only_reads_answers() {
+fn reads_work_in_a_read_only_folder() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
     use std::os::unix::process::CommandExt;
     let home = Home::new();
