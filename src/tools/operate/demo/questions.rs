@@ -15,6 +15,7 @@ const VERBS: &[&str] = &[
     "cache",
     "check",
     "claim",
+    "clarify",
     "clean",
     "close",
     "count",
@@ -196,9 +197,11 @@ fn of_subject(subject: &str) -> Option<String> {
             if !(1..=6).contains(&noun.len()) || rest.is_empty() || !noun.iter().all(is_plain) {
                 return None;
             }
+            // A capital letter begins an article, or a name or a verb that the rules do not know.
             let first = match noun[0] {
                 article @ ("A" | "An" | "The" | "All" | "Every" | "Each" | "No") => article.to_lowercase(),
-                other => other.to_owned(),
+                other if !other.starts_with(char::is_uppercase) => other.to_owned(),
+                _ => return None,
             };
             let noun = std::iter::once(first.as_str()).chain(noun[1..].iter().copied());
             let noun = noun.collect::<Vec<_>>().join(" ");
@@ -261,6 +264,8 @@ mod tests {
             ("Bump libc from 0.2.60 to 0.2.61", ""),
             ("Fix typo in entry-points.rst", ""),
             ("Add tests", ""),
+            ("Explicate that installers are unsigned", ""),
+            ("Explicate installers are unsigned", ""),
             ("what is remembered is whole and in order", ""),
             ("", ""),
         ];
