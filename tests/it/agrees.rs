@@ -1,4 +1,5 @@
-//! What agents are told agrees with what there is: each tool, argument, kind and type that is named exists and is accepted.
+//! Tool descriptions agree with the program: every tool, argument, kind and type that they name exists and is
+//! accepted.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Home, strings};
 
-/// Returns the words of `text` that are names: those with an underscore, and what stands first between backticks.
+/// Returns the names in `text`: words with an underscore, and the first word between backticks.
 fn names(text: &str) -> BTreeSet<String> {
     let is_name = |word: &&str| word.trim_matches('_').contains('_');
     let words = text.split(|c: char| !(c.is_ascii_lowercase() || c == '_')).filter(is_name);
@@ -54,8 +55,7 @@ fn listed(text: &str) -> Vec<String> {
     text.split(',').map(word).filter(|word| !word.is_empty()).collect()
 }
 
-/// `forget_context` named a tool that there isn't, the instructions asked for findings and `type=finding` was refused, and
-/// a tag to filter by could not be filtered by.
+/// Descriptions used to name a tool that did not exist, a type that was refused, and a tag that no filter accepted.
 #[test]
 fn every_name_in_a_tool_description_exists_and_is_accepted() {
     let home = Home::new();
@@ -94,7 +94,8 @@ fn every_name_in_a_tool_description_exists_and_is_accepted() {
         }
     }
 
-    // Each type is accepted, and so is what the instructions ask for; all are found by the word they were stored by.
+    // Each type is accepted, and so are those of the instructions; each memory is found by the type it was stored
+    // with.
     let asked = ["decisions", "preferences", "findings"];
     assert!(asked.iter().all(|word| instructions.contains(word)), "{instructions}");
     let asked = asked.map(|word| word.trim_end_matches('s').to_owned());

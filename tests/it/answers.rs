@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Home, Server};
 
-/// Replaces what differs between runs: ids of memories and operations, marks, times of this year and later.
+/// Replaces the parts that differ between runs: ids of memories and operations, marks, times of this year and later.
 #[derive(Default)]
 struct Mask {
     seen: HashMap<String, usize>,
@@ -62,7 +62,7 @@ fn told() -> (Home, Server) {
     (home, server)
 }
 
-/// Returns what the tool says, masked; the notice about the missing model names a path and is shortened.
+/// Returns the text of a tool, masked; the notice about the missing model contains a path and is shortened.
 fn said(mask: &mut Mask, server: &mut Server, tool: &str, arguments: Value) -> String {
     let result = server.call(tool, arguments);
     let text = result["content"][0]["text"].as_str().unwrap();
@@ -299,7 +299,7 @@ fn the_command_line_gives_the_same_answers() {
     assert!(ran.stderr.starts_with("error: unrecognized subcommand 'expand'"), "{ran:?}");
     let ran = home.run(&project, &["serch"]);
     assert!(ran.stderr.contains("'search'"), "{ran:?}");
-    // What is hidden is not for users, and was suggested to them.
+    // A hidden command is not for users, but it was suggested to them.
     let ran = home.run(&project, &["benc"]);
     assert!(ran.stderr.contains("'benc'") && !ran.stderr.contains("bench"), "{ran:?}");
     let ran = home.run(&project, &["forget", "0123456789abcdef0123456789abcdef01234567"]);
@@ -323,7 +323,7 @@ fn a_context_reports_the_tokens_of_each_part() {
     let mask = &mut Mask::default();
     let mut ask = |arguments: Value| {
         let answer = said(mask, &mut server, "retrieve_context", arguments);
-        // The notice about the missing model counts, and it names a path; marks cost what they are.
+        // The notice about the missing model counts, and it contains a path; marks count in full.
         let hide_frame = |part: &str| match part.split_once("frame ") {
             Some((before, number)) => {
                 format!("{before}frame …{}", number.trim_start_matches(|c: char| c.is_ascii_digit()))

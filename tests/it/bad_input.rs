@@ -1,4 +1,5 @@
-//! Whatever comes in, the answer says what is wrong with what, and what to try; nothing breaks and nothing is lost.
+//! For any input, the answer says what is wrong with which value, and what to try; nothing breaks and nothing is
+//! lost.
 
 #[cfg(unix)]
 use std::os::unix::fs::PermissionsExt;
@@ -159,7 +160,7 @@ fn unknown_names_find_nothing() {
     assert!(gone["error"]["message"].as_str().unwrap().contains("nobody"), "{gone}");
 }
 
-/// A clock that was set back, or a conversation of another century, is stored under the time it says.
+/// A message with a time in the future or in another century is stored with that time.
 #[test]
 fn distant_times_are_stored() {
     let home = Home::new();
@@ -241,7 +242,7 @@ fn strings_in(value: &Value, found: &mut Vec<String>) {
     }
 }
 
-/// Calls a read and a write that must fail, and returns what was said.
+/// Calls a read and a write that must fail, and returns their errors.
 fn refused(home: &Home, place: &Path) -> String {
     let mut server: Server = home.serve(place);
     let read = server.error("search_project_memory", json!({"query": "x"}));
@@ -251,14 +252,14 @@ fn refused(home: &Home, place: &Path) -> String {
     format!("{read}\n{write}")
 }
 
-/// Returns the bytes of a database, with what stood in its log.
+/// Returns the bytes of a database, including its log.
 fn whole(database: &Path) -> Vec<u8> {
     let connection = rusqlite::Connection::open(database).unwrap();
     connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
     std::fs::read(database).unwrap()
 }
 
-/// Puts `bytes` in the place of a database and of what stands in its log.
+/// Replaces a database and its log with `bytes`.
 fn replace(database: &Path, bytes: &[u8]) {
     for end in ["-wal", "-shm"] {
         let mut beside = database.as_os_str().to_owned();
@@ -341,7 +342,7 @@ fn a_locked_store_is_busy_and_works_again_once_it_is_free() {
 fn a_read_only_data_directory_is_reported() {
     let home = Home::new();
     let project = home.dir("project");
-    // A file where the directory should be keeps even root out.
+    // A file in place of the directory stops even root.
     let blocked = home.path().join("blocked");
     std::fs::write(&blocked, "").unwrap();
     let mut command = home.tiro(&project, &["serve"]);
@@ -378,7 +379,7 @@ fn only_the_owner_can_read_memories() {
     }
 }
 
-/// Each of these was taken for a backup of nothing.
+/// Each of these files used to be accepted as an empty backup.
 #[test]
 fn a_file_that_is_not_a_backup_is_refused_and_named() {
     let home = Home::new();
@@ -416,7 +417,7 @@ fn a_file_that_is_not_a_backup_is_refused_and_named() {
     assert_eq!(restored["added"], 1);
 }
 
-/// The probe wrote an empty file, for which a full disk has room.
+/// The check used to write an empty file, which succeeds on a full disk.
 #[test]
 fn doctor_reports_a_full_disk() {
     let home = Home::new();
@@ -459,7 +460,7 @@ fn without_a_home_the_data_directory_must_be_set() {
     let project = home.dir("project");
     let named = home.tiro(&project, &["stats"]).env_remove("HOME").output().unwrap();
     assert!(named.status.success(), "{named:?}");
-    // The system may know a home all the same, and what is kept there is not the test's: a command that opens no store.
+    // The system may still know a home directory, whose content the test must not touch: the command opens no store.
     let unnamed =
         home.tiro(&project, &["model", "list"]).env("HOME", "").env_remove("TIRO_DATA_DIR").output().unwrap();
     let told = String::from_utf8_lossy(&unnamed.stderr).into_owned();

@@ -1,10 +1,10 @@
-//! From a commit to the conversation behind it and back, by what an answer says in words.
+//! From a commit to its conversation and back, in the text of the answers.
 
 use serde_json::json;
 
 use crate::harness::{Home, strings};
 
-/// A long conversation that led to a commit whose words it doesn't share.
+/// A long conversation that led to a commit but shares no words with it.
 #[test]
 fn commits_and_conversations_link_to_each_other() {
     let home = Home::new();
@@ -16,7 +16,7 @@ fn commits_and_conversations_link_to_each_other() {
     let sha = repo.commit("b.txt", "b\n", "Cool the grommet\n\nA fan blows on it.");
     home.json(&repo.path, &["import", "git"]);
 
-    // Only the commit is found: the conversation is named, and its best message stands beside it.
+    // Only the commit matches: its conversation is named, with its best message.
     let question = json!({"query": "cool the grommet", "kinds": ["commit"]});
     let (text, data) = server.both("search_project_memory", question);
     let hit = &data["hits"][0];
@@ -49,7 +49,7 @@ fn commits_and_conversations_link_to_each_other() {
         assert!(shown.is_ok && shown.stdout.contains(&format!("{heading}\n {named}")), "{shown:?}");
     }
 
-    // A person sees the same: the conversation, how sure that is, what opens it, and its best message.
+    // A person sees the same: the conversation, the confidence, the id that opens it, and its best message.
     let found = home.run(&repo.path, &["search", "cool the grommet", "--kinds", "commit"]).stdout;
     let sure = hit["confidences"][0].as_f64().unwrap();
     assert!(sure < 0.99, "{hit}");
@@ -61,17 +61,17 @@ fn commits_and_conversations_link_to_each_other() {
         assert!(shown.contains(&sure), "{shown}");
     }
 
-    // Where its message is a hit of its own, it isn't said twice.
+    // If its message is a hit too, it is not repeated.
     let (text, data) = server.both("search_project_memory", json!({"query": "cool the grommet"}));
     assert_eq!(strings(data["hits"].as_array().unwrap(), "kind").last().unwrap(), "commit");
     assert_eq!(text.matches("the grommet overheats").count(), 1, "{text}");
 
-    // Where there is no room, the message goes and the name stays.
+    // Without room, the message is left out and the name remains.
     let question = json!({"query": "cool the grommet", "kinds": ["commit"], "max_tokens": 300});
     let text = server.text("search_project_memory", question);
     assert!(text.contains("Cool the grommet") && !text.contains("overheats"), "{text}");
 
-    // What is forgotten is named nowhere.
+    // Forgotten sessions are named nowhere.
     server.data("forget_context", json!({"session_id": "flux capacitor"}));
     let (text, _) = server.both("search_project_memory", json!({"query": "cool the grommet"}));
     assert!(text.contains(short) && !text.contains("flux"), "{text}");
@@ -79,7 +79,7 @@ fn commits_and_conversations_link_to_each_other() {
     assert!(!opened.contains("flux"), "{opened}");
 }
 
-/// Only the data said that a hit is a piece of more.
+/// Only the JSON used to say that a hit is part of a longer text.
 #[test]
 fn a_partial_hit_reports_the_size_of_the_whole() {
     let home = Home::new();
@@ -99,7 +99,7 @@ fn a_partial_hit_reports_the_size_of_the_whole() {
     assert!(text.contains(&format!(", part of {} tokens]", whole["tokens"])), "{text}");
 }
 
-/// It was said at each call: once a server process is enough, and a number in the data stays.
+/// Every call used to repeat this; once per server process is enough, and the JSON keeps a number.
 #[test]
 fn missing_embeddings_are_mentioned_once() {
     let home = Home::new();

@@ -1,6 +1,7 @@
-//! What many calls at once, clients that do not read and texts of any length take: bounded, whatever they do.
+//! Memory and descriptors stay bounded with many parallel calls, with clients that do not read, and with texts of any
+//! length.
 //!
-//! How much that is on an ordinary day, `evals limits` says.
+//! `evals limits` measures the usual amounts.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -21,7 +22,7 @@ fn descriptors(pid: i32) -> usize {
     std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count()
 }
 
-/// Returns the line of a call.
+/// Returns the request line of a call.
 fn call(id: u64, tool: &str, arguments: Value) -> String {
     let params = json!({"name": tool, "arguments": arguments});
     json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params}).to_string()
@@ -60,7 +61,7 @@ fn parallel_searches_use_few_descriptors_and_none_fails() {
     assert!(most <= 72, "{most} descriptors");
 }
 
-/// A server whose answers nobody reads until `read`.
+/// A server whose answers are not read until `read`.
 struct Unread {
     child: Child,
 }
@@ -76,12 +77,12 @@ impl Unread {
         self.child.id() as i32
     }
 
-    /// Writes `lines` on a thread of its own, which then closes the input.
+    /// Writes `lines` on a separate thread, which then closes the input.
     fn feed(&mut self, lines: Vec<String>) -> std::thread::JoinHandle<()> {
         let mut stdin = self.child.stdin.take().unwrap();
         std::thread::spawn(move || {
             for line in lines {
-                // Who reads no more is gone.
+                // The server has closed its input.
                 if stdin.write_all(format!("{line}\n").as_bytes()).is_err() {
                     return;
                 }
@@ -89,7 +90,7 @@ impl Unread {
         })
     }
 
-    /// Waits until the server's memory has been the same for a while.
+    /// Waits until the server's memory stops changing.
     fn settle(&self) {
         let (mut last, mut same) = (0.0, 0);
         while same < 5 {
@@ -108,7 +109,7 @@ impl Drop for Unread {
     }
 }
 
-/// Returns the lines of a handshake and then of `count` requests, by turns calls and lists.
+/// Returns the lines of a handshake and of `count` requests, alternating calls and lists.
 fn questions(count: u64) -> Vec<String> {
     let client = json!({"name": "it", "version": "0"});
     let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": client});
@@ -120,7 +121,7 @@ fn questions(count: u64) -> Vec<String> {
     [hello.to_string(), ready.to_string()].into_iter().chain(asked).collect()
 }
 
-/// 1.1 MB of requests took 228 MB.
+/// 1.1 MB of requests used to take 228 MB.
 #[test]
 fn a_client_that_never_reads_is_no_longer_served_and_its_end_is_noticed() {
     let home = Home::new();
@@ -147,7 +148,7 @@ fn a_client_that_never_reads_and_exits_leaves_no_server_running() {
     drop(command);
     server.settle();
     assert!(client.try_wait().unwrap().is_none(), "the server reads on and on");
-    // The pipe is full of requests: the end of the input stands behind them.
+    // The pipe is full of requests; the end of the input comes after them.
     client.kill().unwrap();
     client.wait().unwrap();
     let began = Instant::now();
@@ -173,7 +174,7 @@ fn a_client_that_reads_late_gets_every_answer() {
     let mut stdin = server.child.stdin.take().unwrap();
     std::thread::spawn(move || {
         lines.iter().try_for_each(|line| stdin.write_all(format!("{line}\n").as_bytes())).unwrap();
-        // Open until all is read: what is asked right before the end has a second.
+        // The input stays open until all answers are read: at its end the last requests would get only a second.
         std::thread::sleep(Duration::from_secs(120));
     });
     server.settle();
@@ -184,7 +185,7 @@ fn a_client_that_reads_late_gets_every_answer() {
     assert!(began.elapsed() < Duration::from_secs(60), "{:?}", began.elapsed());
 }
 
-/// Returns the folder of the installed model, or says that the test is skipped.
+/// Returns the folder of the installed model; without one, prints that the test is skipped.
 fn model() -> Option<std::path::PathBuf> {
     let models = std::env::var_os("TIRO_MODEL_DIR").map(std::path::PathBuf::from);
     let folder = models.map(|models| models.join("all-MiniLM-L6-v2"));
@@ -195,7 +196,7 @@ fn model() -> Option<std::path::PathBuf> {
     folder
 }
 
-/// The server ended by SIGBUS.
+/// SIGBUS used to end the server.
 #[test]
 fn when_the_model_is_truncated_under_a_server_search_is_lexical_and_says_so() {
     let Some(folder) = model() else { return };
@@ -218,7 +219,7 @@ fn when_the_model_is_truncated_under_a_server_search_is_lexical_and_says_so() {
     assert_eq!(server.search("mangosteens")[0]["source_id"], "2");
 }
 
-/// Each piece of a batch came with a copy of its whole text.
+/// Each piece of a batch used to carry a copy of its whole text.
 #[test]
 fn a_large_text_is_embedded_without_loading_all_of_it() {
     const SIZE: usize = 64 << 20;
@@ -227,7 +228,7 @@ fn a_large_text_is_embedded_without_loading_all_of_it() {
     let home = Home::new();
     let project = home.dir("project");
     home.serve(&project).data("store_memory", json!({"text": "the harbour is closed on Sundays"}));
-    // As an older version stored it, when a text could be of any length.
+    // Stored as an older version did, which had no limit of length.
     let line = "the harbour is closed on Sundays. ";
     let text = line.repeat(SIZE / line.len());
     let store = rusqlite::Connection::open(home.store()).unwrap();

@@ -1,5 +1,5 @@
-//! A commit is summarised by the model that was named for it: once, from message and changes without secrets, found by a
-//! search, and gone with its commit.
+//! The configured model summarises a commit once, from the message and the changes without secrets. Search finds the
+//! summary, and it is forgotten with the commit.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,13 +9,13 @@ use serde_json::{Value, json};
 use crate::harness::{Home, Ran, Repo, Server, feed};
 use crate::mock::{Manner, Mock};
 
-/// What the commit says, and what a model makes of it.
+/// The text of the commit, and the model's summary of it.
 const MESSAGE: &str = "cache: keep answers for 30 minutes\n\nPostgres was asked again for each of them.";
 const GOOD: &str = "Answers are kept in a cache for 30 minutes through the new Pantry type, because Postgres was asked again \
     for each of them.";
 const SECRET: &str = "AKIAQZ7RX2LM5TNVB3KD";
 
-/// A home with a repository of one commit, where `mock` is named for summaries if it is given.
+/// A home with a repository of one commit; `mock`, if given, is the provider for summaries.
 fn begin(mock: Option<&Mock>) -> (Home, Repo) {
     let home = Home::new();
     let repo = home.repo("project");
@@ -39,7 +39,7 @@ fn summaries(home: &Home) -> i64 {
     connection.query_row(sql, [], |row| row.get(0)).unwrap()
 }
 
-/// Returns what a commit is shown as at a level.
+/// Returns the text of a commit at a level.
 fn opened(server: &mut Server, sha: &str, level: &str) -> String {
     let data = server.data("expand_detail", json!({"id": sha, "level": level}));
     data["text"].as_str().unwrap().to_owned()
@@ -87,7 +87,7 @@ fn a_commit_is_summarised_once_and_found_by_its_summary() {
     let id = server.data("expand_detail", json!({"id": commit}))["id"].clone();
     assert_eq!(summary["references"], json!([id]), "it refers to its commit");
 
-    // It leaves, comes back and is purged with the commit.
+    // The summary is forgotten, restored and purged with the commit.
     let forgotten = server.data("forget_context", json!({"ids": [id]}));
     assert_eq!(forgotten["count"], 2, "{forgotten}");
     assert!(server.hits(json!({"query": "pantry", "kinds": ["summary"]})).is_empty());
@@ -120,7 +120,7 @@ fn an_unusable_answer_is_requested_again_and_leaves_the_commit_unchanged() {
         assert!(shown.contains("30 minutes") && !shown.contains("football"), "{level}: {shown}");
     }
     server.end();
-    // Whoever answers nothing is not asked for every commit there is.
+    // A model that fails is not asked for every commit.
     for number in 0..6 {
         repo.commit("a.txt", &format!("{number}\n"), &format!("Correct parser {number}"));
     }
@@ -128,7 +128,7 @@ fn an_unusable_answer_is_requested_again_and_leaves_the_commit_unchanged() {
     let before = mock.requests();
     let told = home.json(&repo.path, &["import", "git", "--summarize"]);
     assert_eq!((&told["imported"], mock.requests() - before), (&json!(6), 3), "{told}");
-    // Newest first, as many as are wanted.
+    // The newest first, as many as requested.
     mock.behaves(&Manner::Says("Corrects parser 5.".into()));
     let told = home.json(&repo.path, &["summarize", "--commits", "--limit", "1"]);
     assert_eq!((&told["summarised"], summaries(&home)), (&json!(1), 1), "{told}");
@@ -168,7 +168,7 @@ fn a_dry_run_writes_nothing_and_asks_no_model() {
     assert_eq!((files(&home.path()) == with_talk, mock.requests()), (true, 0));
     assert!(before.iter().all(|file| with_talk.contains(file)));
 
-    // What was imported is not imported again, and may still be summarised.
+    // Imported commits are not imported again, but can still be summarised.
     assert!(home.run(&repo.path, &["import", "git"]).is_ok);
     assert!(home.run(&repo.path, &["import", "claude-code"]).is_ok);
     let dry = home.json(&repo.path, &["import", "git", "--dry-run", "--summarize"]);

@@ -1,4 +1,4 @@
-//! A context keeps its budget, begins with the same bytes whatever is asked, and is never older than what it is made of.
+//! A context keeps its budget, begins with the same bytes for every question, and is never older than its sources.
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
@@ -11,7 +11,7 @@ fn exact(text: &str) -> usize {
     tokens::count(text)
 }
 
-/// Saves messages `from..to` of a conversation about many things; each tells its number.
+/// Saves messages `from..to` of a conversation about many things; each contains its number.
 fn talk(server: &mut Server, session: &str, from: usize, to: usize) {
     let things = ["quince jam", "tide tables", "parser errors", "train delays", "olive trees"];
     let message = |n: usize| {
@@ -44,7 +44,7 @@ fn the_part_independent_of_the_question_keeps_its_bytes_until_a_segment_closes()
     assert_ne!(one, two);
     assert!(first_envelope(&one).len() > 500, "{one}");
     assert_eq!(first_envelope(&one), first_envelope(&two));
-    // What is said meanwhile is shown, and changes nothing of it.
+    // New messages are shown and change nothing of that part.
     talk(&mut server, "s", 150, 152);
     let three = context(&mut server, "s", "what do olive trees cost?");
     assert!(three.contains("Remark 151"), "{three}");
@@ -74,7 +74,7 @@ fn an_answer_is_never_older_than_its_sources() {
     assert!(!ask(&mut server).0.contains("says number7."), "{forgotten}");
     server.save("s", "new", "Remark about number7 quince anew");
     assert!(ask(&mut server).0.contains("quince anew"));
-    // Another process answers the same, from what this one kept.
+    // Another process gives the same answer from the cache.
     let before = ask(&mut server).0;
     server.end();
     let mut server = home.serve(&project);
@@ -93,7 +93,7 @@ fn marked_memories_are_shown_at_any_age() {
     assert!(first_envelope(&context(&mut server, "s", question)).contains("harbour gate"));
 }
 
-/// What was marked took the room of key facts, and a search within a conversation looked for messages only.
+/// Marked messages used to displace key facts, and a search within a conversation used to find only messages.
 #[test]
 fn a_relevant_decision_is_shown_among_many_others() {
     let home = Home::new();
@@ -149,7 +149,7 @@ fn across_conversations_relevant_ones_are_shown_with_their_names() {
     assert!(text.contains("Remark 1 ") && !text.contains("garden"), "{text}");
 }
 
-/// "Nothing is remembered" stood beside a whole history.
+/// "Nothing is remembered" used to appear beside a whole history.
 #[test]
 fn commits_and_notes_are_shown_if_no_conversation_is_relevant() {
     let home = Home::new();
@@ -172,7 +172,7 @@ fn commits_and_notes_are_shown_if_no_conversation_is_relevant() {
     let told = server.text("retrieve_context", json!({"query": "albatross"}));
     assert!(told.starts_with("Nothing was found that answers this."), "{told}");
 
-    // Commits keep no room from what was said, and notes stand beside both.
+    // Commits reserve no room that messages need, and notes are shown beside both.
     server.save("s", "1", "the grommet rattles, so grease it before polishing");
     server.data("store_memory", json!({"text": "Grommets are greased on Mondays.", "type": "research"}));
     let ask = json!({"query": "grommet grease polish", "max_tokens": 500});
@@ -240,7 +240,7 @@ fn the_whole_budget_is_used_and_the_parts_add_up() {
         let parts: u64 =
             data["parts"].as_object().unwrap().values().map(|tokens| tokens.as_u64().unwrap()).sum();
         assert_eq!(parts, used, "{data}");
-        // Where nothing answers, it is spent on what was said last.
+        // If nothing is relevant, the budget goes to the latest messages.
         if query == "zebra" {
             assert!(
                 (190..200).all(|n| text.contains(&format!("says number{n}."))),
@@ -307,7 +307,7 @@ fn snippets_are_ordered_by_relevance_or_time_with_their_neighbours() {
             json!({"query": "number7", "strategy": strategy, "expand_context": expand, "max_tokens": tokens});
         server.text("get_relevant_snippets", ask)
     };
-    // A search knows what was said two messages before and after.
+    // A search also matches the words of the two messages before and after.
     let alone = ask("relevance", false, 700);
     assert!(alone.contains("says number9.") && !alone.contains("says number10."), "{alone}");
     let around = ask("relevance", true, 700);

@@ -1,4 +1,4 @@
-//! Facts and decisions that were taken from what was said are found by what they say, once.
+//! Decisions and facts extracted from messages are found by their own words, once.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn decided(server: &mut Server) {
     };
     let messages: Vec<Value> = (0..80).map(message).collect();
     server.data("save_messages", json!({"session_id": "s", "messages": messages}));
-    // Segments close when somebody needs them.
+    // Segments close when a call needs them.
     server.data("retrieve_context", json!({"query": "olive trees", "session_id": "s"}));
 }
 
@@ -29,7 +29,7 @@ fn decisions(server: &mut Server, query: &str) -> Vec<Value> {
     server.hits(json!({"query": query, "kinds": ["decision"]}))
 }
 
-/// `kinds=["decision"]` found nothing whatever was decided.
+/// `kinds=["decision"]` used to find nothing.
 #[test]
 fn a_decision_is_found_by_its_kind_and_shown_once_beside_its_message() {
     let home = Home::new();
@@ -42,12 +42,12 @@ fn a_decision_is_found_by_its_kind_and_shown_once_beside_its_message() {
     assert!(opened.contains("[references m"), "{opened}");
     assert_eq!(decisions(&mut server, "Parquet exports").len(), 1);
 
-    // The message says the same and who said it: it is shown, and the sentence is not said twice.
+    // The message has the same text and its speaker: it is shown, and the sentence is not repeated.
     let all = server.search("vellichorometer north shed");
     let told = all.iter().filter(|hit| hit["text"].as_str().unwrap().contains("vellichorometer"));
     assert_eq!(told.map(|hit| hit["kind"].clone()).collect::<Vec<_>>(), [json!("message")]);
 
-    // It leaves with its message, comes back with it, and nothing of it stays when that is purged.
+    // It is forgotten and restored with its message, and purging the message deletes it.
     server.data("forget_context", json!({"source": "5"}));
     assert_eq!(decisions(&mut server, "vellichorometer"), Vec::<Value>::new());
     server.data("forget_context", json!({"undo": "last"}));
@@ -59,7 +59,7 @@ fn a_decision_is_found_by_its_kind_and_shown_once_beside_its_message() {
     assert_eq!(home.files_with("vellichorometer"), Vec::<std::path::PathBuf>::new());
 }
 
-/// Sessions, of which each gives three facts: more in all than are mended in one step.
+/// Sessions with three facts each: more in total than one step updates.
 const SESSIONS: usize = 75;
 
 #[test]
@@ -81,7 +81,7 @@ fn a_store_of_an_earlier_version_is_updated_in_steps() {
     }
     server.hang_up();
     server.wait();
-    // As earlier versions left it: the memory without anything that finds it.
+    // As earlier versions left it: the memory without index entries.
     let store = rusqlite::Connection::open(home.store()).unwrap();
     let derived = "SELECT seq FROM memories WHERE kind IN ('fact', 'decision') AND provenance = 'derived'";
     let count = |sql: &str| -> i64 { store.query_row(sql, [], |row| row.get(0)).unwrap() };
@@ -106,7 +106,7 @@ fn a_store_of_an_earlier_version_is_updated_in_steps() {
     assert_eq!(found(&mut server), [false, false]);
     server.hang_up();
     server.wait();
-    // It mends what it can without a model, which it misses afterwards.
+    // It updates everything that needs no model, and then reports the missing model.
     let ran = home.run(&project, &["index"]);
     assert!(!ran.is_ok && ran.stderr.contains("model"), "{ran:?}");
     assert_eq!(count(&format!("SELECT count(DISTINCT memory) FROM chunks WHERE memory IN ({derived})")), all);

@@ -1,10 +1,11 @@
-//! What is asked for by its own words is found first, and what nothing answers doesn't look answered.
+//! A query by a memory's own words finds it first, and an answer without a good hit says so.
 
 use serde_json::json;
 
 use crate::harness::{Home, strings};
 
-/// Owner-wide memories had a lexical score of next to nothing beside a project's, and stood behind all of its commits.
+/// Memories for all projects used to have a tiny lexical score beside a project's, and ranked below all of its
+/// commits.
 #[test]
 fn a_memory_for_all_projects_is_found_beside_a_long_history() {
     let home = Home::new();
@@ -27,12 +28,12 @@ fn a_memory_for_all_projects_is_found_beside_a_long_history() {
             "{query}: {hits:?}"
         );
     }
-    // Its word is no more rare for standing in a small store.
+    // A word is no rarer because its store is small.
     let hits = server.search("change 7 of the error handling");
     assert!(hits[0]["text"].as_str().unwrap().starts_with("Change 7 "), "{hits:?}");
 }
 
-/// `NO_COLOR` was looked for as `color`, and a number of an issue by its words alone.
+/// `NO_COLOR` used to be searched as `color`, and an issue number only by its words.
 #[test]
 fn an_identifier_is_searched_as_a_whole() {
     let home = Home::new();
@@ -60,7 +61,7 @@ fn an_identifier_is_searched_as_a_whole() {
     }
 }
 
-/// The best hit had the full score whatever was asked.
+/// The best hit used to have the full score for any question.
 #[test]
 fn scores_measure_the_match_and_a_weak_answer_says_so() {
     let home = Home::new();

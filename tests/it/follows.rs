@@ -1,4 +1,4 @@
-//! What happens beside is in the answer of the next call: sessions that hooks told of, and commits that nobody told of.
+//! Each call first imports what happened before it: sessions that hooks reported, and commits.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::talk::{BEGAN, Talk};
 const SESSION: &str = "41799f8d-5af3-46fb-8473-94dff3a77ff6";
 const OTHER: &str = "5d0c1a77-90d2-4f2b-8a55-0a3c6f1e2b44";
 
-/// A home with a repository of one commit, which is imported, and a server that has answered.
+/// A home with a repository of one imported commit, and a server that has answered a call.
 fn followed() -> (Home, Repo, Server) {
     let home = Home::new();
     let repo = home.repo("repo");
@@ -21,7 +21,7 @@ fn followed() -> (Home, Repo, Server) {
     (home, repo, server)
 }
 
-/// Returns how many messages and commits are remembered.
+/// Returns the number of stored messages and commits.
 fn counts(home: &Home, repo: &Repo) -> (u64, u64) {
     let stats = home.json(&repo.path, &["stats"]);
     let kinds = stats["kinds"].as_array().unwrap();
@@ -31,7 +31,7 @@ fn counts(home: &Home, repo: &Repo) -> (u64, u64) {
     (of("message"), of("commit"))
 }
 
-/// Returns the sessions that the hit of the commit with this subject names, in order.
+/// Returns the sessions linked to the commit with this subject, in order.
 fn behind(server: &mut Server, subject: &str) -> Vec<String> {
     let hits = server.hits(json!({"query": subject, "kinds": ["commit"]}));
     let hit = hits.iter().find(|hit| hit["text"].as_str().unwrap().contains(subject));
@@ -53,7 +53,7 @@ fn a_session_is_found_while_it_grows_and_after_a_restart() {
     assert_eq!((&hit["kind"], &hit["speaker"]), (&json!("message"), &json!("user")), "{hit}");
     assert_eq!(home.waiting(), 0, "what was followed is not followed again");
 
-    // Half a line is not read before the other half is there.
+    // Half a line is not read before the rest is written.
     let line = talk.line("assistant", (BEGAN + 5) * 1000, json!("because the sprocket is loose")).to_string();
     let (one, other) = line.split_at(line.len() - 20);
     talk.append(one);
@@ -102,7 +102,8 @@ fn a_rewound_or_replaced_transcript_loses_and_repeats_nothing() {
     talk.hook(&home, "Stop");
     assert_eq!(server.search("plum").len(), 4);
 
-    // Another session in the same file, longer than what was there: neither its length nor its name tells.
+    // Another session in the same file, longer than the first: neither its length nor its name differs enough to
+    // detect it.
     std::fs::remove_file(&talk.path).unwrap();
     let mut other = Talk::new(&home, SESSION, &repo.path, "main");
     other.session = OTHER.into();
@@ -140,7 +141,7 @@ fn a_fork_repeats_nothing() {
     server.search("bearing");
     server.end();
     let mut server = home.serve(&repo.path);
-    // Counted in the store: of equal texts a search shows one.
+    // Counted in the store, since a search shows only one of several equal texts.
     assert_eq!(counts(&home, &repo).0, 5);
     assert_eq!(server.search("bearing").len(), 5);
     assert_eq!(strings(&server.search("if the bearing were steel")[..1], "session_id"), [OTHER]);
@@ -164,7 +165,7 @@ fn secrets_private_text_and_ignored_sessions_reach_no_file() {
     let texts = strings(&hits, "text").concat();
     assert!(!texts.contains(&secret) && !texts.contains("zanzibar"), "{texts}");
 
-    // Paused by the clock: what is said from now on, whenever it is read.
+    // Paused by time: messages from now on are left out, whenever they are read.
     let paused = Talk::new(&home, OTHER, &repo.path, "main");
     let says_now = |text: &str| {
         let now = jiff::Timestamp::now().as_millisecond();
@@ -181,14 +182,14 @@ fn secrets_private_text_and_ignored_sessions_reach_no_file() {
     assert_eq!(server.search("medlar pause").len(), 2);
     server.end();
 
-    // In every project at once, and by an import that somebody asks for.
+    // In every project, and also by an explicit import.
     home.json(&repo.path, &["pause", "--all"]);
     says_now("within the second pause a medlarsecret");
     let imported = home.json(&repo.path, &["import", "claude-code"]);
     assert_eq!((&imported["imported"], &imported["left_out"]), (&json!(0), &json!(1)), "{imported}");
     home.json(&repo.path, &["resume", "--all"]);
 
-    // By patterns, which a server is given like every other process.
+    // By patterns in the environment of the server.
     let ignored = Talk::new(&home, "scratch-17", &repo.path, "main");
     ignored.says("user", 30, "an ignored medlarsecret");
     talk.calls(31, "Read", json!({"file_path": repo.path.join("vault/key.txt")}), "a vaulted medlarsecret");
@@ -221,7 +222,7 @@ fn a_commit_is_linked_to_its_session_without_a_hook() {
     repo.git(&["add", "-A"]);
     repo.git_at(&["commit", "-q", "-m", "Tighten the valve"], (BEGAN + 90) as u64);
     assert_eq!(behind(&mut server, "Tighten the valve"), [SESSION]);
-    // The session goes on and is read again: the link stays.
+    // The session continues and is read again: the link stays.
     talk.says("assistant", 120, "the valve is tight");
     talk.hook(&home, "Stop");
     assert_eq!(behind(&mut server, "Tighten the valve"), [SESSION]);
@@ -281,7 +282,7 @@ fn an_amended_rebased_or_picked_commit_keeps_its_session_and_is_stored_once() {
 
     repo.git(&["checkout", "-q", "main"]);
     repo.commit("trunk.txt", "trunk\n", "Go on with the trunk");
-    // The author's time stays, the committer's is days later.
+    // The author's time stays; the committer's is days later.
     repo.git_at(&["rebase", "-q", "main", "topic"], (BEGAN + 300_000) as u64);
     let rebased = repo.head();
     let hits = server.hits(json!({"query": "Pour the crucible", "kinds": ["commit"]}));
@@ -316,7 +317,7 @@ fn pulled_commits_are_found_by_the_next_call() {
     repo.git(&["merge", "-q", "--ff-only", "there/main"]);
     assert!(behind(&mut server, "Oil the ratchet elsewhere").is_empty());
 
-    // Both sides went on: a merge of two.
+    // Both sides have new commits: a merge of two.
     clone.commit("theirs.txt", "2\n", "Grease the pawl elsewhere");
     repo.commit("ours.txt", "1\n", "Polish the dial here");
     repo.git(&["fetch", "-q", "there"]);
@@ -333,7 +334,7 @@ fn pulled_commits_are_found_by_the_next_call() {
     assert_eq!(again["imported"], 0);
 }
 
-/// Git writes no reflog where it is told not to, and `HEAD` names the same branch before and after.
+/// With reflogs turned off, `HEAD` names the same branch before and after the commit.
 #[test]
 fn a_commit_is_found_without_a_reflog() {
     let home = Home::new();
@@ -350,7 +351,7 @@ fn a_commit_is_found_without_a_reflog() {
     behind(&mut server, "File the burr");
 }
 
-/// A call made in one work tree is about the whole project: what was committed in another is in its answer.
+/// A call in one work tree covers the whole project, so its answer includes commits of another work tree.
 #[test]
 fn a_commit_made_in_another_work_tree_is_found() {
     let (home, repo, mut server) = followed();
@@ -361,7 +362,7 @@ fn a_commit_made_in_another_work_tree_is_found() {
     behind(&mut server, "Braze the joint");
 }
 
-/// A call imports only as many commits as it may wait for; what it leaves out comes while the server idles.
+/// A call imports only as many commits as it can wait for; the idle server imports the rest.
 #[test]
 fn an_idle_server_imports_what_a_call_left_out() {
     let (home, repo, mut server) = followed();
@@ -391,7 +392,7 @@ fn an_idle_server_imports_what_a_call_left_out() {
     server.end();
 }
 
-/// A writer that holds the store longer than a call waits costs no commit and no session.
+/// A writer that locks the store longer than a call waits costs no commit and no session.
 #[test]
 fn what_could_not_be_stored_is_imported_again() {
     let (home, repo, mut server) = followed();
@@ -441,7 +442,7 @@ fn a_cancelled_call_delays_nothing() {
     talk.hook(&home, "Stop");
     assert_eq!(strings(&server.search("zeppelin")[..1], "text"), ["what of the zeppelin?"]);
     server.end();
-    // What was given up is read on from, not before.
+    // Reading continues after the cancelled part, not before it.
     let again = home.json(&repo.path, &["import", "claude-code"]);
     assert_eq!((&again["imported"], &again["bytes"]), (&json!(0), &json!(0)), "{again}");
 }
@@ -453,7 +454,7 @@ fn a_session_belongs_to_the_project_it_was_held_in() {
     other.commit("README.md", "# Other\n", "Begin");
     let talk = Talk::new(&home, SESSION, &repo.path, "main");
     talk.says("user", 0, "why does the yardarm creak?");
-    // The agent stands in the other repository when its hook runs.
+    // The agent is in the other repository when its hook runs.
     let mut payload: Value = serde_json::from_slice(&talk.payload("Stop")).unwrap();
     payload["cwd"] = json!(other.path);
     for _ in 0..50 {

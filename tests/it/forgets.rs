@@ -1,4 +1,4 @@
-//! Forgetting can be tried first, takes messages by the names they are shown under, and holds nobody up.
+//! Forgetting has a dry run, accepts messages by the names that contexts show, and does not block other writers.
 
 use std::time::{Duration, Instant};
 
@@ -9,10 +9,10 @@ use serde_json::{Value, json};
 
 use crate::harness::{Home, Server, strings};
 
-/// Messages of a conversation that takes a purge several transactions.
+/// The number of messages in a conversation whose purge takes several transactions.
 const MANY: usize = 2500;
 
-/// How long a purge may take to get where a test waits for it. Arbitrary: far more than it does on a busy machine.
+/// How long a purge may take to reach the state that a test waits for. Arbitrary: far longer than on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 fn talk(server: &mut Server) {
@@ -22,7 +22,7 @@ fn talk(server: &mut Server) {
     server.data("save_messages", json!({"session_id": "long", "messages": messages}));
 }
 
-/// Asks for a purge of the conversation and waits until a part of it is gone.
+/// Starts a purge of the conversation and waits until part of it is deleted.
 fn half_purged(home: &Home, server: &mut Server) -> rusqlite::Connection {
     let store =
         rusqlite::Connection::open_with_flags(home.store(), OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
@@ -37,13 +37,13 @@ fn half_purged(home: &Home, server: &mut Server) -> rusqlite::Connection {
     store
 }
 
-/// Returns how many messages of the conversation the store holds, forgotten or not.
+/// Returns the number of messages of the conversation in the store, including forgotten ones.
 fn left(store: &rusqlite::Connection) -> usize {
     let count = "SELECT count(*) FROM memories WHERE text LIKE 'zeppelin%'";
     store.query_row(count, [], |row| row.get::<_, i64>(0)).unwrap() as usize
 }
 
-/// Trying an undo performed it.
+/// A dry run of undo used to perform it.
 #[test]
 fn a_dry_run_of_undo_changes_nothing() {
     let home = Home::new();
@@ -70,7 +70,7 @@ fn a_dry_run_of_undo_changes_nothing() {
     );
 }
 
-/// A purge of a long conversation held the store for half a minute, and what others saved meanwhile was lost.
+/// A purge of a long conversation used to lock the store for half a minute, and writes of others were lost.
 #[test]
 fn other_writers_proceed_while_a_long_conversation_is_purged() {
     let home = Home::new();
@@ -127,7 +127,7 @@ fn a_killed_purge_leaves_nothing_visible_and_can_be_resumed() {
     }
 }
 
-/// Contexts show messages as SESSION#NUMBER, which could be opened, and neither marked nor forgotten.
+/// Contexts show messages as SESSION#NUMBER, a name that could be opened but neither marked nor forgotten.
 #[test]
 fn messages_are_accepted_by_the_names_that_contexts_show() {
     let home = Home::new();
@@ -150,7 +150,7 @@ fn messages_are_accepted_by_the_names_that_contexts_show() {
     assert_eq!(server.search("both fly").len(), 1);
 }
 
-/// A dry run named ids that said nothing, and twenty of them whatever matched.
+/// A dry run used to list twenty bare ids, whatever the number of matches.
 #[test]
 fn a_dry_run_shows_what_a_query_would_forget() {
     let home = Home::new();
@@ -177,7 +177,7 @@ fn a_dry_run_shows_what_a_query_would_forget() {
     assert_eq!(server.search("Fridays").len(), 2);
 }
 
-/// Segments of what was forgotten were counted as saving everything, and its session as one.
+/// Segments of forgotten messages used to count as savings, and their session as a session.
 #[test]
 fn forgotten_memories_are_not_counted() {
     let home = Home::new();
@@ -195,7 +195,7 @@ fn forgotten_memories_are_not_counted() {
     assert_eq!((&after["sessions"], &after["tiers"]), (&json!(0), &json!([])));
 }
 
-/// What was forgotten first was found by no purge, and stayed in the file and in its backups.
+/// No purge used to find forgotten memories, which stayed in the file and its backups.
 #[test]
 fn a_purge_also_deletes_forgotten_memories() {
     for (n, by) in ["ids", "place", "session_id", "source", "query", "owner"].into_iter().enumerate() {
@@ -209,13 +209,13 @@ fn a_purge_also_deletes_forgotten_memories() {
                 let id = server.save("s", "m1", &format!("we decided to keep the {secret} in the cellar"));
                 server.save("s", "m2", "and what else is there?");
                 server.save("s", "m3", "nothing else");
-                // What is made of it: facts, segments, summaries, answers.
+                // Data derived from it: facts, segments, summaries, answers.
                 server.data("retrieve_context", json!({"query": "cellar", "session_id": "s"}));
                 server.data("summarize_conversation", json!({"session_id": "s", "use_provider": false}));
                 id
             }
             true => {
-                // The project has a store, too.
+                // The project has a store too.
                 server.save("s", "m1", "what else is there?");
                 let fact = json!({"text": format!("the {secret} is mine"), "scope": "owner"});
                 server.data("store_memory", fact)["id"].as_str().unwrap().to_owned()
@@ -254,7 +254,7 @@ fn a_purge_also_deletes_forgotten_memories() {
             assert!(!backups.join("schema-0001-0001.db").exists());
         }
         assert_eq!(home.files_with(&secret), Vec::<std::path::PathBuf>::new(), "{by}");
-        // What comes again, by a call or from a backup, stays away.
+        // Saving it again, by a call or from a backup, does not bring it back.
         if by == "ids" {
             server.data(
                 "save_messages",
@@ -265,8 +265,8 @@ fn a_purge_also_deletes_forgotten_memories() {
     }
 }
 
-/// A search finds nothing of it, so a query went by what lives; it goes through what was forgotten too, and says what it
-/// left.
+/// Search does not find forgotten memories, so a purge by query used to miss them. Now it includes them and reports
+/// what it left.
 #[test]
 fn a_purge_by_query_deletes_twenty_forgotten_memories_and_says_so() {
     let home = Home::new();

@@ -1,7 +1,7 @@
 //! A home of its own for each test, the program run in it, and git repositories to run it on.
 //!
-//! The protocol is written by hand, a line of JSON each way: a mistake shared with the library that the server is
-//! built on would pass unseen. Every wait for an answer has a deadline and nothing sleeps.
+//! The protocol is written by hand, one line of JSON per message: a mistake that the server's library shares would
+//! not show. Every wait for an answer has a deadline, and nothing sleeps.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub struct Home {
     root: tempfile::TempDir,
 }
 
-/// What a command that ended left behind.
+/// The result of a command.
 #[derive(Debug)]
 pub struct Ran {
     pub is_ok: bool,
@@ -30,7 +30,7 @@ pub struct Ran {
 }
 
 impl Ran {
-    /// Runs `command` to its end, with nothing to read.
+    /// Runs `command` to its end with empty input.
     pub fn of(command: &mut Command) -> Ran {
         let output = command.stdin(Stdio::null()).output().unwrap();
         Ran {
@@ -50,7 +50,7 @@ impl Home {
         home
     }
 
-    /// Returns the directory `name` in the root, made if it isn't there.
+    /// Returns the directory `name` in the root; creates it if it does not exist.
     pub fn dir(&self, name: &str) -> PathBuf {
         let path = self.path().join(name);
         std::fs::create_dir_all(&path).unwrap();
@@ -73,12 +73,12 @@ impl Home {
         repo
     }
 
-    /// Returns `path` as a repository that is already there.
+    /// Returns `path`, an existing repository.
     pub fn repo_at(&self, path: PathBuf) -> Repo {
         Repo { path, home: self.path().join("home") }
     }
 
-    /// Returns the program with a clean environment, to be run in `directory`.
+    /// Returns the program with a clean environment and `directory` as its working directory.
     pub fn tiro(&self, directory: &Path, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_tiro"));
         command
@@ -98,7 +98,7 @@ impl Home {
         Ran::of(&mut self.tiro(directory, args))
     }
 
-    /// Runs a command of the program that reads `input` to its end.
+    /// Runs a command of the program with `input` to its end.
     pub fn feed(&self, directory: &Path, args: &[&str], input: &[u8]) -> Ran {
         feed(self.tiro(directory, args), input)
     }
@@ -110,7 +110,7 @@ impl Home {
         serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{args:?}: {error}: {ran:?}"))
     }
 
-    /// Starts a server in `directory` and shakes hands with it.
+    /// Starts a server in `directory` and does the handshake.
     pub fn serve(&self, directory: &Path) -> Server {
         Server::start(self.tiro(directory, &["serve"]))
     }
@@ -133,14 +133,14 @@ impl Home {
         found
     }
 
-    /// Returns how many references of hooks wait to be followed.
+    /// Returns the number of hook references in the spool.
     pub fn waiting(&self) -> usize {
         let folders = std::fs::read_dir(self.data().join("spool")).into_iter().flatten();
         let files = folders.filter_map(|folder| std::fs::read_dir(folder.unwrap().path()).ok()).flatten();
         files.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|it| it == "json")).count()
     }
 
-    /// Returns the store of the one project there is.
+    /// Returns the store of the only project.
     pub fn store(&self) -> PathBuf {
         let folders: Vec<_> = std::fs::read_dir(self.data().join("projects")).unwrap().collect();
         let [folder] = &folders[..] else { panic!("{} projects", folders.len()) };
@@ -148,14 +148,14 @@ impl Home {
     }
 }
 
-/// Runs a command to its end that reads `input`, or as much of it as it wants.
+/// Runs a command with `input` to its end; it need not read all of it.
 pub fn feed(mut command: Command, input: &[u8]) -> Ran {
     let mut child =
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     let input = input.to_vec();
     let writer = std::thread::spawn(move || {
-        // Who has read enough closes its end.
+        // The command has read enough and closed its input.
         let _ = stdin.write_all(&input);
     });
     let output = child.wait_with_output().unwrap();
@@ -183,7 +183,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts `command`, which is a server, and shakes hands with it.
+    /// Starts the server `command` and does the handshake.
     pub fn start(mut command: Command) -> Server {
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -212,7 +212,7 @@ impl Server {
         server
     }
 
-    /// Sends one line as it is.
+    /// Sends one line unchanged.
     pub fn send(&mut self, line: &str) {
         self.try_send(line).expect("the server reads");
     }
@@ -249,7 +249,7 @@ impl Server {
         answer
     }
 
-    /// Returns the answer to a call, or nothing where the server is gone.
+    /// Returns the answer to a call, or nothing if the server has ended.
     pub fn try_call(&mut self, tool: &str, arguments: Value) -> Option<Value> {
         self.next_id += 1;
         let params = json!({"name": tool, "arguments": arguments});
@@ -258,7 +258,7 @@ impl Server {
         self.try_receive()
     }
 
-    /// Returns what a call answered: the result, whether an error or not.
+    /// Returns the result of a call, an error or not.
     pub fn call(&mut self, tool: &str, arguments: Value) -> Value {
         let mut answer = self.request("tools/call", json!({"name": tool, "arguments": arguments}));
         assert!(answer["result"].is_object(), "{tool}: {answer}");
@@ -283,7 +283,7 @@ impl Server {
         self.both(tool, arguments).0
     }
 
-    /// Returns the text of a call that must fail, after checking that it is told in the ways errors are.
+    /// Returns the error text of a call that must fail, after checking that it is reported as errors are.
     pub fn error(&mut self, tool: &str, arguments: Value) -> String {
         let result = self.call(tool, arguments);
         assert_eq!(result["isError"], true, "{tool} should fail: {result}");
@@ -326,7 +326,7 @@ impl Server {
         self.child.wait().unwrap()
     }
 
-    /// Ends the server and returns all that it wrote to stderr.
+    /// Ends the server and returns its stderr.
     pub fn end(mut self) -> String {
         self.hang_up();
         self.wait();
@@ -342,14 +342,14 @@ impl Drop for Server {
     }
 }
 
-/// A repository made by the real `git`, in a clean environment and with dates that follow one another.
+/// A repository made by the real `git`, in a clean environment and with increasing dates.
 pub struct Repo {
     pub path: PathBuf,
     home: PathBuf,
 }
 
 impl Repo {
-    /// Runs git in the work tree and returns what it printed.
+    /// Runs git in the work tree and returns its output.
     pub fn git(&self, args: &[&str]) -> String {
         self.git_at(args, 1_700_000_000)
     }
@@ -394,7 +394,7 @@ impl Repo {
     }
 }
 
-/// Returns the strings that `field` of each of `values` holds.
+/// Returns the strings in `field` of each of `values`.
 pub fn strings(values: &[Value], field: &str) -> Vec<String> {
     values.iter().map(|value| value[field].as_str().unwrap_or_default().to_owned()).collect()
 }

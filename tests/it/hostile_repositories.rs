@@ -1,4 +1,5 @@
-//! A repository that came from elsewhere shows nothing of this machine, takes no other project's memory, and holds nobody up.
+//! A repository from elsewhere shows no file of this machine, takes over no other project's memory, and delays
+//! nothing.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,16 +10,16 @@ use serde_json::json;
 
 use crate::harness::{Home, Repo};
 
-/// The first line of a file that is nobody's business.
+/// The first line of a private file.
 const SECRET: &str = "b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtz";
 
-/// What only the victim's memory says.
+/// A text that only the victim's memory contains.
 const MEMORY: &str = "the walrus sleeps behind the third pier";
 
-/// Arbitrary: far more than any of it takes, far less than for ever.
+/// Arbitrary: far longer than any call takes.
 const SOON: Duration = Duration::from_secs(30);
 
-/// A home with a victim's project, a file that is nobody's business, and a hostile repository.
+/// A home with a victim's project, a private file, and a hostile repository.
 struct Attack {
     home: Home,
     victim: Repo,
@@ -60,7 +61,7 @@ impl Attack {
 
 type Form = (&'static str, fn(&Attack));
 
-/// What a hostile repository may look like.
+/// The ways to make the repository hostile.
 const FORMS: &[Form] = &[
     ("commondir is a link to a file", |it| it.link(".git/commondir", &it.secret)),
     ("HEAD is a link to a file", |it| it.link(".git/HEAD", &it.secret)),
@@ -197,7 +198,7 @@ fn the_hint_for_a_refused_repository_works() {
     assert!(ran.is_ok && ran.stdout.contains("walrus sleeps"), "{ran:?}");
 }
 
-/// What a client was started in is not what the user said.
+/// The directory in which a client starts the server is not a choice of the user.
 #[test]
 fn a_bare_repository_is_a_project_if_the_user_names_it() {
     let home = Home::new();
@@ -232,7 +233,7 @@ fn ten_times(repo: &Repo, kind: &str, id: &str) -> String {
     String::from_utf8(output.stdout).unwrap().trim().to_owned()
 }
 
-/// Commits ten billion files in ten trees, and takes them back.
+/// Commits ten billion files in ten trees, and reverts that.
 fn bomb(repo: &Repo) {
     let blob = repo.git(&["rev-parse", "HEAD:a.txt"]);
     let before = repo.git(&["rev-parse", "HEAD^{tree}"]);
@@ -269,7 +270,7 @@ fn a_tree_of_ten_billion_files_delays_nothing() {
     assert!(imported["flags"].to_string().contains("files_cut"), "{imported}");
 }
 
-/// A call that walks a history of its own length waits for no more than a moment.
+/// A call that walks a whole history waits only for a moment.
 #[test]
 fn a_slow_history_is_reported_and_not_waited_for() {
     let home = Home::new();
@@ -277,7 +278,7 @@ fn a_slow_history_is_reported_and_not_waited_for() {
     repo.commit("a.txt", "a\n", "The walrus is fed at noon");
     home.json(&repo.path, &["import", "git"]);
     let head = repo.head();
-    // A stream of commits is made faster than one after the other.
+    // `git fast-import` makes the commits faster than one command each.
     let stream: String = (0..120_000)
         .map(|n| {
             let from = if n == 0 { format!("from {head}\n") } else { String::new() };
@@ -303,7 +304,7 @@ fn a_slow_history_is_reported_and_not_waited_for() {
 #[test]
 fn a_copy_gets_a_new_id_while_any_place_of_the_original_exists() {
     let attack = Attack::new();
-    // The project had another place once, which is gone.
+    // The project was in another place before, which is gone.
     let moved = attack.home.path().join("moved");
     fs::rename(&attack.victim.path, &moved).unwrap();
     assert!(attack.home.run(&moved, &["search", "walrus pier"]).stdout.contains("walrus sleeps"));

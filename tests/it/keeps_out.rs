@@ -1,4 +1,4 @@
-//! What lies between hooks and the store keeps out what must not be remembered, and holds nobody up.
+//! Hooks and the import leave out what must not be stored, and delay nothing.
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,7 @@ use crate::talk::Talk;
 
 const SESSION: &str = "41799f8d-5af3-46fb-8473-94dff3a77ff6";
 
-/// A home with a repository of one commit, which is imported, and a server that has answered.
+/// A home with a repository of one imported commit, and a server that has answered a call.
 fn followed() -> (Home, Repo, Server) {
     let home = Home::new();
     let repo = home.repo("repo");
@@ -28,14 +28,14 @@ fn says(talk: &Talk, at: i64, text: &str) {
     talk.put(&talk.line("user", at, json!(text)));
 }
 
-/// Lets somebody say something of which the client doesn't note when.
+/// Adds a message without a time to the transcript.
 fn says_some_time(talk: &Talk, text: &str) {
     let mut line = talk.line("user", 0, json!(text));
     line.as_object_mut().unwrap().remove("timestamp");
     talk.put(&line);
 }
 
-/// Whatever the path that a pause was kept by, it ended when the path changed.
+/// A pause used to be stored by path, so that it ended when the path changed.
 #[test]
 fn a_pause_survives_a_move_and_applies_to_every_work_tree() {
     let (home, repo, server) = followed();
@@ -71,7 +71,7 @@ fn a_pause_survives_a_move_and_applies_to_every_work_tree() {
     assert!(home.files_with("medlarsecret").is_empty());
 }
 
-/// The time of the line before stood for a time that was not known, and a summary's own time for what it repeats.
+/// A message without a time used to get the time of the line before, and a summary its own time.
 #[test]
 fn messages_of_a_pause_and_summaries_of_them_are_left_out() {
     let (home, repo, mut server) = followed();
@@ -100,7 +100,7 @@ fn messages_of_a_pause_and_summaries_of_them_are_left_out() {
     summary["isCompactSummary"] = json!(true);
     talk.put(&summary);
     says(&talk, after + 2000, "a last medlar");
-    // A session that goes on from that one.
+    // A session that continues that one.
     let next = Talk::new(&home, "next", &repo.path, "main");
     let mut summary = next.line("user", after + 3000, json!("They had spoken of a medlarsecret."));
     summary["isCompactSummary"] = json!(true);
@@ -111,7 +111,7 @@ fn messages_of_a_pause_and_summaries_of_them_are_left_out() {
     assert_eq!((&imported["imported"], &imported["left_out"]), (&json!(8), &json!(6)), "{imported}");
     assert!(home.files_with("medlarsecret").is_empty());
     assert_eq!(server.hits(json!({"query": "medlar", "k": 20})).len(), 8);
-    // A session without a pause has its summary.
+    // A session without a pause gets its summary.
     home.json(&repo.path, &["pause"]);
     home.json(&repo.path, &["resume"]);
     let later = Talk::new(&home, "later", &repo.path, "main");
@@ -122,7 +122,7 @@ fn messages_of_a_pause_and_summaries_of_them_are_left_out() {
     assert_eq!(home.json(&repo.path, &["import", "claude-code"])["imported"], 2);
 }
 
-/// A hook that found capture paused left nothing, and what was said just before was never read.
+/// A hook used to leave nothing during a pause, so that messages from just before it were never read.
 #[test]
 fn messages_from_before_a_pause_are_imported_during_it() {
     let (home, repo, mut server) = followed();
@@ -135,7 +135,7 @@ fn messages_from_before_a_pause_are_imported_during_it() {
     assert!(home.files_with("medlarsecret").is_empty());
 }
 
-/// A payload says what it likes: what it says was kept in the reference as it stood.
+/// The spool used to store the text of a payload unchanged.
 #[test]
 fn the_text_of_a_hook_payload_reaches_no_file() {
     let (home, repo, server) = followed();
@@ -164,7 +164,7 @@ fn the_text_of_a_hook_payload_reaches_no_file() {
     assert!(home.files_with(secret).is_empty());
 }
 
-/// A transcript that can't be read just now was given up at once.
+/// An unreadable transcript used to be dropped at once.
 #[cfg(unix)]
 #[test]
 fn an_unreadable_transcript_is_read_once_it_is_readable() {
@@ -172,7 +172,7 @@ fn an_unreadable_transcript_is_read_once_it_is_readable() {
     let talk = Talk::new(&home, SESSION, &repo.path, "main");
     says(&talk, now(), "a medlar for later");
     talk.hook(&home, "SessionEnd");
-    // Who tests may be allowed to read everything, but a link that leads to itself leads nobody anywhere.
+    // Root can read every file, but not a link to itself.
     let aside = home.path().join("aside.jsonl");
     std::fs::rename(&talk.path, &aside).unwrap();
     std::os::unix::fs::symlink(&talk.path, &talk.path).unwrap();
@@ -182,14 +182,14 @@ fn an_unreadable_transcript_is_read_once_it_is_readable() {
     std::fs::rename(&aside, &talk.path).unwrap();
     assert_eq!(strings(&server.search("medlar"), "text"), ["a medlar for later"]);
     assert!(!home.run(&repo.path, &["doctor"]).stdout.contains("until it can be read"));
-    // What is gone is given up.
+    // A missing transcript is dropped.
     talk.hook(&home, "SessionEnd");
     std::fs::remove_file(&talk.path).unwrap();
     server.search("medlar");
     assert!(home.run(&repo.path, &["doctor"]).stdout.contains("spool: empty"));
 }
 
-/// A line without an end was looked at whole, however long it took, and again by each call.
+/// Each call used to read a line without an end in full again.
 #[test]
 fn a_line_without_an_end_is_read_in_steps() {
     let (home, repo, mut server) = followed();
@@ -206,7 +206,7 @@ fn a_line_without_an_end_is_read_in_steps() {
     assert!((0..9).any(|_| server.search("medlar").len() == 2));
 }
 
-/// Only the work tree led to the commit, and it went on to another.
+/// Only the work tree's HEAD led to the commit, and it moved on.
 #[test]
 fn a_commit_that_no_branch_reaches_is_remembered() {
     let (home, repo, mut server) = followed();
@@ -225,7 +225,7 @@ fn a_commit_that_no_branch_reaches_is_remembered() {
     assert_eq!(home.waiting(), 0);
 }
 
-/// Only `HEAD` was looked at.
+/// Only `HEAD` used to be checked.
 #[test]
 fn commits_fetched_into_another_branch_are_found_by_the_next_call() {
     let (home, repo, mut server) = followed();
@@ -240,7 +240,7 @@ fn commits_fetched_into_another_branch_are_found_by_the_next_call() {
     }
 }
 
-/// Catching up waited ten seconds for a writer before a call was answered.
+/// A call used to wait ten seconds for a writer before it answered.
 #[test]
 fn a_call_is_answered_while_another_process_writes() {
     let (home, repo, mut server) = followed();
@@ -256,7 +256,7 @@ fn a_call_is_answered_while_another_process_writes() {
     assert_eq!(server.search("weld the bracket").len(), 1);
 }
 
-/// `ignore.sessions` held for transcripts only.
+/// `ignore.sessions` used to apply only to transcripts.
 #[test]
 fn an_ignored_conversation_is_not_stored_by_any_path() {
     let home = Home::new();
@@ -272,7 +272,7 @@ fn an_ignored_conversation_is_not_stored_by_any_path() {
     assert!(text.contains("2 were left out") && text.contains("`ignore.sessions`"), "{text}");
     let told = server.error("store_memory", json!({"text": "a medlarsecret", "session_id": "scratch-1"}));
     assert!(told.contains("nothing was stored") && told.contains("`ignore.sessions`"), "{told}");
-    // What is wrong with a message is told all the same.
+    // Errors in a message are reported all the same.
     let wrong = json!([{"role": "nobody", "text": "a medlarsecret"}]);
     let told = server.error("save_messages", json!({"session_id": "scratch-1", "messages": wrong}));
     assert!(told.contains("is not a role"), "{told}");
@@ -282,7 +282,7 @@ fn an_ignored_conversation_is_not_stored_by_any_path() {
     assert!(home.files_with("medlarsecret").is_empty() && home.files_with("scratch-1").is_empty());
 }
 
-/// `ignore.paths` held for transcripts only.
+/// `ignore.paths` used to apply only to transcripts.
 #[test]
 fn commits_and_memories_about_ignored_files_are_not_stored() {
     let home = Home::new();
@@ -315,7 +315,7 @@ fn commits_and_memories_about_ignored_files_are_not_stored() {
     let found = server.search("quince").remove(0);
     let text = server.text("expand_detail", json!({"id": found["id"]}));
     assert!(text.contains("a.rs") && text.contains("1 ignored"), "what is left of it: {text}");
-    // The next call notices a new commit, and it is left out as well.
+    // The next call finds a new commit and leaves it out too.
     repo.commit("secrets/more.txt", "medlarsecret of a third line\n", "Water the medlartree");
     assert!(server.search("medlartree").is_empty());
     let whole = repo.path.join("secrets/more.txt");

@@ -1,6 +1,6 @@
-//! Conversations as long, as large and as odd as any: answered within a few seconds, and what is left out is said.
+//! Very long, large and odd conversations are answered within a few seconds, and answers say what they leave out.
 //!
-//! How long a hundred thousand messages take, `evals long` says.
+//! `evals long` measures a hundred thousand messages.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ fn save(server: &mut Server, session: &str, count: usize) {
     }
 }
 
-/// Asks for everything that may be asked of a session of `count` messages; no answer takes longer than `most`.
+/// Makes every call about a session of `count` messages; no answer may take longer than `most`.
 fn ask_all(server: &mut Server, session: &str, count: usize, most: Duration) {
     let mut ask = |tool: &str, arguments: Value| {
         let began = Instant::now();
@@ -36,7 +36,7 @@ fn ask_all(server: &mut Server, session: &str, count: usize, most: Duration) {
     let (first, data) = ask("retrieve_context", json!({"query": "quay 42", "session_id": session}));
     let last = format!("Remark {} ", count - 1);
     assert!(first.contains(&last) && first.contains("on quay 42."), "{first}");
-    // What is still to be cut and what had no room is told.
+    // Answers report what is not processed yet and what did not fit.
     assert!(data["pending"].as_u64().unwrap() > 0, "{data}");
     assert!(!data["dropped"].as_object().unwrap().is_empty(), "{data}");
     let waits = |data: &Value| data["pending"].as_u64().unwrap();
@@ -145,7 +145,7 @@ fn budgets_of_zero_are_refused_and_huge_ones_are_limited() {
     }
 }
 
-/// The times of a conversation may lie in the future, or go back within it: its order is the one it was said in.
+/// Times may lie in the future or go backwards: the order is the one in which messages were saved.
 #[test]
 fn a_clock_set_back_changes_no_order_and_loses_nothing() {
     let home = Home::new();
@@ -179,7 +179,7 @@ fn tokens_saved_by_contexts_are_counted_in_all_processes() {
     for _ in 0..3 {
         server.data("retrieve_context", ask.clone());
     }
-    // Across conversations nothing says what would have been sent.
+    // Across conversations, no number says what would have been sent instead.
     server.data("retrieve_context", json!({"query": "quay 42"}));
     server.end();
     let ran = home.run(&project, &["context", "quay 42", "--session", "s", "--max-tokens", "600"]);
@@ -212,7 +212,7 @@ fn tokens_saved_by_contexts_are_counted_in_all_processes() {
 #[path = "../../crates/evals/src/attack/texts.rs"]
 mod hostile_texts;
 
-/// How long they take, `evals attack` says: here, that no text is cut into more than it is.
+/// `evals attack` measures the time; this test checks the size of the chunks.
 #[test]
 fn chunks_of_a_text_add_up_to_little_more_than_the_text() {
     use tiro::memory::{Draft, Kind, Provenance};
@@ -230,14 +230,14 @@ fn chunks_of_a_text_add_up_to_little_more_than_the_text() {
         let (memory, _) = prepare(&redactor, draft, &mut || [1; 16]);
         let kept = memory.draft.text.len();
         let bytes = memory.chunks.iter().map(|chunk| chunk.end - chunk.start).sum::<usize>();
-        // Pieces share a little with their neighbours; a piece of the rarest characters has some forty of them.
+        // Chunks overlap a little; a chunk of the rarest characters has about forty of them.
         assert!(bytes <= kept + kept / 4, "{name}: {bytes} bytes in pieces of {kept}");
         assert!(memory.chunks.len() <= 1 + kept / 64, "{name}: {} pieces of {kept}", memory.chunks.len());
         assert!(kept <= 4 * text.len(), "{name}: {kept} of {}", text.len());
     }
 }
 
-/// 400 KB of `password=`, saved four times, took 24 s and 544 MB.
+/// Saving 400 KB of `password=` four times used to take 24 s and 544 MB.
 #[test]
 fn a_text_takes_a_small_multiple_of_its_size_on_disk() {
     const SIZE: usize = 200 << 10;

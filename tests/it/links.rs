@@ -1,4 +1,4 @@
-//! Which session a commit came of, told by what was done and not by when; and which commits others stand for.
+//! Commits are linked to sessions by the changes, not by the time; and some commits replace others.
 
 use serde_json::{Value, json};
 
@@ -28,7 +28,7 @@ fn behind(server: &mut Server, subject: &str) -> Value {
     commit(server, subject).get("conversations").cloned().unwrap_or(json!([]))
 }
 
-/// Lets a session add a line to a file, `at` seconds after the beginning.
+/// Makes a session add a line to a file, `at` seconds after the beginning.
 fn adds(talk: &Talk, repo: &Repo, at: i64, file: &str, line: &str) {
     let path = repo.path.join(file);
     let input = json!({"file_path": path, "old_string": "", "new_string": line});
@@ -46,7 +46,8 @@ fn commits(repo: &Repo, at: i64, subject: &str) {
     repo.git_at(&["commit", "-q", "-m", subject], (BEGAN + at) as u64);
 }
 
-/// Two hours before was the only reason: a session of the morning was missed, and one that only read was named.
+/// Links used to depend on the two hours before a commit: they missed a session of the morning, and named one that
+/// only read.
 #[test]
 fn a_session_that_wrote_hours_before_is_linked_and_one_that_read_is_not() {
     let (home, repo, mut server) = followed();
@@ -68,7 +69,7 @@ fn a_session_that_wrote_hours_before_is_linked_and_one_that_read_is_not() {
     assert_eq!(counted, (&json!(1), &json!(1), &json!(1.0)), "{stats}");
 }
 
-/// A server of an earlier version that went on running linked by time alone, and replaced what evidence had told.
+/// A running server of an earlier version used to link by time alone and to replace links by evidence.
 #[test]
 fn links_that_an_older_server_makes_by_time_are_replaced() {
     let (home, repo, mut server) = followed();
@@ -98,7 +99,7 @@ fn links_that_an_older_server_makes_by_time_are_replaced() {
     let mut server = home.serve(&repo.path);
     let found = behind(&mut server, "Tighten the valve");
     assert!(!found.to_string().contains("reads"), "nothing but the time speaks for it: {found}");
-    // The server does that while it is idle.
+    // The server does that while idle.
     let is_made = (0..60).any(|_| {
         std::thread::sleep(std::time::Duration::from_millis(500));
         behind(&mut server, "Tighten the valve") == json!(["writes"])
@@ -159,7 +160,7 @@ fn a_commit_made_by_a_call_of_the_session_is_linked() {
         talk.hook(&home, "Stop");
         assert_eq!(behind(&mut server, &subject), json!(["commits"]), "quiet: {is_quiet}");
     }
-    // What a call only shows was not made by it.
+    // A call that only shows a commit did not make it.
     let other = Talk::new(&home, "shows", &repo.path, "main");
     let shown = format!("[main {}] Step 600 of the valve", &repo.head()[..7]);
     other.calls(700, "Bash", json!({"command": "cat ci.log"}), &shown);
@@ -167,7 +168,7 @@ fn a_commit_made_by_a_call_of_the_session_is_linked() {
     assert_eq!(behind(&mut server, "Step 600 of the valve"), json!(["commits"]));
 }
 
-/// The old commit came first in a search, beside the new one.
+/// The old commit used to rank first, beside the new one.
 #[test]
 fn the_newest_version_replaces_an_amended_commit() {
     let (home, repo, mut server) = followed();
@@ -190,13 +191,13 @@ fn the_newest_version_replaces_an_amended_commit() {
         let opened = server.data("expand_detail", json!({"id": hits[0]["id"]}));
         assert_eq!(opened["references"], json!([old["id"]]), "one step away: {opened}");
     }
-    // Who names it gets it.
+    // Asking for it by name returns it.
     let named = server.hits(json!({"query": old["source_id"], "kinds": ["commit"]}));
     assert_eq!(
         (&named[0]["id"], &named[0]["freshness"], &named[0]["gone"]),
         (&old["id"], &json!("commit_gone"), &json!("in_reflog"))
     );
-    // Taken back, it stands for itself again.
+    // Once reverted, it replaces nothing.
     repo.git(&["reset", "-q", "--hard", old["source_id"].as_str().unwrap()]);
     assert!(
         commit(&mut server, "Tighten the valve with a wrench")["text"].as_str().unwrap().contains("wrench")
@@ -227,7 +228,7 @@ fn a_squash_replaces_its_parts_and_has_their_sessions() {
     assert_eq!(opened["references"].as_array().unwrap().len(), 2, "{opened}");
 }
 
-/// Two parts and their squash, and a server that knows them.
+/// Two commits and their squash, and a server that knows them.
 fn squashed(days: i64) -> (Home, Repo, Server, Value) {
     let (home, repo, mut server) = followed();
     let day = 24 * 3600;
@@ -247,7 +248,7 @@ fn squashed(days: i64) -> (Home, Repo, Server, Value) {
     (home, repo, server, squash)
 }
 
-/// What was done at another time had commits judged without the one that stands for them, and they came back.
+/// Work from another time used to be linked without regard to the squash, so that its parts came back.
 #[test]
 fn a_squash_still_replaces_its_parts_after_an_earlier_commit_is_linked() {
     let (home, repo, mut server, squash) = squashed(45);
@@ -263,7 +264,7 @@ fn a_squash_still_replaces_its_parts_after_an_earlier_commit_is_linked() {
     assert_eq!(parts(&mut server), 2);
 }
 
-/// Where git couldn't be asked commits were judged without what it tells, and that stayed until the server was started anew.
+/// While git failed, commits used to be linked without its data, and that stayed until the server restarted.
 #[test]
 fn links_stay_while_git_fails_and_are_made_afterwards() {
     let (home, repo, server) = followed();
@@ -299,7 +300,7 @@ fn links_stay_while_git_fails_and_are_made_afterwards() {
     assert!(!answer["notices"].to_string().contains("without git"), "{answer}");
 }
 
-/// Every imported commit said `branch main`.
+/// Every imported commit used to have `branch main`.
 #[test]
 fn a_commit_names_its_branch_only_if_that_is_known() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! Tiro is set up beside the clients that are here and taken back without a trace; its hooks stand in nobody's way.
+//! `init` sets Tiro up in the installed clients and `--remove` undoes that without a trace; hooks delay nothing.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ fn read_json(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
-/// Returns `command`, which names the program, with the environment of a home.
+/// Returns `command`, which runs the program, with the environment of a home.
 fn in_home(home: &Home, directory: &Path, program: &str, args: &[&str]) -> Command {
     let mut command = Command::new(program);
     let ours = home.tiro(directory, &[]);
@@ -113,7 +113,7 @@ fn init_sets_up_a_working_server_and_remove_restores_every_file() {
     let found = home.json(&repo.path, &["search", "gearbox"]);
     assert_eq!(found["hits"].as_array().unwrap().len(), 2, "the past was imported once: {found}");
 
-    // What the files tell the clients to run is what is run.
+    // The test runs the commands that the files contain.
     let plugin = scratch.join(".claude/skills/tiro");
     let server = read_json(&plugin.join(".mcp.json"))["mcpServers"]["tiro"].clone();
     let arguments: Vec<&str> =
@@ -142,7 +142,7 @@ fn init_sets_up_a_working_server_and_remove_restores_every_file() {
     assert!((0..50).any(|_| run(in_home(&home, &repo.path, "sh", &["-c", &line])) == 1), "{line}");
     server.search("settle");
 
-    // Git runs both: what was there with its exit code, and ours.
+    // Git runs both: the earlier hook with its exit code, and ours.
     repo.write("b.txt", "b\n");
     repo.git(&["add", "-A"]);
     let commit = feed(in_home(&home, &repo.path, "git", &["commit", "-m", "Grease the gearbox"]), b"");
@@ -163,7 +163,7 @@ fn init_sets_up_a_working_server_and_remove_restores_every_file() {
     assert_eq!(home.json(&repo.path, &["search", "gearbox"])["hits"].as_array().unwrap().len(), 4);
 }
 
-/// What a hook is met with that must not hold it up, and how it is told of it.
+/// Obstacles for a hook, and its payload.
 fn troubles(home: &Home, repo: &Path) -> Vec<(&'static str, Command)> {
     let hook = |directory: &Path| home.tiro(directory, &["hook", "claude-code"]);
     let with = |name: &str, value: &Path| {
@@ -193,7 +193,7 @@ fn troubles(home: &Home, repo: &Path) -> Vec<(&'static str, Command)> {
     ]
 }
 
-/// Runs a hook and returns what it said, after checking that it was quick and quiet.
+/// Runs a hook and returns its output, after checking that it was quick and silent.
 fn quiet(about: &str, command: Command, input: &[u8]) -> String {
     let started = Instant::now();
     let Ran { is_ok, stdout, stderr } = feed(command, input);
@@ -237,7 +237,7 @@ fn a_hook_always_ends_silently() {
     std::fs::remove_dir_all(home.data().join("spool")).unwrap();
 
     talk.says("user", 0, "who writes there?");
-    // Somebody writes to the databases all the while, and nobody ever closes the hook's input.
+    // A writer keeps the databases busy, and the hook's input stays open.
     let stores = [home.data().join("owner.db"), home.store()];
     let locks = stores.map(|path| {
         let connection = rusqlite::Connection::open(path).unwrap();
@@ -274,7 +274,7 @@ fn nothing_is_captured_in_ci() {
     assert_eq!(std::fs::read_dir(home.data()).unwrap().count(), 0);
 }
 
-/// Gemini CLI glues what its hook of the beginning says to the prompt, and forgets that prompt when it resumes.
+/// Gemini CLI joins the output of its start hook to the prompt, and forgets that prompt when it resumes.
 #[test]
 fn the_hook_of_gemini_prints_nothing_at_the_start() {
     let home = Home::new();
@@ -314,7 +314,7 @@ fn the_pointer_is_the_same_until_something_is_stored() {
     }
 }
 
-/// Looking registered the project: it made databases, and a file in the repository.
+/// Reading used to register the project: it created databases, and a file in the repository.
 #[test]
 fn reading_creates_nothing() {
     let home = Home::new();
@@ -333,7 +333,7 @@ fn reading_creates_nothing() {
     assert!(told.stdout.contains("tiro-project-id"), "{told:?}");
     assert_eq!(snapshot(&home.path()), before);
 
-    // What is kept is looked at, also where the repository was moved, which only a call notes.
+    // Existing memory is read also after the repository moved, which only a call records.
     home.json(&repo.path, &["import", "git"]);
     std::fs::rename(&repo.path, home.path().join("moved")).unwrap();
     let moved = home.repo_at(home.path().join("moved"));

@@ -1,4 +1,5 @@
-//! Looking makes nothing, directories are told apart by every byte of their names, and git's trouble takes no memory away.
+//! Reading creates nothing, directories are distinguished by every byte of their names, and memory works while git
+//! fails.
 
 use std::path::{Path, PathBuf};
 
@@ -24,7 +25,7 @@ fn files(root: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// A search in any directory made a project of it, of 256 KB.
+/// A search in any directory used to create a project of 256 KB.
 #[test]
 fn reading_an_empty_memory_creates_no_files() {
     let home = Home::new();
@@ -43,7 +44,7 @@ fn reading_an_empty_memory_creates_no_files() {
             &["import", "claude-code", "--dry-run"],
         ] {
             let ran = home.run(&directory, args);
-            // The folder of these tests is open to others, which `doctor` finds.
+            // The folder of these tests is readable by others, which `doctor` reports.
             assert!(ran.is_ok || args == ["doctor"], "{args:?}: {ran:?}");
             assert_eq!(files(&home.data()), Vec::<PathBuf>::new(), "{args:?}");
         }
@@ -65,20 +66,20 @@ fn reading_an_empty_memory_creates_no_files() {
         assert_eq!(files(&home.data()), Vec::<PathBuf>::new());
         assert!(!repo.path.join(".git/tiro-project-id").exists());
     }
-    // What is stored then is there for the next look of the same process, and of others.
+    // The next read of the same process, and of others, finds what was stored.
     let mut server = home.serve(&repo.path);
     assert_eq!(server.search("capstan").len(), 0);
     server.data("store_memory", json!({"text": "the capstan is of oak", "type": "fact"}));
     assert_eq!(server.search("capstan").len(), 1);
     assert_eq!(home.json(&repo.path, &["search", "capstan"])["hits"].as_array().unwrap().len(), 1);
-    // What holds for all projects is found where nothing else is kept.
+    // Memories for all projects are found in a directory without a store.
     server.data("store_memory", json!({"text": "prefer tabs to spaces", "type": "fact", "scope": "owner"}));
     let other = home.dir("other");
     assert_eq!(home.json(&other, &["search", "tabs"])["hits"].as_array().unwrap().len(), 1);
     assert_eq!(std::fs::read_dir(home.data().join("projects")).unwrap().count(), 1);
 }
 
-/// A project that a mere look had made could not be taken away.
+/// A project that reading had created used to be impossible to remove.
 #[test]
 fn removing_a_project_deletes_its_memory_and_announces_that() {
     let home = Home::new();
@@ -110,12 +111,12 @@ fn removing_a_project_deletes_its_memory_and_announces_that() {
     assert!(
         home.files_with("painted grey").iter().all(|file| file.starts_with(home.store().parent().unwrap()))
     );
-    // It begins anew, with another id.
+    // The new project has another id.
     home.serve(&repo.path).save("s", "2", "the wall is white");
     assert_ne!(home.json(&repo.path, &["search", "white"])["hits"].as_array().unwrap().len(), 0);
 }
 
-/// A mistake in `.git/config` made every tool fail, those of memory included.
+/// A mistake in `.git/config` used to make every tool fail, also those that need no git.
 #[test]
 fn a_git_failure_is_a_notice_and_memory_still_works() {
     let home = Home::new();
@@ -164,7 +165,7 @@ fn a_git_failure_is_a_notice_and_memory_still_works() {
         assert!(!told.is_ok && told.stdout.contains("FAIL git: cannot read the repository"), "{told:?}");
         let import = home.run(&repo.path, &["import", "git"]);
         assert!(!import.is_ok && import.stderr.contains("cannot read the repository"), "{import:?}");
-        // Sessions are captured all the same.
+        // Sessions are still captured.
         let talk = Talk::new(&home, "s1", &repo.path, "main");
         talk.says("user", 0, "why does the yardarm creak?");
         talk.hook(&home, "Stop");
@@ -174,7 +175,7 @@ fn a_git_failure_is_a_notice_and_memory_still_works() {
     assert_eq!(home.serve(&repo.path).search("keel capstan").len(), 2);
 }
 
-/// Returns names of directories that some program or other takes for the same.
+/// Returns names of directories that some programs confuse.
 #[cfg(unix)]
 fn odd_names() -> impl Strategy<Value = Vec<Vec<u8>>> {
     let part = prop_oneof![
@@ -199,7 +200,7 @@ fn odd_names() -> impl Strategy<Value = Vec<Vec<u8>>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 8, ..ProptestConfig::default() })]
 
-    /// Two directories whose names are no text shared one memory.
+    /// Two directories with names that are not UTF-8 used to share one memory.
     #[test]
     fn directories_with_odd_names_have_separate_memories(names in odd_names()) {
         use std::os::unix::ffi::OsStrExt;
@@ -226,7 +227,7 @@ proptest! {
     }
 }
 
-/// A hook in a directory whose name is no text left nothing, and said so.
+/// A hook in a directory with a name that is not UTF-8 used to fail with a message.
 #[cfg(unix)]
 #[test]
 fn a_hook_works_in_a_directory_with_an_odd_name() {

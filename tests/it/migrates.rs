@@ -1,4 +1,4 @@
-//! A store of an older version is brought up to date once, whoever comes first and whatever ends it.
+//! A store of an older version is migrated once, by whichever process comes first, and survives a kill at any time.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -8,14 +8,14 @@ use serde_json::json;
 
 use crate::harness::Home;
 
-/// The schema of an older version, which nobody changes any more.
+/// The frozen schema of an older version.
 const OLD: [&str; 3] = [
     include_str!("../../migrations/0001_memories.sql"),
     include_str!("../../migrations/0002_sessions.sql"),
     include_str!("../../migrations/0003_context.sql"),
 ];
 
-/// Messages in it: enough that copying them takes a moment.
+/// The number of messages in it: enough that copying takes a moment.
 const MESSAGES: i64 = 6000;
 
 /// A project whose store is of an older version.
@@ -58,7 +58,7 @@ impl Old {
         Old { home, project, store, file }
     }
 
-    /// Puts the older file in the place of the store, without backups.
+    /// Replaces the store with the older file, without backups.
     fn put(&self) {
         for beside in ["tiro.db-wal", "tiro.db-shm"] {
             let _ = std::fs::remove_file(self.store.with_file_name(beside));
@@ -71,7 +71,7 @@ impl Old {
         self.store.with_file_name("tiro.db.backups")
     }
 
-    /// Checks that each backup is whole, and returns how many there are.
+    /// Checks that each backup is complete, and returns their number.
     fn whole_backups(&self) -> usize {
         let entries = std::fs::read_dir(self.backups()).into_iter().flatten();
         let paths = entries.map(|entry| entry.unwrap().path());
@@ -84,7 +84,7 @@ impl Old {
     }
 }
 
-/// Returns what SQLite says of a file, its version and the messages in it.
+/// Returns SQLite's check of a file, its version and the number of its messages.
 fn state(file: &Path) -> (String, i64, i64) {
     let database = Connection::open(file).unwrap();
     (
@@ -94,7 +94,7 @@ fn state(file: &Path) -> (String, i64, i64) {
     )
 }
 
-/// Calls failed, since each of six made a backup of its own and removed those of the others.
+/// Calls used to fail because each of six servers made a backup and removed those of the others.
 #[test]
 fn six_servers_that_start_together_on_an_older_store_all_answer() {
     let old = Old::new();
@@ -118,7 +118,7 @@ fn six_servers_that_start_together_on_an_older_store_all_answer() {
     }
 }
 
-/// Backups were unusable, twice all of them, since a backup that was being made already had its name.
+/// Backups used to be unusable because an unfinished backup already had its name.
 #[test]
 fn a_killed_migration_leaves_a_usable_store_and_complete_backups() {
     let old = Old::new();
@@ -130,7 +130,7 @@ fn a_killed_migration_leaves_a_usable_store_and_complete_backups() {
             let arguments = json!({"session_id": "s", "messages": message});
             server.ask("tools/call", json!({"name": "save_messages", "arguments": arguments}));
             std::thread::sleep(Duration::from_millis(delay));
-            // Dropped, it is killed.
+            // Dropping it kills it.
             drop(server);
             let backups = old.whole_backups();
             let (checked, version, messages) = state(&old.store);
@@ -145,7 +145,7 @@ fn a_killed_migration_leaves_a_usable_store_and_complete_backups() {
     }
 }
 
-/// A backup began anew whenever somebody wrote, and had its name all the while.
+/// A backup used to restart at every write, and had its name all the time.
 #[test]
 fn a_backup_made_during_writes_gets_its_name_once_it_is_complete() {
     let old = Old::new();
@@ -182,7 +182,7 @@ fn a_backup_made_during_writes_gets_its_name_once_it_is_complete() {
             assert!(ended.success());
             assert!(target.exists());
         }
-        // One that is killed has no name.
+        // A killed backup has no name.
         let target = old.home.path().join("killed.db");
         let mut backup = old.home.tiro(&old.project, &["backup", target.to_str().unwrap()]).spawn().unwrap();
         let is_begun = || {

@@ -1,5 +1,5 @@
-//! A model that misbehaves costs no answer: sentences are chosen instead, in time, and it is told who failed and why. What a
-//! model wrote is kept, told of, and gone with its messages.
+//! A misbehaving model costs no answer: Tiro selects sentences instead, in time, and names the provider and the
+//! failure. A model's summary is stored, labelled, and forgotten with its messages.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -11,14 +11,14 @@ use crate::mock::{Manner, Mock};
 
 const KEY: &str = "plain-words-that-no-rule-knows-4242";
 
-/// What a model would make of the talk.
+/// The summary that the mock returns.
 const GOOD: &str = "It was settled to store sessions in SQLite 3.50, because Postgres needs a server. The import of \
     Parquet fails on Windows ARM since release 0.9.2. Mira converts the paths by Friday; who tests it is open.";
 
-/// How long a model on this machine may take for a summary.
+/// The deadline of a local model for a summary.
 const DEADLINE: Duration = Duration::from_secs(5);
 
-/// Saves twenty messages: greetings, and at three places what matters.
+/// Saves twenty messages: greetings, and three relevant ones.
 fn talk(server: &mut Server) {
     let message = |n: usize| {
         let text = match n {
@@ -34,7 +34,7 @@ fn talk(server: &mut Server) {
     server.data("save_messages", json!({"session_id": "s", "messages": messages}));
 }
 
-/// A home where `mock` is named for summaries.
+/// A home in which `mock` is the provider for summaries.
 fn begin(mock: &Mock) -> (Home, PathBuf) {
     let home = Home::new();
     let project = home.repo("project").path;
@@ -48,12 +48,12 @@ fn begin(mock: &Mock) -> (Home, PathBuf) {
     (home, project)
 }
 
-/// A home where `mock` is named for summaries as one that isn't this machine.
+/// A home in which `mock` is an external provider for summaries.
 fn begin_outside(mock: &Mock, more: &str) -> (Home, PathBuf) {
     let (home, project) = begin(mock);
     let file = home.path().join("home/.config/tiro/config.toml");
     let config = std::fs::read_to_string(&file).unwrap().replace("127.0.0.1", "0.0.0.0");
-    // Nothing but the address makes it one elsewhere, and a key goes nowhere unencrypted.
+    // Only the address makes it external, and a key is never sent unencrypted.
     let config = config.replace("key_variable = 'LAB_API_KEY'\n", "");
     std::fs::write(file, format!("{more}{config}")).unwrap();
     (home, project)
@@ -73,7 +73,7 @@ fn summarise(server: &mut Server) -> Value {
     server.data("summarize_conversation", json!({"session_id": "s"}))
 }
 
-/// Returns the one number that a query of the store answers.
+/// Returns the number that a query of the store returns.
 fn number(home: &Home, sql: &str) -> i64 {
     let connection = rusqlite::Connection::open(home.store()).unwrap();
     connection.query_row(sql, [], |row| row.get(0)).unwrap_or_else(|error| panic!("{sql}: {error}"))
@@ -129,7 +129,7 @@ fn a_summary_arrives_in_time_whatever_the_model_does_and_names_the_failure() {
             billed += mock.billed(10, 100) - before;
         }
     }
-    // What answered, if badly, is to be paid, twice each; what didn't, in full; what was refused, not at all.
+    // A bad answer costs the usage of two requests; no answer costs the full reservation; a refusal costs nothing.
     let paid = number(&home, "SELECT sum(cost_micros) FROM summary_attempts");
     let answered = "SELECT sum(cost_micros) FROM summary_attempts WHERE error LIKE '%answer keeps%' OR error LIKE '%tokens, not%'";
     assert_eq!(number(&home, answered), (billed * 1e6).round() as i64);
@@ -139,7 +139,7 @@ fn a_summary_arrives_in_time_whatever_the_model_does_and_names_the_failure() {
     let log = server.end();
     assert!(!log.contains(KEY) && !log.contains("Postgres") && !log.contains("Pele"), "{log}");
     assert_eq!(number(&home, "SELECT count(*) FROM summaries WHERE provider <> 'extractive'"), 0);
-    // It waits for a better time, once however often it was asked for, and ahead of what nobody asked for.
+    // It waits in the queue once, however often it was requested, and ahead of sessions that were not requested.
     let waiting = "SELECT count(*) FROM summary_queue WHERE by_user AND state = 'pending'";
     assert_eq!(number(&home, waiting), 1);
     assert_eq!(home.json(&project, &["stats"])["queue"]["pending"], 1);
@@ -240,7 +240,7 @@ fn the_queue_respects_retry_after() {
     mock.behaves(&Manner::Refuses(429, "retry-after: 7200\r\n"));
     assert_eq!(summarise(&mut server)["provider"], "extractive");
     assert_eq!(mock.requests(), 1);
-    // What waits would be due, and comes from another process.
+    // The queued summary would be due, and comes from another process.
     let hurry = || {
         let connection = rusqlite::Connection::open(home.store()).unwrap();
         connection.execute("UPDATE summary_queue SET not_before = 0", []).unwrap()
@@ -254,7 +254,7 @@ fn the_queue_respects_retry_after() {
         assert_eq!(mock.requests(), 1, "it is left alone");
     }
     other.end();
-    // The time is over.
+    // The time of `Retry-After` has passed.
     let owner = rusqlite::Connection::open(home.data().join("owner.db")).unwrap();
     let past = "UPDATE meta SET value = 1 WHERE key = 'left_alone:mock'";
     assert_eq!(owner.execute(past, []).unwrap(), 1);
@@ -347,7 +347,7 @@ fn failed_requests_are_reported_with_their_possible_cost_which_the_dry_run_cover
         let sent = number(&home, "SELECT input_tokens FROM summary_attempts ORDER BY seq DESC LIMIT 1");
         assert!(sent > 100, "{manner:?}: {sent}");
     }
-    // What reached nobody is neither paid nor told of.
+    // A request that did not reach the provider is neither charged nor reported.
     let file = home.path().join("home/.config/tiro/config.toml");
     let config = std::fs::read_to_string(&file).unwrap();
     let nowhere = config.replace(&mock.endpoint().replace("127.0.0.1", "0.0.0.0"), "http://0.0.0.0:1/v1");
@@ -356,7 +356,7 @@ fn failed_requests_are_reported_with_their_possible_cost_which_the_dry_run_cover
     let data = summarise(&mut server);
     assert!(told(&data).contains("could not be reached") && !told(&data).contains("sent up to"), "{data}");
     assert_eq!((&data["cost_usd"], spent(&home, &project)), (&json!(0.0), before), "{data}");
-    // A file that is broken while the server runs is no reason to say nothing.
+    // A configuration that breaks while the server runs must be reported too.
     std::fs::write(&file, "[providers\n").unwrap();
     let data = summarise(&mut server);
     assert!(told(&data).contains("no model was asked") && told(&data).contains("config.toml"), "{data}");
@@ -427,7 +427,7 @@ fn an_ended_session_is_summarised_only_by_the_configured_model() {
         let mut server = home.serve(&project);
         talk(&mut server);
         server.end();
-        // Without a model to embed with it ends there.
+        // Without an embedding model, the idle work ends there.
         home.run(&project, &["index"]);
         assert_eq!(number(home, "SELECT count(*) FROM conversations"), 1);
         assert_eq!(number(home, "SELECT count(*) FROM summary_queue"), waits);

@@ -1,4 +1,4 @@
-//! A server that speaks OpenAI's chat completions, and misbehaves where it is told to.
+//! A server that speaks OpenAI's chat completions and can misbehave.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -7,31 +7,31 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// Tokens that it says each answer took at least: sent and received.
+/// The fewest tokens that it reports for each answer: input and output.
 const USED: (u64, u64) = (30, 10);
 
-/// How it answers.
+/// The behaviour of the server.
 #[derive(Clone, Debug)]
 pub enum Manner {
-    /// With this text.
+    /// Answers with this text.
     Says(String),
-    /// With this text, after a while.
+    /// Answers with this text after a while.
     SaysLate(String, Duration),
-    /// With this text, and says that it took so many tokens: sent and received.
+    /// Answers with this text and reports this usage: input and output tokens.
     Claims(String, u64, u64),
-    /// In part, and hangs up.
+    /// Answers in part, and closes the connection.
     BreaksOff,
-    /// Not at all.
+    /// Never answers.
     Hangs,
-    /// A byte now and then.
+    /// Sends a byte from time to time.
     Drips,
-    /// With a hundred megabytes.
+    /// Sends a hundred megabytes.
     Floods,
-    /// With this status and these lines of the head.
+    /// Answers with this status and these header lines.
     Refuses(u16, &'static str),
 }
 
-/// The server; it keeps what it was sent: the head and the body of each request.
+/// The server; it keeps the head and the body of each request.
 pub struct Mock {
     port: u16,
     pub seen: Arc<Mutex<Vec<(String, Value)>>>,
@@ -67,13 +67,13 @@ impl Mock {
         self.seen.lock().unwrap().len()
     }
 
-    /// Returns what its answers cost so far, in dollars, at such dollars for a million tokens sent and received.
+    /// Returns the cost of its answers so far in dollars, at these prices per million input and output tokens.
     pub fn billed(&self, input: u64, output: u64) -> f64 {
         let used = self.used.lock().unwrap();
         used.iter().map(|(sent, received)| sent * input + received * output).sum::<u64>() as f64 / 1e6
     }
 
-    /// Answers in another manner from now on.
+    /// Changes its behaviour.
     pub fn behaves(&self, manner: &Manner) {
         *self.manner.lock().unwrap() = manner.clone();
     }
@@ -102,7 +102,7 @@ fn answer(
     reader.read_exact(&mut body).ok()?;
     let manner = manner.lock().unwrap().clone();
     let body: Value = serde_json::from_slice(&body).unwrap_or_default();
-    // Some four bytes are a token, and more than it was allowed it doesn't bill.
+    // About four bytes are a token; it never bills more output than the request allowed.
     let bytes = |text: &Value| text.as_str().map_or(0, str::len);
     let sent: usize =
         body["messages"].as_array().into_iter().flatten().map(|each| bytes(&each["content"])).sum();
@@ -140,7 +140,7 @@ fn answer(
         }
         Manner::BreaksOff => put(200, "", "{\"id\": \"1\", ", 1000),
         Manner::Hangs => {
-            // Until the other end hangs up.
+            // Until the other end closes the connection.
             reader.read_to_end(&mut Vec::new()).ok().map(drop)
         }
         Manner::Drips => {

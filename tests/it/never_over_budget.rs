@@ -1,4 +1,4 @@
-//! No answer is over its budget, counted exactly; what a client is told before it asks anything is small too.
+//! No answer exceeds its budget, counted exactly; the list of tools is small too.
 
 use std::cell::RefCell;
 
@@ -13,7 +13,8 @@ fn exact(text: &str) -> usize {
     tokens::count(text)
 }
 
-/// Texts that count badly: runs of white space and of one sign, scripts without spaces, code, escapes, long words.
+/// Texts with unusual token counts: runs of white space or of one sign, scripts without spaces, code, escapes, long
+/// words.
 fn text() -> impl Strategy<Value = String> {
     let part = prop_oneof![
         "[a-z]{1,12} pear ",
@@ -107,7 +108,7 @@ fn an_answer_is_never_over_its_budget() {
     }
 }
 
-/// A home with a repository of commits that came of a conversation, and a server on it.
+/// A home with a repository of commits linked to a conversation, and a server on it.
 fn worked() -> (Home, Server) {
     let home = Home::new();
     let repo = home.repo("repo");
@@ -132,7 +133,7 @@ fn worked() -> (Home, Server) {
     (home, server)
 }
 
-/// Only some tools counted their JSON, which some clients show a model instead of the text.
+/// Only some tools used to count their JSON, which some clients give a model in place of the text.
 #[test]
 fn no_tool_is_over_its_budget_as_text_or_as_json() {
     let (_home, server) = worked();
@@ -187,7 +188,7 @@ fn no_tool_is_over_its_budget_as_text_or_as_json() {
     }
 }
 
-/// A long hit was passed over for shorter ones after it, and the cursor stood behind it.
+/// A long hit used to be skipped for shorter ones after it, and the cursor pointed behind it.
 #[test]
 fn no_hit_is_skipped_under_a_small_budget() {
     let (_home, server) = worked();
@@ -220,7 +221,7 @@ fn no_hit_is_skipped_under_a_small_budget() {
     }
 }
 
-/// A budget beyond what clients take was an error of one tool and a notice of another.
+/// A budget above the limit of clients used to be an error of one tool and a notice of another.
 #[test]
 fn a_budget_that_is_too_large_is_reduced_and_reported() {
     let home = Home::new();

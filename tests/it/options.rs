@@ -1,4 +1,4 @@
-//! Every option changes what is seen: one without a case here fails, and so does one whose two values show the same.
+//! Every option has a visible effect: one without a case here fails, and so does one whose two values show the same.
 
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -12,10 +12,10 @@ use crate::mock::{Manner, Mock};
 use crate::spends::write;
 use crate::talk::Talk;
 
-/// An option, two of its values, and what is seen under one.
+/// An option, two of its values, and the visible effect of one.
 struct Case(&'static str, [&'static str; 2], fn(&Under) -> String);
 
-/// One option set to a value, by its variable.
+/// One option with a value, set by its variable.
 struct Under {
     variable: String,
     value: &'static str,
@@ -74,14 +74,14 @@ impl Under {
         feed(command, b"")
     }
 
-    /// Returns what a command that must succeed printed.
+    /// Returns the output of a command that must succeed.
     fn told(&self, home: &Home, project: &Path, args: &[&str]) -> String {
         let ran = self.run(home, project, args);
         assert!(ran.is_ok, "{}={}: {args:?}: {ran:?}", self.variable, self.value);
         ran.stdout
     }
 
-    /// Saves messages, by a server that has the option too.
+    /// Saves messages through a server with the option.
     fn save(&self, home: &Home, project: &Path, messages: Vec<Value>) {
         let mut command = home.tiro(project, &["serve"]);
         command.env(&self.variable, self.value);
@@ -111,7 +111,7 @@ fn messages() -> Vec<Value> {
     (0..170).map(message).collect()
 }
 
-/// Returns a home with the conversation, in which an early message was given some importance.
+/// Returns a home with the conversation, whose early message has some importance.
 fn long() -> &'static (Home, PathBuf) {
     static LONG: OnceLock<(Home, PathBuf)> = OnceLock::new();
     LONG.get_or_init(|| {
@@ -122,7 +122,7 @@ fn long() -> &'static (Home, PathBuf) {
         assert_eq!(data["saved"], 170);
         let id = server.hits(json!({"query": "gate Sundays"})).remove(0)["id"].clone();
         server.data("mark_important", json!({"ids": [id], "important": false, "importance": 0.45}));
-        // What is made once is there for all.
+        // The conversation is saved once for all options.
         server.data("retrieve_context", json!({"query": "lighthouse", "session_id": "s"}));
         server.end();
         (home, project)
@@ -134,7 +134,7 @@ fn told(under: &Under, more: &[&str]) -> String {
     under.told(home, project, &[&["context", "what", "does", "the", "lighthouse", "cost?"], more].concat())
 }
 
-/// Returns what is chosen where not all has room.
+/// Returns the messages chosen when not all of them fit.
 fn told_in_few(under: &Under) -> String {
     told(under, &["--session", "s", "--max-tokens", "1600"])
 }
@@ -143,7 +143,7 @@ fn told_in_fewer(under: &Under) -> String {
     told(under, &["--session", "s", "--max-tokens", "700"])
 }
 
-/// Returns how long the summaries of each level are that a context is made of.
+/// Returns the lengths of the summaries in a context, by level.
 fn summed_up(under: &Under) -> String {
     let home = Home::new();
     let project = home.dir("project");
@@ -156,7 +156,7 @@ fn summed_up(under: &Under) -> String {
     levels.iter().map(|level| format!("{} {}\n", level["level"], level["tokens"])).collect()
 }
 
-/// Returns whether what stands for a conversation knows of what was said last.
+/// Returns whether the memory of a conversation includes its latest messages.
 fn told_anew(under: &Under) -> String {
     let home = Home::new();
     let project = home.dir("project");
@@ -167,7 +167,7 @@ fn told_anew(under: &Under) -> String {
     let first = ["Where do we moor it?", "At gate 4.", "Since when?", "Since May.", "Who says so?", "Ines."];
     for messages in [said(&first), said(&["We decided to moor the zeppelin at gate 7 from June on."])] {
         under.save(&home, &project, messages);
-        // Without a model there is nothing to embed with, which is said when the rest is done.
+        // Without a model nothing is embedded, which is reported at the end.
         under.run(&home, &project, &["index"]);
     }
     let found = under.told(&home, &project, &["search", "zeppelin", "--kinds", "conversation", "--json"]);
@@ -175,7 +175,7 @@ fn told_anew(under: &Under) -> String {
     found["hits"].as_array().unwrap().len().to_string()
 }
 
-/// Returns how many answers are kept after one.
+/// Returns the number of cached answers after one call.
 fn kept(under: &Under) -> String {
     let home = Home::new();
     let project = home.dir("project");
@@ -185,7 +185,7 @@ fn kept(under: &Under) -> String {
     serde_json::from_str::<Value>(&stats).unwrap()["cache"]["entries"].to_string()
 }
 
-/// Returns a provider of summaries that asks `mock` at `host`, as the configuration file names it.
+/// Returns the configuration of a provider for summaries: `mock` at `host`.
 fn named(name: &str, host: &str, mock: &Mock) -> String {
     format!(
         "[providers.{name}]\nservice = 'openai-compatible'\nendpoint = '{}'\n\
@@ -198,12 +198,12 @@ fn ready() -> Manner {
     Manner::Says("ready".to_owned())
 }
 
-/// Returns what `field` of the first request was.
+/// Returns the value of `field` in the first request.
 fn first(mock: &Mock, field: &str) -> String {
     mock.seen.lock().unwrap()[0].1[field].to_string()
 }
 
-/// Tries out who is asked first of two; returns which model it was and at which temperature.
+/// Tests which of two providers is asked first; returns its model and the temperature.
 fn asked_of(under: &Under, config: &str) -> (String, String) {
     let mock = Mock::start();
     let home = Home::new();
@@ -213,7 +213,7 @@ fn asked_of(under: &Under, config: &str) -> (String, String) {
     (first(&mock, "model"), first(&mock, "temperature"))
 }
 
-/// Runs a command with one provider at `host`, where there is a short conversation; returns what was asked.
+/// Runs a command with one provider at `host` and a short conversation; returns the requests.
 fn asked(under: &Under, manner: &Manner, host: &str, args: &[&str]) -> Mock {
     asked_and_told(under, manner, host, args).0
 }
@@ -231,7 +231,7 @@ fn asked_and_told(under: &Under, manner: &Manner, host: &str, args: &[&str]) -> 
     (mock, ran)
 }
 
-/// Returns the seconds that a summary waited for a provider that never answers.
+/// Returns how many seconds a summary waited for a provider that never answers.
 fn waited(under: &Under, host: &str) -> String {
     let (_, ran) = asked_and_told(under, &Manner::Hangs, host, &SUMMARIZE);
     assert!(ran.is_ok, "{ran:?}");
@@ -240,14 +240,14 @@ fn waited(under: &Under, host: &str) -> String {
     seconds.ceil().to_string()
 }
 
-/// Returns whether a call was let through to the provider, and what was said.
+/// Returns whether a call reached the provider, and its output.
 fn paid(under: &Under) -> String {
     let (mock, ran) = asked_and_told(under, &ready(), "127.0.0.1", &TEST);
     assert_eq!(ran.stderr.contains("the limit of"), mock.requests() == 0, "{ran:?}");
     mock.requests().to_string()
 }
 
-/// Returns which of two sessions an import remembers something of.
+/// Returns which of two sessions an import stored.
 fn imported(under: &Under) -> String {
     let home = Home::new();
     let project = home.repo("project").path;
@@ -271,7 +271,7 @@ fn imported(under: &Under) -> String {
     found.join("; ")
 }
 
-/// Returns how many commits are imported where another repository has the objects.
+/// Returns the number of imported commits if another repository has the objects.
 fn shared(under: &Under) -> String {
     let home = Home::new();
     let repo = home.repo("project");
@@ -315,7 +315,7 @@ fn every_option_has_a_visible_effect() {
 
 #[test]
 fn an_invalid_value_is_refused_with_the_name_of_its_variable() {
-    // Any words are patterns or directories.
+    // Any words are valid patterns or directories.
     let patterns = |key: &str| key.starts_with("ignore.") || key == "git.trusted";
     for setting in Options::ALL.iter().filter(|setting| !patterns(setting.key)) {
         for variable in setting.variables() {
@@ -362,6 +362,6 @@ fn the_persistence_variables_still_work() {
     assert_eq!(ollama.provider.endpoint.as_deref(), Some("http://localhost:11435"));
     assert!(ollama.may(Use::Summarize, &options));
     assert_eq!(openai.provider.model, "gpt-3.5-turbo");
-    // A key alone lets nothing out.
+    // A key alone allows no summaries.
     assert!(!openai.may(Use::Summarize, &options) && openai.may(Use::Consult, &options));
 }

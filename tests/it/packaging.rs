@@ -1,4 +1,4 @@
-//! What Tiro is offered and installed by says what Tiro is.
+//! The manifests for registries and clients agree with the program.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -17,7 +17,7 @@ fn read(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
-/// Builds a bundle in `home` of programs that are none; nothing where there is no Python.
+/// Builds a bundle in `home` from fake programs; returns nothing without Python.
 fn bundle(home: &Home, args: &[&str]) -> Option<PathBuf> {
     let bundle = home.path().join("tiro.mcpb");
     let built = Command::new("python3")
@@ -41,8 +41,8 @@ fn server_json_has_this_version_and_the_arguments_to_start() {
     let schema = server["$schema"].as_str().unwrap();
     assert!(schema.starts_with("https://static.modelcontextprotocol.io/schemas/"), "{schema}");
     assert!(schema.ends_with("/server.schema.json"), "{schema}");
-    // The registry gives a name to the owner of the repository. Until one is set, the name's place is kept, and the
-    // registry refuses it; then it looks for the name in the readme.
+    // A name in the registry belongs to the owner of the repository. Until `repository` is set, the name has a
+    // placeholder, which the registry refuses. Then the registry looks for the name in the readme.
     let owner = env!("CARGO_PKG_REPOSITORY").strip_prefix("https://github.com/");
     let owner = owner.and_then(|rest| rest.split('/').next());
     let name = format!("io.github.{}/tiro", owner.unwrap_or("OWNER"));
@@ -94,7 +94,7 @@ fn the_bundle_starts_the_program_in_the_chosen_project() {
         .map(|arg| arg.as_str().unwrap().replace("${user_config.project}", project.to_str().unwrap()))
         .collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    // Elsewhere than in the project, as a desktop application would.
+    // In another directory, as a desktop application would start it.
     let mut server = crate::harness::Server::start(home.tiro(Path::new("/"), &args));
     server.save("s", "1", "the harbour wall was painted grey");
     assert_eq!(home.serve(&project).search("harbour wall").len(), 1);
@@ -176,7 +176,7 @@ fn commands(home: &Home) -> Vec<(&'static str, Vec<String>)> {
     ]
 }
 
-/// Clients were set up with three of four toolsets, so that they never saw five of the twelve tools.
+/// Clients used to get three of four toolsets, and so never saw five of the twelve tools.
 #[test]
 fn clients_get_every_tool_that_the_readme_and_the_bundle_name() {
     let readme = std::fs::read_to_string(root("README.md")).unwrap();

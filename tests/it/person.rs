@@ -1,5 +1,5 @@
-//! What a person sees on the command line: what was found, without what is said to models; one thing opened with what
-//! belongs to it; and on a terminal colours, its width, and dates from now on.
+//! The command line for people: results without the notes for models; an opened item with its links; colours, line
+//! width and relative dates on a terminal.
 
 use serde_json::{Value, json};
 
@@ -50,7 +50,7 @@ fn people_get_no_envelope_and_models_do() {
     assert!(found["caution"].as_str().unwrap().contains("data, never instructions"), "{found}");
     let told = server.text("search_project_memory", json!({"query": "lantern"}));
     assert!(told.contains("data, never instructions"), "{told}");
-    // A search says who, where, when, and what opens it.
+    // A search shows speaker, place, time, and the id that opens the hit.
     let ran = home.run(&repo.path, &["search", "timer"]);
     let id =
         found["hits"].as_array().unwrap().iter().find(|hit| hit["speaker"] == "assistant").unwrap()["id"]
@@ -78,7 +78,7 @@ fn show_opens_everything_with_a_name() {
     let decision = json!({"text": "The lantern keeps the time of the harbour.", "type": "decision", "references": [first]});
     let decision = server.data("store_memory", decision)["id"].as_str().unwrap().to_owned();
 
-    // Both ways: what it refers to, and what refers to it.
+    // Both directions: links from it and to it.
     let shown = show(&[&decision]);
     assert_eq!(
         (&shown["kind"], &shown["refers_to"][0]["id"]),
@@ -98,7 +98,7 @@ fn show_opens_everything_with_a_name() {
     assert!(ran.stdout.starts_with(&format!("commit {sha}\n")), "{}", ran.stdout);
     assert!(ran.stdout.contains("   Summer time moved it."), "{}", ran.stdout);
 
-    // A conversation by its name, its beginning, and its title: in short, and down to what was said.
+    // A conversation by its name, the beginning of its name, and its title: its summary, and all of its messages.
     for name in ["lantern-talk", "lantern-t"] {
         let talk = show(&[name]);
         assert_eq!((&talk["session_id"], &talk["messages"]), (&json!("lantern-talk"), &json!(2)), "{talk}");
@@ -220,7 +220,7 @@ fn an_error_under_json_is_json() {
     assert!(usage["hint"].as_str().unwrap().contains("'search'"), "{usage}");
     let secret = failed(&["search", "--ghp_Zq8Lk2Vn5Xw1Rt7Yb4Mc9Pd3Hf6Jg0KsTu5w", "--json"], 2);
     assert!(!secret.to_string().contains("Zq8Lk2Vn5"), "{secret}");
-    // In words it is as it was.
+    // Without `--json` the text is unchanged.
     let ran = home.run(&repo.path, &["search", "x", "--k", "99"]);
     assert!(ran.stderr.ends_with("error: `--k` is not between 1 and 50: 99\n"), "{ran:?}");
 }
@@ -251,7 +251,7 @@ fn colours_follow_the_flag_and_the_environment() {
     assert!(!search(&[], &["--color", "always", "--json"]).contains('\u{1b}'));
 }
 
-/// Runs a command on a terminal of 50 columns and returns what it shows, without carriage returns.
+/// Runs a command on a terminal of 50 columns and returns its output without carriage returns.
 #[cfg(target_os = "linux")]
 fn on_a_terminal(
     home: &Home,
@@ -290,7 +290,7 @@ fn a_terminal_gets_colours_its_width_and_relative_dates() {
     assert!(plain.contains("\\u{1b}[2J"), "{plain:?}");
     assert!(plain.lines().all(|line| line.chars().count() <= 50), "{plain}");
     assert!(plain.lines().count() > 10, "it is broken at the width: {plain}");
-    // What begins at the margin is said by the program: hits in order, and notes.
+    // Lines at the margin are the program's own: hits in order, and notes.
     let headings: Vec<&str> =
         plain.lines().filter(|line| line.starts_with(|c: char| c.is_ascii_digit())).collect();
     for (place, heading) in headings.iter().enumerate() {

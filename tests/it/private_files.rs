@@ -1,4 +1,5 @@
-//! What Tiro keeps is for its user alone, whatever the umask, whatever an older program left, and whoever runs first.
+//! Stored files are readable by their user only, with any umask, after any older version, and with parallel first
+//! starts.
 #![cfg(unix)]
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -23,7 +24,7 @@ fn with_umask(home: &Home, umask: &str, directory: &Path, args: &[&str]) -> Comm
     command
 }
 
-/// Returns what of the folder and all in it others may read or change, models but their folder left out.
+/// Returns what others can read or change in the folder, except the files of models.
 fn open(folder: &Path) -> Vec<(PathBuf, String)> {
     let (mut found, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     let mut look = |path: &Path| {
@@ -50,7 +51,8 @@ fn set(path: &Path, mode: u32) {
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
 }
 
-/// Databases and backups had the mode that the umask left: another user read the installation's secret.
+/// Databases and backups used to have the mode of the umask, so that another user could read the installation's
+/// secret.
 #[test]
 fn every_file_is_private_after_every_command_with_any_umask() {
     for umask in ["000", "022"] {
@@ -167,7 +169,7 @@ fn a_readable_folder_with_other_files_is_refused_as_data_directory() {
     server.save("s", "1", "a quince");
 }
 
-/// Each of them may be the first: none sees a file before it is private, and none fails for another's being faster.
+/// Each of them may be the first: none sees a file before it is private, and none fails because another is faster.
 #[test]
 fn many_processes_create_a_private_data_directory_in_parallel() {
     let home = Home::new();

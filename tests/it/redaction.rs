@@ -1,10 +1,10 @@
-//! No secret reaches a disk, an answer or a log, wherever in a call it stands.
+//! No secret reaches a disk, an answer or a log, from any place in a call.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Home, Server};
 
-/// Returns a character of `alphabet` for each place, always the same and without a pattern that looks made up.
+/// Returns characters of `alphabet` that are always the same and look random.
 fn noise(alphabet: &str, length: usize, mut state: u64) -> String {
     let alphabet: Vec<char> = alphabet.chars().collect();
     let mut next = || {
@@ -16,9 +16,9 @@ fn noise(alphabet: &str, length: usize, mut state: u64) -> String {
 
 const LETTERS: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 
-/// Secrets of several kinds, with what stands around them: the text, and what of it must not be seen again.
+/// Secrets of several kinds with text around them: the whole text, and the part that must not appear again.
 ///
-/// They are put together here, so that no scanner of sources takes this file for a leak.
+/// They are assembled here, so that secret scanners do not report this file.
 fn secrets() -> Vec<(String, String)> {
     let mut secrets = Vec::new();
     let mut add = |before: &str, secret: String, after: &str| {
@@ -100,7 +100,7 @@ fn a_secret_is_only_in_the_call() {
     }
 }
 
-/// A conversation can be named after whatever an agent has at hand; its name is stored, listed and indexed.
+/// An agent can name a conversation after any text; the name is stored, listed and indexed.
 #[test]
 fn a_secret_in_the_name_of_a_conversation_is_replaced_there_too() {
     let home = Home::new();
@@ -133,8 +133,8 @@ fn digits(text: &str) -> String {
     rest.split_once(']').unwrap().0.split_once(':').unwrap().1.to_owned()
 }
 
-/// Marks were one hash for the whole installation: 2,560 guesses saved to another project, and the mark of the right one
-/// was that of the secret.
+/// Marks used to be one hash for the whole installation: an attacker could save 2,560 guesses in another project, and
+/// the right guess had the mark of the secret.
 #[test]
 fn a_mark_confirms_no_guess_from_another_conversation() {
     const GUESSES: usize = 2560;
@@ -171,10 +171,10 @@ fn a_mark_confirms_no_guess_from_another_conversation() {
         let are_right = RIGHT.iter().zip(&secrets).all(|(n, secret)| tried[*n] == *secret);
         let agree =
             secrets.iter().map(|secret| tried.iter().filter(|each| *each == secret).count()).sum::<usize>();
-        // By chance one in 4,096 agrees, the right one as little as any.
+        // One in 4,096 matches by chance, the right guess no more often than any other.
         assert!(!are_right && agree < 40, "{session}: {agree}");
     }
-    // What stays possible: the same secret has the same mark within a conversation.
+    // Within a conversation, the same secret still has the same mark.
     let message = json!([{"id": "again", "role": "assistant", "text": text(RIGHT[1])}]);
     let mut server = home.serve(&victim);
     let id = server.data("save_messages", json!({"session_id": "s", "messages": message}))["ids"][0].take();
@@ -182,7 +182,7 @@ fn a_mark_confirms_no_guess_from_another_conversation() {
     assert_eq!(digits(opened["text"].as_str().unwrap()), secrets[1]);
 }
 
-/// What was stored with the marks of another version or machine met its own import as a conflict.
+/// A message stored with marks of another version or machine used to conflict with its own import.
 #[test]
 fn texts_that_differ_only_in_their_marks_are_the_same() {
     let home = Home::new();

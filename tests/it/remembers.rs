@@ -1,10 +1,10 @@
-//! What was said and committed is found again and cited, once, by whoever may, until it is forgotten.
+//! Messages and commits are found and cited, once, by everyone who may read them, until they are forgotten.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Home, Server, strings};
 
-/// A word that stands nowhere else: random, so that no index or file of another run can hold it.
+/// A unique random word, so that no index or file of another run can contain it.
 fn token() -> String {
     let folder = tempfile::Builder::new().prefix("zq").rand_bytes(16).tempdir().unwrap();
     folder.path().file_name().unwrap().to_string_lossy().to_lowercase()
@@ -101,7 +101,7 @@ fn an_import_adds_what_is_new_and_a_rebased_commit_stays_one_memory() {
     assert_eq!(home.json(&repo.path, &["import", "git"])["imported"], 3);
     assert_eq!(home.json(&repo.path, &["import", "git"])["imported"], 0);
 
-    // The author's time stays; the committer's is another, and so is the id.
+    // The author's time stays; the committer's time and the id change.
     repo.git_at(&["rebase", "-q", "main", "topic"], 1_700_009_000);
     let rebased = repo.head();
     repo.git(&["checkout", "-q", "-b", "release", "main~1"]);
@@ -267,7 +267,7 @@ fn an_amended_message_is_a_new_memory_and_the_existing_commit_is_cited() {
     assert_eq!(forgotten["count"], 1);
 }
 
-/// The text was gone, but the name of the conversation stayed, and can say as much.
+/// The text was purged, but the name of the conversation stayed, which can reveal as much.
 #[test]
 fn a_purged_conversation_leaves_no_name() {
     let home = Home::new();
@@ -279,7 +279,7 @@ fn a_purged_conversation_leaves_no_name() {
     assert!(home.files_with("about-the-durian").is_empty());
 }
 
-/// `last` took the project's operation, whichever came later.
+/// `last` used to undo the project's operation, even if the owner's was later.
 #[test]
 fn undo_restores_the_latest_forgetting_of_either_store() {
     let home = Home::new();
@@ -294,7 +294,7 @@ fn undo_restores_the_latest_forgetting_of_either_store() {
     assert_eq!(scopes, [json!("owner")]);
 }
 
-/// The end of the history was taken for its beginning for good.
+/// The end of a shallow history used to count as its beginning for good.
 #[test]
 fn a_clone_that_was_shallow_is_imported_again() {
     let home = Home::new();
@@ -364,7 +364,7 @@ fn forgotten_memories_are_hidden_until_undo() {
     server.error("forget_context", json!({"undo": "f00"}));
 }
 
-/// What comes back with all its neighbours is not indexed again, and has to be found by the same words as before.
+/// A restored message with all its neighbours is not indexed again, and must be found by the same words as before.
 #[test]
 fn a_restored_conversation_is_found_as_before() {
     let home = Home::new();
@@ -381,14 +381,14 @@ fn a_restored_conversation_is_found_as_before() {
     server.data("forget_context", json!({"session_id": "s"}));
     server.data("forget_context", json!({"undo": "last"}));
     assert_eq!(found(&mut server), before);
-    // What was said in between is context now, and was not when the others were forgotten.
+    // The messages in between are context now, and were not when the others were forgotten.
     server.data("forget_context", json!({"session_id": "s"}));
     server.save("s", "12", "turn12 of many");
     server.data("forget_context", json!({"undo": "last"}));
     assert_eq!(strings(&found(&mut server)[12], "source_id").len(), 3);
 }
 
-/// The words of a purged turn stayed on disk as the context of a neighbour that was forgotten before it.
+/// The words of a purged turn used to stay on disk as the context of a neighbour that was forgotten before it.
 #[test]
 fn purged_messages_are_no_longer_the_context_of_forgotten_ones() {
     let home = Home::new();
@@ -415,7 +415,7 @@ fn purged_text_is_nowhere_on_disk_and_does_not_come_back() {
     server.save("s", "2", &format!("a word that must go: {said}"));
     server.save("s", "3", "after");
     server.data("store_memory", json!({"text": format!("so must {stored}"), "scope": "owner"}));
-    // The words are in the index and in neighbours' context, found and read, before they are purged.
+    // Before the purge, the words are in the index and in the context of neighbours.
     for word in [&committed, &said, &stored] {
         let id = server.search(word)[0]["id"].clone();
         server.text("expand_detail", json!({"id": id}));
@@ -447,7 +447,7 @@ fn a_conversation_has_a_memory_of_the_whole_until_part_of_it_is_forgotten() {
     server.save("harbour", "1", "We decided that the ferry leaves Bergen at seven.");
     let id = server.save("harbour", "2", &format!("The mooring of the ferry costs {secret} crowns."));
     server.save("harbour", "3", "```\nfn pasted() {}\n```\nThe pilot boards at the lighthouse.");
-    // Without a model it embeds nothing and says so, but what needs none is made.
+    // Without a model nothing is embedded, which is reported; everything else is made.
     home.run(&project, &["index"]);
     let wholes = |server: &mut Server| {
         server.hits(json!({"query": "ferry mooring lighthouse", "kinds": ["conversation"]}))
@@ -457,7 +457,7 @@ fn a_conversation_has_a_memory_of_the_whole_until_part_of_it_is_forgotten() {
     assert_eq!(found[0]["provenance"], "derived");
     let text = found[0]["text"].as_str().unwrap();
     assert!(text.contains("seven") && text.contains(&secret) && !text.contains("pasted"), "{text}");
-    // Beside the messages it comes after those that answer.
+    // It ranks below the messages that answer.
     let hits = server.search("what does the mooring of the ferry cost");
     assert_eq!(hits[0]["kind"], "message");
     assert!(strings(&hits, "kind").contains(&"conversation".to_owned()));
@@ -474,7 +474,7 @@ fn a_conversation_has_a_memory_of_the_whole_until_part_of_it_is_forgotten() {
     assert!(made_anew.len() == 1 && !made_anew[0]["text"].as_str().unwrap().contains(&secret));
     assert_eq!(home.files_with(&secret), Vec::<std::path::PathBuf>::new());
 
-    // What was made of messages comes with them.
+    // Data derived from messages is restored with them.
     let file = home.path().join("copy.db");
     home.json(&project, &["backup", &file.to_string_lossy()]);
     let other = home.dir("other");
@@ -536,7 +536,7 @@ fn a_quarter_is_summarised_on_request_and_its_summary_goes_with_its_sources() {
         "{shown:?}"
     );
     assert_eq!(home.json(&project, &["gc", "--quarters"])["quarters"], json!([]), "it is summed up");
-    // What is said of it later makes another, in its place; what it is made of is still found.
+    // A later text with the same identity replaces it; its sources are still found.
     let more = json!([{"id": "1", "role": "user", "text": "The lynx was seen.", "time": "2024-03-01T10:00:00Z"},
         {"id": "2", "role": "user", "text": "A lynx with 3 kittens, says Mira.", "time": "2024-03-01T10:01:00Z"}]);
     server.data("save_messages", json!({"session_id": "lynx", "messages": more}));
@@ -565,7 +565,7 @@ fn a_session_and_a_memory_are_read_as_resources() {
     }
 }
 
-/// With a model a question finds what shares no word with it; without one the test says so and passes.
+/// With a model, a question finds a text that shares no word with it; without one, the test says so and passes.
 #[test]
 fn a_model_finds_by_meaning() {
     let Some(models) = std::env::var_os("TIRO_MODEL_DIR") else {

@@ -1,4 +1,4 @@
-//! A store can be removed, moved or replaced under a server: what is acknowledged then is in the store that is there.
+//! A store can be removed, moved or replaced under a server: later acknowledged writes are in the new store.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Home, Repo, Server, strings};
 
-/// What happens to the store of a running server.
+/// A change of the store under a running server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Move {
     RemoveData,
@@ -22,7 +22,7 @@ enum Move {
 const MOVES: [Move; 5] =
     [Move::RemoveData, Move::RenameData, Move::OlderCopy, Move::CloneAgain, Move::RemoveFile];
 
-/// Removes a folder in which a server may be making files meanwhile.
+/// Removes a folder in which a server may create files at the same time.
 fn remove_folder(path: &Path) {
     while path.exists() {
         let _ = std::fs::remove_dir_all(path);
@@ -33,7 +33,7 @@ struct Scene {
     home: Home,
     repo: Repo,
     origin: Repo,
-    /// A copy of the store, and what was in it.
+    /// A copy of the store, and its texts.
     copy: PathBuf,
     copied: Vec<String>,
 }
@@ -55,7 +55,7 @@ impl Scene {
         self.origin.git(&["clone", "-q", from, to]);
     }
 
-    /// Returns the store of the repository: that which has its id in its name.
+    /// Returns the store of the repository, by the id in its name.
     fn store(&self) -> PathBuf {
         let id = std::fs::read_to_string(self.repo.path.join(".git/tiro-project-id")).unwrap();
         let mut folders = std::fs::read_dir(self.home.data().join("projects")).unwrap();
@@ -66,7 +66,7 @@ impl Scene {
             .join("tiro.db")
     }
 
-    /// Makes a move and returns what the store that is there afterwards holds.
+    /// Makes the change and returns the texts in the store afterwards.
     fn make(&mut self, what: Move, round: usize) -> Vec<String> {
         match what {
             Move::RemoveData => remove_folder(&self.home.data()),
@@ -85,7 +85,7 @@ impl Scene {
         Vec::new()
     }
 
-    /// Copies the store as it is.
+    /// Copies the store.
     fn copy(&mut self) {
         let _ = std::fs::remove_file(&self.copy);
         let store = Connection::open(self.store()).unwrap();
@@ -94,7 +94,7 @@ impl Scene {
         self.copied = self.stored();
     }
 
-    /// Returns what a new process finds.
+    /// Returns the texts that a new process finds.
     fn stored(&self) -> Vec<String> {
         let ran = self.home.run(&self.repo.path, &["export"]);
         assert!(ran.is_ok, "{ran:?}");
@@ -111,10 +111,10 @@ impl Scene {
     }
 }
 
-/// A write that was acknowledged, and when it was asked for.
+/// An acknowledged write, and the time of its request.
 type Acknowledged = (Instant, String);
 
-/// Writes until `stop`, and once more then; returns what was acknowledged.
+/// Writes until `stop` and once more afterwards; returns the acknowledged writes.
 fn write_on(server: &mut Server, name: &str, stop: &AtomicBool) -> Vec<Acknowledged> {
     let mut acknowledged = Vec::new();
     let mut number = 0;
@@ -129,7 +129,7 @@ fn write_on(server: &mut Server, name: &str, stop: &AtomicBool) -> Vec<Acknowled
             acknowledged.push((asked, text));
             refused = 0;
         } else {
-            // A refusal says what to do, and doing it helps.
+            // A refusal has a hint, and following it works.
             assert!(result["structuredContent"]["error"]["hint"].is_string(), "{result}");
             refused += 1;
         }
@@ -139,8 +139,8 @@ fn write_on(server: &mut Server, name: &str, stop: &AtomicBool) -> Vec<Acknowled
     }
 }
 
-/// Five moves at random while two servers write: whatever was acknowledged after a move is found by a new process, and
-/// the servers read what it finds.
+/// Five random changes while two servers write: a new process finds every write acknowledged after a change, and the
+/// servers read the same store.
 #[test]
 fn writes_acknowledged_after_a_replacement_are_in_the_new_store() {
     let mut scene = Scene::new();
@@ -179,7 +179,7 @@ fn writes_acknowledged_after_a_replacement_are_in_the_new_store() {
             let kept = scene.make(what, round);
             let moved = Instant::now();
             if roll(2) == 0 {
-                // A new process is there before the servers have noticed.
+                // A new process starts before the servers have noticed.
                 scene.stored();
             }
             stop.store(true, Ordering::Relaxed);
@@ -205,7 +205,7 @@ fn writes_acknowledged_after_a_replacement_are_in_the_new_store() {
     }
 }
 
-/// A server answered from a file that was gone, and said nothing.
+/// A server used to answer silently from a deleted file.
 #[test]
 fn the_next_answer_reports_the_new_store() {
     let home = Home::new();
@@ -218,7 +218,7 @@ fn the_next_answer_reports_the_new_store() {
     assert!(server.search("quince").is_empty(), "what is gone isn't found");
     let text = server.text("store_memory", json!({"text": "a fig"}));
     assert!(!text.contains("was replaced"), "it is said once: {text}");
-    // Who only reads hears of it, too, within the budget and once.
+    // A read reports it too, within the budget and once.
     for (tool, arguments) in [
         ("search_project_memory", json!({"query": "pomelo", "max_tokens": 400})),
         ("retrieve_context", json!({"query": "pomelo", "max_tokens": 400})),
@@ -235,7 +235,7 @@ fn the_next_answer_reports_the_new_store() {
     assert_eq!(home.serve(&project).search("pomelo").len(), 1);
 }
 
-/// An older program went on writing into the file of a newer one, since it had looked only when it began.
+/// An older program used to continue writing to a migrated file, since it checked only at its start.
 #[test]
 fn a_running_server_no_longer_writes_once_a_newer_one_changed_the_store() {
     let home = Home::new();

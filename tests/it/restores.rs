@@ -1,4 +1,4 @@
-//! A backup can come from anywhere: what it brings in is held to what holds for every write.
+//! A backup can come from anywhere: it must follow the rules of every write.
 
 use std::path::{Path, PathBuf};
 
@@ -26,7 +26,7 @@ fn restored(home: &Home, file: &Path) -> Value {
     home.json(&home.dir("other"), &["restore", file.to_str().unwrap()])
 }
 
-/// A text of 400 MB came in.
+/// A text of 400 MB used to be restored.
 #[test]
 fn overlong_and_invalid_memories_are_left_out_and_reported() {
     let home = Home::new();
@@ -80,7 +80,7 @@ fn secrets_in_a_backup_are_replaced_also_in_the_names_of_conversations() {
     assert_eq!(home.files_with(&secret), Vec::<PathBuf>::new());
 }
 
-/// SQLite runs what a file defines: triggers, views, computed columns.
+/// SQLite runs code that a file defines: triggers, views, computed columns.
 #[test]
 fn nothing_that_a_backup_defines_is_run() {
     for (name, sql) in [
@@ -130,7 +130,7 @@ fn a_damaged_backup_is_refused() {
     }
 }
 
-/// Who purged something doesn't want it back with an older backup.
+/// An older backup must not bring back purged memories.
 #[test]
 fn purged_memories_are_not_restored() {
     let home = Home::new();
@@ -148,7 +148,7 @@ fn purged_memories_are_not_restored() {
     assert_eq!(home.files_with("quince"), Vec::<PathBuf>::new());
 }
 
-/// Tables that restoring leaves out, each with the reason; `tiro restore` says those that hold something of the user's.
+/// Tables that restoring leaves out, each with the reason; `tiro restore` names those with data of the user.
 const LEFT_OUT: &[(&str, &str)] = &[
     ("meta", "of the file"),
     ("vectors", "made anew"),
@@ -177,7 +177,7 @@ const OTHER: &[(&str, &str, &str)] = &[
     ("conversations", "due", "of the place"),
 ];
 
-/// Returns the rows of every table that is compared, without what differs, rows of others by their names.
+/// Returns the rows of every compared table without the columns that differ; references are replaced by names.
 fn rows(store: &Path) -> Vec<(String, Vec<String>)> {
     let store = Connection::open(store).unwrap();
     let names = |sql: &str| -> Vec<String> {
@@ -200,7 +200,7 @@ fn rows(store: &Path) -> Vec<(String, Vec<String>)> {
             column => format!("quote(t.{column})"),
         });
         let shown = shown.collect::<Vec<_>>().join(" || ' ' || ");
-        // A purge that is over can't be undone; the ids that it removed are in a table of their own.
+        // A finished purge cannot be undone; the purged ids are in a separate table.
         let condition = if table == "operations" { "WHERE kind = 'forget'" } else { "" };
         let rows = names(&format!("SELECT {shown} FROM {table} t {condition} ORDER BY 1"));
         (table, rows)
@@ -208,7 +208,7 @@ fn rows(store: &Path) -> Vec<(String, Vec<String>)> {
     tables.into_iter().map(of_table).collect()
 }
 
-/// Links of commits and sessions, summaries and all that isn't a memory were lost without a word.
+/// Links of commits and sessions, summaries and all other tables used to be lost silently.
 #[test]
 fn a_restored_store_equals_the_backed_up_one_table_by_table() {
     let home = Home::new();
@@ -241,7 +241,7 @@ fn a_restored_store_equals_the_backed_up_one_table_by_table() {
     let decision = server.search("We use tabs")[0]["id"].take();
     server.data("forget_context", json!({"ids": [decision]}));
     drop(server);
-    // What stands for the sessions; without a model nothing is embedded.
+    // The memories of whole sessions; without a model nothing is embedded.
     home.run(&repo.path, &["index"]);
     let store = home.store();
     changed(
@@ -281,7 +281,7 @@ fn a_restored_store_equals_the_backed_up_one_table_by_table() {
     assert!(data["summaries"].as_u64() > Some(4) && data["still_forgotten"].as_u64() >= Some(2), "{data}");
     assert_eq!((&data["purged"], &data["outdated"]), (&json!(1), &json!(0)), "{data}");
     assert!(data["left_out"].as_array().unwrap().len() > 2, "{data}");
-    // It is the same also where it is restored again, and what was forgotten can be brought back.
+    // A second restore gives the same result, and forgotten memories can be brought back.
     let again = other.json(&project, &["restore", file.to_str().unwrap()]);
     assert_eq!((&again["added"], &again["summaries"]), (&json!(0), &json!(0)), "{again}");
     assert_eq!(rows(&other.store()), after);
@@ -291,7 +291,7 @@ fn a_restored_store_equals_the_backed_up_one_table_by_table() {
     assert!(found["findings"].as_array().unwrap().iter().any(|it| it["what"] == "store" && it["ok"] == true));
 }
 
-/// What a backup says of its memories is believed as little as they are.
+/// The other tables of a backup are checked as strictly as its memories.
 #[test]
 fn the_other_tables_of_a_backup_follow_the_rules() {
     let home = Home::new();
@@ -341,7 +341,7 @@ fn the_other_tables_of_a_backup_follow_the_rules() {
     assert_eq!(server.search("pomelo")[0]["text"], "a pomelo in the attic");
 }
 
-/// A page ended by its texts alone, whatever stood beside them, and of each change a megabyte was read.
+/// A page used to be limited only by its texts, and a megabyte of each change was read.
 #[test]
 fn the_other_tables_of_a_backup_are_read_in_pages() {
     use tiro::memory::{Draft, Kind, Provenance};

@@ -1,4 +1,4 @@
-//! What `tiro gc` forgets by its age, and what stays to stand for it.
+//! What `tiro gc` forgets by age, and which summaries remain.
 
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ fn quarters(server: &mut Server) -> Vec<String> {
     server.hits(ask).iter().map(|hit| hit["text"].as_str().unwrap().to_owned()).collect()
 }
 
-/// Forgets what is older than ninety days and sums up what it was.
+/// Forgets sessions older than ninety days and summarises their quarters.
 fn retire(home: &Home, project: &Path) -> Vec<String> {
     let gone = home.json(project, &["gc", "--sessions-after", "90", "--quarters"]);
     assert_eq!(gone["quarters"][0]["conversations"], 2, "summed up before its sessions leave: {gone}");
@@ -37,7 +37,7 @@ fn retire(home: &Home, project: &Path) -> Vec<String> {
     operations.map(|left| left["operation"].as_str().unwrap().to_owned()).collect()
 }
 
-/// The summary of a quarter left with the sessions that it was made to replace.
+/// The summary of a quarter used to be forgotten with the sessions that it was made to replace.
 #[test]
 fn the_summary_of_a_quarter_outlives_sessions_retired_by_age() {
     let home = Home::new();
@@ -53,7 +53,7 @@ fn the_summary_of_a_quarter_outlives_sessions_retired_by_age() {
         "the messages are forgotten"
     );
 
-    // It is not made anew without them, and what is said of the quarter later doesn't take its place.
+    // It is not remade without them, and a later summary of the quarter does not replace it.
     let late = |id: &str| json!({"id": id, "role": "user", "text": "The lynx had 3 kittens.", "time": "2024-03-01T10:00:00Z"});
     for session in ["lynx", "lynx again"] {
         let messages = [late("1"), late("2")];
@@ -80,7 +80,7 @@ fn the_summary_of_a_quarter_goes_with_a_retired_session_that_the_user_forgets() 
     }
 }
 
-/// A session that is brought back is as it was: what the user forgets of it takes the summary of its quarter away.
+/// A restored session is an ordinary one: forgetting part of it removes the summary of its quarter.
 #[test]
 fn a_restored_session_removes_its_quarter_when_it_is_forgotten() {
     for is_made_anew in [false, true] {

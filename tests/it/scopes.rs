@@ -1,10 +1,10 @@
-//! Nothing is seen from another project or installation, and a repository keeps its memory wherever it goes.
+//! Nothing is visible from another project or installation, and a repository keeps its memory when it moves.
 
 use serde_json::{Value, json};
 
 use crate::harness::{Home, Repo, Server, strings};
 
-/// Saves one message that says where it was said.
+/// Saves one message that names its place.
 fn plant(home: &Home, place: &std::path::Path, text: &str) -> String {
     home.serve(place).save("s", "1", text)
 }
@@ -19,7 +19,7 @@ fn texts_at(home: &Home, place: &std::path::Path) -> Vec<String> {
     texts(&mut home.serve(place))
 }
 
-/// Whatever is asked in one project by what is known of another, nothing of the other's text comes back.
+/// No call in one project, with ids and words of another, returns a text of the other.
 #[test]
 fn nothing_is_seen_from_another_project_or_installation() {
     let (home, other_home) = (Home::new(), Home::new());
@@ -73,7 +73,7 @@ fn nothing_is_seen_from_another_project_or_installation() {
     }
     let listed = server.request("resources/list", json!({})).to_string();
     assert!(!listed.contains(secret));
-    // Nor was anything of the others marked or forgotten.
+    // Nothing of the others was marked or forgotten either.
     let theirs = foreign.hits(json!({"query": secret, "k": 50, "max_tokens": 20_000}));
     assert_eq!(theirs.len(), 32);
     assert!(theirs.iter().all(|hit| hit["score_parts"]["importance"] == 0.0));
@@ -99,7 +99,7 @@ fn a_copied_repository_gets_a_new_memory_and_a_moved_one_keeps_its_own() {
     assert_eq!(home.json(&moved, &["projects", "list"])["projects"].as_array().unwrap().len(), 2);
 }
 
-/// A copy's empty memory looked like a loss.
+/// The empty memory of a copy used to look like a loss.
 #[test]
 fn a_copied_repository_names_its_original() {
     let home = Home::new();
@@ -124,7 +124,7 @@ fn a_copied_repository_names_its_original() {
     assert!(!told.stdout.contains("a copy of"), "{told:?}");
 }
 
-/// Nobody led back to the memories of a directory once the registry was lost.
+/// Once the registry was lost, nothing led back to the memories of a directory.
 #[test]
 fn stores_of_a_lost_registry_are_reported_and_can_be_linked() {
     let home = Home::new();
@@ -135,7 +135,7 @@ fn stores_of_a_lost_registry_are_reported_and_can_be_linked() {
     for end in ["", "-wal", "-shm"] {
         let _ = std::fs::remove_file(home.data().join(format!("owner.db{end}")));
     }
-    // A repository carries its id, also under another name.
+    // A repository carries its id, even under another name.
     let renamed = home.path().join("renamed");
     std::fs::rename(&repo.path, &renamed).unwrap();
     assert_eq!(texts_at(&home, &renamed), ["a pomelo in a repository"]);
@@ -150,7 +150,7 @@ fn stores_of_a_lost_registry_are_reported_and_can_be_linked() {
     assert!(told["mend"].as_str().unwrap().contains(&format!("`tiro projects link {id} DIR`")), "{told}");
     home.json(&plain, &["projects", "link", id, plain.to_str().unwrap()]);
     assert_eq!(texts_at(&home, &plain), ["a pomelo in a directory"]);
-    // The store that was begun in between is known and empty.
+    // The store that was created in between is known and empty.
     assert!(!home.run(&plain, &["doctor"]).stdout.contains("no project"));
 }
 
@@ -166,8 +166,8 @@ fn worktrees_and_folders_of_a_repository_share_its_memory() {
     }
 }
 
-/// Each process used to register the directory under an id of its own, and all but the last wrote to a store that
-/// nobody found again.
+/// Each process used to register the directory under its own id, and all except the last wrote to a store that was
+/// never found again.
 #[test]
 fn parallel_processes_in_a_new_directory_share_one_memory() {
     const WRITERS: usize = 4;
@@ -219,14 +219,14 @@ fn the_root_and_the_home_are_refused_with_a_hint() {
         }
         let ran = home.run(place, &["search", "x"]);
         assert!(!ran.is_ok && ran.stderr.contains("hint: ") && ran.stdout.is_empty(), "{ran:?}");
-        // The way out leads out.
+        // The hint works.
         let project = home.dir("work");
         let ran = home.run(place, &["--project", project.to_str().unwrap(), "search", "x"]);
         assert!(ran.is_ok, "{ran:?}");
     }
 }
 
-/// Imports and searches work, or say why not, in whatever state a repository is.
+/// Imports and searches work, or give the reason, in any state of a repository.
 #[test]
 fn a_repository_in_any_state_works_or_gives_the_reason() {
     let home = Home::new();
@@ -244,7 +244,7 @@ fn a_repository_in_any_state_works_or_gives_the_reason() {
     parent.git(&["commit", "-q", "-m", "Add the module"]);
     home.repo("empty");
 
-    // A bare repository is one where it is named.
+    // A bare repository is a project if it is named.
     let named = |place: &str| home.path().join(place).to_str().unwrap().to_owned();
     let import =
         |place: &str| home.json(&home.path().join(place), &["import", "git", "--project", &named(place)]);
@@ -308,7 +308,7 @@ fn a_huge_or_non_utf8_commit_message_is_stored() {
     assert!(server.search("peel")[0]["text"].as_str().unwrap().contains("grün und süß"));
 }
 
-/// A backup was a copy of the whole file, so restoring it handed one owner the memories of the others.
+/// A backup used to be a copy of the whole file, so that restoring it gave one owner the memories of the others.
 #[test]
 fn a_backup_contains_only_rows_of_its_owner() {
     use tiro::memory::{Draft, Kind, Provenance};
@@ -345,7 +345,7 @@ fn a_backup_contains_only_rows_of_its_owner() {
     }
 }
 
-/// Returns the tables whose rows say whose they are.
+/// Returns the tables with a column for the owner.
 fn owned_tables(database: &rusqlite::Connection) -> Vec<String> {
     let sql = "SELECT t.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c
         WHERE t.type = 'table' AND c.name = 'owner'";
@@ -354,7 +354,7 @@ fn owned_tables(database: &rusqlite::Connection) -> Vec<String> {
     tables.unwrap()
 }
 
-/// Puts a row of the owner into each table that says whose its rows are.
+/// Inserts a row of the owner into each table with a column for the owner.
 fn put_into_every_table(path: &std::path::Path, owner: &str) {
     let database = rusqlite::Connection::open(path).unwrap();
     database.execute_batch("PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON").unwrap();

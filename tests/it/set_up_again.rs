@@ -1,4 +1,4 @@
-//! Setting up again, elsewhere or after something failed: what is captured then, and what is not.
+//! Setting up again, in another project or after a failure: what is captured then, and what is not.
 
 use std::process::Command;
 
@@ -16,8 +16,7 @@ fn commits(server: &mut Server, query: &str) -> usize {
     server.hits(json!({"query": query, "kinds": ["commit"]})).len()
 }
 
-/// Commits of a project that was followed before went on being imported where the user had then chosen another project, and
-/// after Tiro was removed.
+/// Commits of a project used to be imported after the user had chosen another project, or had removed Tiro.
 #[test]
 fn commits_of_a_project_that_is_no_longer_captured_are_not_imported() {
     for imports in [false, true] {
@@ -36,7 +35,8 @@ fn commits_of_a_project_that_is_no_longer_captured_are_not_imported() {
         init(&home, &repo, &["--scope", "project"]);
         other.commit("c.txt", "c\n", "Splice the halyard");
         assert_eq!(commits(&mut server, "halyard"), 0, "imported: {imports}");
-        // What was committed meanwhile stays out when the project is chosen again, unless its history is imported.
+        // Commits from the time in between stay out when the project is chosen again, unless its history is
+        // imported.
         init(&home, &other, &[]);
         other.commit("d.txt", "d\n", "Trim the spinnaker");
         assert_eq!(commits(&mut server, "spinnaker"), 1);
@@ -49,7 +49,7 @@ fn commits_of_a_project_that_is_no_longer_captured_are_not_imported() {
     }
 }
 
-/// A project that had been chosen while only chosen ones were captured kept all clients set up when Tiro was removed.
+/// A project chosen earlier used to keep all clients set up when Tiro was removed.
 #[test]
 fn remove_works_if_one_project_was_captured_before_all_were() {
     let home = Home::new();
@@ -64,7 +64,7 @@ fn remove_works_if_one_project_was_captured_before_all_were() {
     assert!(!home.data().join("spool/scope").exists());
 }
 
-/// Where the question whether to import could not be asked, or was never answered, commits were not followed either.
+/// If the question whether to import could not be asked or got no answer, commits were not followed either.
 #[test]
 fn commits_are_followed_before_it_is_asked_whether_to_import() {
     let home = Home::new();
@@ -81,7 +81,7 @@ fn commits_are_followed_before_it_is_asked_whether_to_import() {
     assert_eq!((commits(&mut server, "yardarm"), commits(&mut server, "keel")), (1, 0));
 }
 
-/// `init` said that all was well where no memory could be made.
+/// `init` used to report success although no memory could be created.
 #[test]
 fn setup_fails_if_the_memory_cannot_be_created() {
     let home = Home::new();
@@ -92,7 +92,7 @@ fn setup_fails_if_the_memory_cannot_be_created() {
     assert!(!ran.is_ok && ran.stderr.contains("projects"), "{ran:?}");
 }
 
-/// Transcripts that were imported counted as left to import: `init` asked for them again, and failed without a terminal.
+/// Imported transcripts used to count as left to import: `init` asked for them again, and failed without a terminal.
 #[test]
 fn init_does_not_ask_about_imported_sessions() {
     let home = Home::new();
@@ -111,8 +111,8 @@ fn init_does_not_ask_about_imported_sessions() {
     assert!(looked.stderr.contains("1 transcript"), "{looked:?}");
 }
 
-/// What an earlier version noted of a history that was declined: where following new commits took more than one call, all of
-/// that history was imported by the next.
+/// An earlier version recorded a declined history as imported. If following new commits took more than one call, the
+/// next call imported all of that history.
 #[test]
 fn a_history_declined_with_an_earlier_version_stays_out_when_following_takes_several_calls() {
     let home = Home::new();
@@ -124,7 +124,7 @@ fn a_history_declined_with_an_earlier_version_stays_out_when_following_takes_sev
     init(&home, &repo, &[]);
     assert_eq!(home.json(&repo.path, &["import", "git", "--limit", "1"])["imported"], 1);
     let connection = rusqlite::Connection::open(home.store()).unwrap();
-    // As 0.1 left it: the newest imported, the whole noted as complete.
+    // As 0.1 left it: the newest commits imported, the whole recorded as complete.
     let formerly = "DELETE FROM imports WHERE source LIKE 'git%'; \
         INSERT INTO imports (owner, source, cursor, at) SELECT DISTINCT owner, 'git', 'complete', 0 FROM memories";
     connection.execute_batch(formerly).unwrap();

@@ -1,4 +1,4 @@
-//! Setting up as a new user does: what is said before it is done, what is captured then, and what is taken back.
+//! Setting up as a new user does: the announcement, what is captured then, and what `--remove` restores.
 
 use std::path::Path;
 use std::process::Command;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::harness::{Home, Ran, feed};
 use crate::talk::Talk;
 
-/// A server of Tiro that the user had configured was started beside the one that `init` set up, unnoticed.
+/// A Tiro server that the user had configured used to run beside the one that `init` set up, unnoticed.
 #[test]
 fn a_server_configured_by_hand_is_noticed_by_init_and_doctor() {
     let home = Home::new();
@@ -26,7 +26,7 @@ fn a_server_configured_by_hand_is_noticed_by_init_and_doctor() {
             && text.contains("claude mcp remove memory")
             && text.contains("`notes` starts Tiro too")
     };
-    // Without ours they are the only servers there are: who set Tiro up by hand was advised to remove it.
+    // Without ours they are the only servers; users who had set Tiro up by hand were advised to remove it.
     let told = home.run(&repo.path, &["doctor"]);
     assert!(!told.stdout.contains("starts Tiro too"), "{told:?}");
     let looked = home.run(&repo.path, &["init", "--dry-run"]);
@@ -45,7 +45,7 @@ fn a_server_configured_by_hand_is_noticed_by_init_and_doctor() {
     assert!(!home.run(&repo.path, &["doctor"]).stdout.contains("starts Tiro too"));
 }
 
-/// Runs a command of the program on a terminal, where `keys` are typed; nothing where no terminal can be had.
+/// Runs a command of the program on a terminal with `keys` as input; returns nothing without a terminal.
 fn on_a_terminal(home: &Home, directory: &Path, args: &[&str], keys: &str) -> Option<Ran> {
     let ours = home.tiro(directory, args);
     let line: Vec<String> = [ours.get_program()]
@@ -70,8 +70,8 @@ fn finding(home: &Home, directory: &Path, what: &str) -> Value {
     findings.iter().find(|finding| finding["what"] == what).cloned().unwrap_or_default()
 }
 
-/// A declined import was taken for one that was done: `tiro import git` imported nothing ever after, and `doctor` found
-/// nothing wrong.
+/// A declined import used to be recorded as done: `tiro import git` imported nothing afterwards, and `doctor` found
+/// no fault.
 #[test]
 fn a_declined_history_can_be_imported_and_doctor_counts_stored_commits() {
     let home = Home::new();
@@ -83,7 +83,7 @@ fn a_declined_history_can_be_imported_and_doctor_counts_stored_commits() {
     assert!(ran.is_ok && ran.stderr.contains("Not imported: `tiro import git`"), "{ran:?}");
     repo.git(&["checkout", "-q", "-b", "fix", "HEAD~3"]);
     repo.commit("b.txt", "b\n", "Splice the halyard");
-    // What is new is followed, on whichever old commit it stands; the history is not.
+    // New commits are followed, whatever their parent; the history is not.
     let mut server = home.serve(&repo.path);
     assert_eq!(server.search("halyard").len(), 1);
     assert_eq!(server.search("capstan").len(), 0);
@@ -99,7 +99,7 @@ fn a_declined_history_can_be_imported_and_doctor_counts_stored_commits() {
     assert_eq!(looked["commits"], 7, "{looked}");
     let some = home.json(&repo.path, &["import", "git", "--limit", "2"]);
     assert_eq!((&some["imported"], &some["left_out"]), (&json!(2), &json!(5)), "{some}");
-    // The limit holds for what calls follow, too.
+    // The limit also applies to commits that calls follow.
     repo.git(&["branch", "another"]);
     home.json(&repo.path, &["search", "capstan"]);
     let looked = home.json(&repo.path, &["import", "git", "--dry-run", "--limit", "3"]);
@@ -111,7 +111,7 @@ fn a_declined_history_can_be_imported_and_doctor_counts_stored_commits() {
     assert_eq!((&told["ok"], &told["found"]), (&json!(true), &json!("all 8 commits are imported")), "{told}");
 }
 
-/// What an earlier version said of a history that it had not imported.
+/// An earlier version's record of a history that it had not imported.
 #[test]
 fn a_history_wrongly_recorded_as_stored_is_found_and_imported() {
     let home = Home::new();
@@ -132,7 +132,7 @@ fn a_history_wrongly_recorded_as_stored_is_found_and_imported() {
     assert!(home.run(&repo.path, &["doctor"]).is_ok);
 }
 
-/// The answer to an empty line was no, and what was there already was lost to those who pressed Enter twice.
+/// The answer to an empty line used to be no, so that users who pressed Enter twice lost their history.
 #[test]
 fn enter_imports_the_history_and_no_declines_it() {
     for (keys, expected) in [("y\n\n", 3), ("y\nn\n", 0), ("y\ny\n", 3), ("y\n\u{4}", 0)] {
@@ -148,7 +148,7 @@ fn enter_imports_the_history_and_no_declines_it() {
     }
 }
 
-/// Leaves a hook's reference for a session; returns whether it was left.
+/// Leaves a hook's reference for a session; returns whether there is one.
 fn hook(home: &Home, talk: &Talk, directory: &Path) -> bool {
     let before = home.waiting();
     (0..50).any(|_| {
@@ -157,7 +157,7 @@ fn hook(home: &Home, talk: &Talk, directory: &Path) -> bool {
     })
 }
 
-/// `init` in one repository captured the sessions of every other, unsaid, and no commits there.
+/// `init` in one repository used to capture the sessions of every other without saying so, and no commits there.
 #[test]
 fn init_says_what_is_captured_and_other_projects_get_sessions_and_commits() {
     let home = Home::new();
@@ -188,7 +188,7 @@ fn init_says_what_is_captured_and_other_projects_get_sessions_and_commits() {
     );
 }
 
-/// There was no way to have one project captured and no other.
+/// It used to be impossible to capture only one project.
 #[test]
 fn with_one_project_only_its_sessions_and_commits_are_captured() {
     let home = Home::new();
@@ -217,13 +217,13 @@ fn with_one_project_only_its_sessions_and_commits_are_captured() {
     assert_eq!(server.search("yardarm").len(), 0);
     assert_eq!(server.search("keel").len(), 1, "what the agent stores is stored");
     server.end();
-    // Run again, it stays as it was chosen, until something else is.
+    // Another run keeps the choice until the user makes another one.
     let again = home.run(&repo.path, &["init", "--yes"]);
     assert!(again.is_ok && again.stdout.contains("nothing was changed"), "{again:?}");
     let talk = Talk::new(&home, "later", &other.path, "main");
     talk.says("user", 0, "why does the yardarm creak?");
     assert!(!hook(&home, &talk, &other.path));
-    // A second project is chosen beside the first; without it the first and the clients stay.
+    // A second project is added to the first; removing it keeps the first and the clients.
     assert!(home.run(&other.path, &["init", "--yes", "--no-backfill"]).is_ok);
     assert!(hook(&home, &talk, &other.path));
     let removed = home.run(&other.path, &["init", "--remove"]);
@@ -235,7 +235,7 @@ fn with_one_project_only_its_sessions_and_commits_are_captured() {
     assert!(hook(&home, &talk, &other.path));
 }
 
-/// `init --remove` in one repository took the hooks of all others away, unasked.
+/// `init --remove` in one repository used to remove the hooks of all others without asking.
 #[test]
 fn other_repositories_keep_their_hooks_until_all_is_given() {
     let home = Home::new();
@@ -254,7 +254,7 @@ fn other_repositories_keep_their_hooks_until_all_is_given() {
     assert!(removed.stderr.contains(hook(&other).to_str().unwrap()), "{removed:?}");
     assert!(!hook(&repo).exists() && hook(&other).exists());
     assert!(!home.path().join("home/.claude/skills").exists());
-    // It is neither lost nor in the way: whoever wants it gone says so.
+    // The hook stays without harm; `--all` removes it.
     assert!(home.run(&repo.path, &["doctor"]).is_ok);
     let removed = home.run(&repo.path, &["init", "--remove", "--all"]);
     assert!(removed.is_ok && !hook(&other).exists() && !home.data().join("init").exists(), "{removed:?}");
@@ -265,7 +265,7 @@ fn other_repositories_keep_their_hooks_until_all_is_given() {
         assert!(ran.is_ok && ran.stdout.contains("Remove Tiro from these, too? [y/N]"), "{ran:?}");
         assert_eq!((hook(&repo).exists(), hook(&other).exists()), (false, expected), "{ran:?}");
     }
-    // `--yes` asks nothing, and agrees to nothing that concerns others.
+    // `--yes` asks nothing, and agrees to nothing that affects other repositories.
     set_up();
     let Some(ran) = on_a_terminal(&home, &repo.path, &["init", "--remove", "--yes"], "y\n") else { return };
     assert!(ran.is_ok && !ran.stdout.contains("too? [y/N]"), "{ran:?}");

@@ -1,5 +1,5 @@
-//! A session belongs to the project that it was held in, and to each repository that it worked in, which gets what was done
-//! there and nothing of another.
+//! A session belongs to its own project and to each repository that it worked in, which gets the work done there and
+//! nothing of another.
 
 use std::path::{Path, PathBuf};
 
@@ -28,8 +28,8 @@ impl Folder {
         Folder { home, talk, work }
     }
 
-    /// The turns: one about nothing here, one in each repository by its files, one where the agent has changed into the first,
-    /// and one in the first's other work tree.
+    /// The turns: one about no repository, one in each repository by its files, one after the agent changed into the
+    /// first, and one in the first's other work tree.
     fn speak(&self) {
         let talk = &self.talk;
         talk.says("user", 0, "what is the weather at the quay?");
@@ -54,7 +54,7 @@ impl Folder {
         self.talk.put(&line);
     }
 
-    /// Runs the hook with the agent standing in `directory`.
+    /// Runs the hook with `directory` as the agent's working directory.
     fn hook(&self, directory: &Path) {
         let mut payload: Value = serde_json::from_slice(&self.talk.payload("Stop")).unwrap();
         payload["cwd"] = json!(directory);
@@ -88,19 +88,19 @@ impl Folder {
     }
 }
 
-/// A session held in a folder of repositories was known to the folder alone.
+/// A session held in a folder of repositories used to be stored in the folder alone.
 #[test]
 fn a_session_above_repositories_belongs_to_each_it_worked_in() {
     let folder = Folder::new();
     folder.speak();
     folder.hook(&folder.work);
-    // A call in the folder, or its idle server, tells the others.
+    // A call in the folder, or its idle server, passes the work on.
     folder.home.serve(&folder.work).search("anything");
     folder.check();
     assert_eq!(folder.home.waiting(), 0, "nobody tells anybody twice");
 }
 
-/// Where the agent had changed into a repository, what it did there went to the folder.
+/// Work in a repository that the agent had changed into used to go to the folder.
 #[test]
 fn an_agent_that_changed_into_a_repository_is_remembered_there() {
     let folder = Folder::new();
@@ -114,14 +114,14 @@ fn an_agent_that_changed_into_a_repository_is_remembered_there() {
     server.end();
     folder.home.serve(&folder.work).search("anything");
     folder.check();
-    // The session goes on in the turn that it was in.
+    // The session continues in the same turn.
     folder.talk.says("assistant", 50, "the windlass runs free now");
     folder.hook(&folder.work.join("one"));
     let found = folder.home.serve(&folder.work.join("one")).search("free");
     assert!(found.iter().any(|hit| hit["text"].as_str().unwrap().contains("runs free")), "{found:?}");
 }
 
-/// An import looked at the transcripts of the project's own folder only.
+/// An import used to read only the transcripts of the project's own folder.
 #[test]
 fn an_import_finds_sessions_held_above_the_repository() {
     let folder = Folder::new();
@@ -142,8 +142,8 @@ fn an_import_finds_sessions_held_above_the_repository() {
     assert_eq!(sessions["sessions"].as_array().unwrap().len(), 2, "{sessions}");
 }
 
-/// A session held in a work tree of `one` that changed a file in the repository `two`, which was told of it, and the work
-/// tree is gone since.
+/// A session held in a work tree of `one` that changed a file in the repository `two`; a hook reported it, and the
+/// work tree was removed since.
 fn in_a_tree_that_is_gone(folder: &Folder, tree: &Path) {
     let one = folder.home.repo_at(folder.work.join("one"));
     let talk = Talk::new(&folder.home, "9d1f2a44-5af3-46fb-8473-94dff3a77ff6", tree, "one-tree");
@@ -153,7 +153,7 @@ fn in_a_tree_that_is_gone(folder: &Folder, tree: &Path) {
     talk.says("user", 10, "paint the hull");
     talk.edits(11, folder.work.join("two/hull.rs").to_str().unwrap());
     talk.hook(&folder.home, "Stop");
-    // The project that it was held in is another's, whose server tells the other.
+    // The session belongs to another project, whose server passes the work on.
     folder.home.serve(&folder.work.join("one")).search("anything");
     assert_eq!(folder.home.waiting(), 1, "the other repository is told of the session");
     one.git(&["worktree", "remove", "--force", tree.to_str().unwrap()]);
@@ -165,7 +165,7 @@ fn finds(folder: &Folder, name: &str, word: &str) -> bool {
     hits.iter().any(|hit| hit["text"].as_str().unwrap_or_default().contains(word))
 }
 
-/// Where the directory that a session was held in was gone, all of it went to each repository that it had worked in.
+/// If the directory of a session was gone, each repository that it had worked in used to get all of it.
 #[test]
 fn a_repository_gets_its_part_of_a_session_whose_directory_is_gone() {
     let folder = Folder::new();
@@ -176,7 +176,7 @@ fn a_repository_gets_its_part_of_a_session_whose_directory_is_gone() {
     assert!(finds(&folder, "one", "bilge"));
 }
 
-/// The same where the directory lay within the other repository.
+/// The same with the directory inside the other repository.
 #[test]
 fn a_work_tree_inside_another_repository_does_not_belong_to_it() {
     let folder = Folder::new();
@@ -187,7 +187,7 @@ fn a_work_tree_inside_another_repository_does_not_belong_to_it() {
     assert!(!finds(&folder, "two", "bilge"), "what was said in another project");
 }
 
-/// The hook of a session in a work tree left its reference, and the work tree was removed before a call followed it.
+/// The hook of a session in a work tree left its reference, and the work tree was removed before the next call.
 #[test]
 fn a_session_in_a_removed_work_tree_belongs_to_its_repository_in_full() {
     let folder = Folder::new();
@@ -200,7 +200,7 @@ fn a_session_in_a_removed_work_tree_belongs_to_its_repository_in_full() {
     assert!(finds(&folder, "one", "bilge"));
 }
 
-/// A client writes down a directory whose name isn't UTF-8 as another one that doesn't exist.
+/// A client replaces a directory name that is not UTF-8 with one that does not exist.
 #[test]
 fn a_repository_gets_its_part_of_a_session_in_a_directory_with_an_odd_name() {
     let folder = Folder::new();
@@ -218,14 +218,14 @@ fn a_repository_gets_its_part_of_a_session_in_a_directory_with_an_odd_name() {
     assert!(!finds(&folder, "two", "bilge"), "what was said in another project");
 }
 
-/// A turn was read from its beginning on each time it grew, and counted each time towards what is kept of a session.
+/// A turn used to be read from its beginning each time it grew, and counted each time towards the limit of a session.
 #[test]
 fn a_turn_read_again_counts_once() {
     let folder = Folder::new();
     let (one, talk) = (folder.work.join("one"), &folder.talk);
     talk.says("user", 0, "grease the capstan");
     folder.stands("one", "assistant", 1, &"the capstan wants much grease. ".repeat(20_000));
-    // Of a session 16 MB are kept: with what is read again it would be full after some thirty.
+    // The limit of a session is 16 MB: with repeated reads it would be reached after about thirty.
     for step in 0..32 {
         folder.stands("one", "assistant", 10 + step, &format!("pawl {step} is greased"));
         let imported = folder.home.json(&one, &["import", "claude-code"]);
@@ -238,7 +238,7 @@ fn a_turn_read_again_counts_once() {
     }
 }
 
-/// A turn longer than what one step reads was begun again by each.
+/// Each step used to restart a turn longer than one step.
 #[test]
 fn a_long_turn_is_not_restarted_each_time() {
     let folder = Folder::new();
@@ -260,7 +260,7 @@ fn a_long_turn_is_not_restarted_each_time() {
     );
 }
 
-/// What was too much for one session was left out of what follows for good, and no answer said so.
+/// What exceeded the limit of a session used to be left out of later imports for good, without a notice.
 #[test]
 fn a_session_beyond_the_limit_is_reported() {
     let folder = Folder::new();

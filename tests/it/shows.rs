@@ -1,11 +1,11 @@
-//! What is opened by name: which name is meant, flags that do something, and nothing left out unsaid.
+//! Opening by name: which name is meant, flags that have an effect, and a notice for everything left out.
 
 use serde_json::json;
 
 use crate::harness::Home;
 use crate::talk::Talk;
 
-/// Flags that had no effect on what was opened were taken without a word.
+/// Flags without an effect on the opened item used to be accepted silently.
 #[test]
 fn a_flag_without_effect_is_an_error_that_explains_it() {
     let home = Home::new();
@@ -32,7 +32,7 @@ fn a_flag_without_effect_is_an_error_that_explains_it() {
     assert!(home.run(&directory, &["show", "lantern-talk", "--focus", "timer"]).is_ok);
 }
 
-/// A title with a number sign was taken for a message of a session that there is not.
+/// A title with a number sign used to be read as a message of an unknown session.
 #[test]
 fn a_title_that_looks_like_a_message_name_opens_its_conversation() {
     let home = Home::new();
@@ -46,12 +46,12 @@ fn a_title_that_looks_like_a_message_name_opens_its_conversation() {
     assert_eq!(home.json(&repo.path, &["show", &format!("{}#1", talk.session)])["number"], 1);
     let ran = home.run(&repo.path, &["show", "Fix the gash of #2819"]);
     assert!(!ran.is_ok && ran.stderr.contains("Fix the gash of"), "{ran:?}");
-    // An agent that reads the list knows it by its title, too.
+    // An agent that reads the list sees the title too.
     let listed = home.serve(&repo.path).text("list_sessions", json!({}));
     assert!(listed.contains("\"Fix the crash of #2819\": "), "{listed}");
 }
 
-/// Lists ended at twenty without a word.
+/// Lists used to end at twenty silently.
 #[test]
 fn items_left_out_of_a_list_are_counted() {
     let home = Home::new();
@@ -67,8 +67,8 @@ fn items_left_out_of_a_list_are_counted() {
     assert!(shown["notices"].to_string().contains(notice), "{shown}");
 }
 
-/// Topics, citations, notices and the end of a summary were left out without a word, and a session was named by a part of
-/// its name.
+/// Topics, citations, notices and the end of a summary used to be left out silently, and a session's name was
+/// shortened.
 #[test]
 fn a_shortened_summary_says_so_and_keeps_names_whole() {
     let home = Home::new();
@@ -91,7 +91,7 @@ fn a_shortened_summary_says_so_and_keeps_names_whole() {
         if full.is_null() {
             full = data.clone();
         }
-        // Topics are the first to go.
+        // Topics are left out first.
         let is_less = data["topics"] != full["topics"];
         assert!(is_less || max_tokens > 260, "{data}");
         assert_eq!(data["truncated"], is_less, "{max_tokens}: {data}");

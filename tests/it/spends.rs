@@ -1,5 +1,5 @@
-//! What may be asked of models, of whom, and what it may cost: nothing leaves for whom the user didn't name, nothing is
-//! spent beyond a limit, no key is in any file, answer or log.
+//! Which models may be asked, and the cost: nothing is sent to a provider that the user did not configure, no limit
+//! is exceeded, and no key is in any file, answer or log.
 
 use serde_json::{Value, json};
 
@@ -52,7 +52,7 @@ fn a_broken_configuration_is_reported_with_its_line_and_stops_no_hook() {
     let hook = home.feed(&project, &["hook", "claude-code"], payload.to_string().as_bytes());
     assert!(hook.is_ok && hook.stdout.contains("Tiro keeps") && hook.stderr.is_empty(), "{hook:?}");
     assert_eq!(home.waiting(), 1);
-    // The command line goes before the file, not before its mistakes.
+    // A flag overrides the file, but not a mistake in it.
     write(&home, "[context]\nmax_tokens = 300\n");
     assert!(home.run(&project, &["stats", "--set", "context.max_tokens=400"]).is_ok);
     let ran = home.run(&project, &["stats", "--set", "context.max_token=400"]);
@@ -198,7 +198,7 @@ fn the_tool_accepts_no_new_address_and_no_key() {
         refused(json!({"provider": "openai", "config": {"endpoint": endpoint, "model": "m"}}), "endpoint");
     }
     refused(json!({"provider": "lab", "config": {"endpoint": "https://lab.example.evil/v1"}}), "`endpoint`");
-    // A port of this machine may be anything: only the one that a service has of its own is open to an agent.
+    // Any program may listen on a port of this machine: an agent may use only the default port of a service.
     for endpoint in [
         "http://127.0.0.1:9",
         "http://127.0.0.1:5432",
@@ -276,7 +276,8 @@ fn the_tool_sends_a_key_only_to_its_service() {
         assert!(told.contains(words) && told.contains("tiro provider add"), "{arguments}: {told}");
     };
     let here = json!({"endpoint": mock.endpoint()});
-    // A key of the user's, in a variable or a file; one that lies in the environment; and one that the agent names first.
+    // Keys of the user in a variable or a file, one that is only in the environment, and one that the agent names
+    // first.
     for provider in ["openai", "anthropic", "gemini"] {
         refused(configured(provider, here.clone()), "would send the key of");
     }
@@ -295,7 +296,7 @@ fn the_tool_sends_a_key_only_to_its_service() {
     let written = std::fs::read_to_string(file(&home)).unwrap();
     assert!(!written.contains("endpoint") && !written.contains("STRIPE"), "{written}");
 
-    // What has no key is moved to this machine by the user alone, and gets no key there.
+    // Only the user can move a provider without a key to this machine, and it gets no key there.
     write(&home, "");
     let mut server = home.serve(&project);
     let refused = server.error("configure_llm_provider", configured("openai", here.clone()));
@@ -372,7 +373,7 @@ fn a_model_on_this_machine_may_summarise_as_soon_as_it_is_named() {
         let providers = data["providers"].as_array().unwrap().clone();
         providers.into_iter().find(|each| each["name"] == name).unwrap_or_else(|| panic!("no {name}: {data}"))
     };
-    // By the tool and by the name that people use; the answer says what became of it.
+    // By the tool and by a common alias; the answer says which provider it became.
     let data = server.data("configure_llm_provider", json!({"provider": "llama.cpp"}));
     assert_eq!(named(&data, "llamacpp")["uses"], json!(["summarize", "consult"]), "{data}");
     assert_eq!(
@@ -390,7 +391,7 @@ fn a_model_on_this_machine_may_summarise_as_soon_as_it_is_named() {
         assert_eq!(named(&data, called)["uses"], json!(["consult"]), "{data}");
         assert!(data["notices"].to_string().contains(&format!("configured as `{called}`")), "{data}");
     }
-    // Another server's port is open under no name.
+    // The port of another server is accepted under no name.
     for (name, endpoint) in [
         ("llama.cpp", "http://localhost:1234/v1"),
         ("lmstudio", "http://localhost:8080/v1"),
@@ -441,19 +442,19 @@ fn a_key_leaves_the_machine_only_encrypted() {
     assert!(!refused.is_ok && refused.stderr.contains("to lab.invalid:8080 unencrypted"), "{refused:?}");
     assert!(refused.stderr.contains("https://") && refused.stderr.contains("ssh -L"), "{refused:?}");
     assert!(!file(&home).exists() || !std::fs::read_to_string(file(&home)).unwrap().contains("lab"));
-    // Without a key, or encrypted, it is the user's own affair.
+    // Without a key, or encrypted, the user may configure it.
     assert!(home.run(&project, &[&lab[..], &plain].concat()).is_ok);
     let later = home.run(&project, &[&["provider", "add", "lab"][..], &keyed].concat());
     assert!(!later.is_ok && later.stderr.contains("unencrypted"), "{later:?}");
     let moved = ["provider", "add", "lab", "--endpoint", "https://lab.invalid/v1"];
     assert!(home.run(&project, &[&moved[..], &keyed].concat()).is_ok);
-    // By hand, the file says so with the line.
+    // Written by hand, the file is refused with the line.
     let by_hand = std::fs::read_to_string(file(&home)).unwrap().replace("https://", "http://");
     write(&home, &by_hand);
     let tried = with(&home, &project, &[("LAB_API_KEY", "plain-words")], &["provider", "test", "lab"]);
     assert!(!tried.is_ok && tried.stderr.contains("config.toml`, line"), "{tried:?}");
     assert!(tried.stderr.contains("unencrypted"), "{tried:?}");
-    // It had stopped every command and the server; all else works, and the doctor says it.
+    // It used to stop every command and the server; now everything else works, and `doctor` reports it.
     let key = [("LAB_API_KEY", "plain-words")];
     for args in [&["search", "lantern"][..], &["provider", "show"], &["sessions"]] {
         let ran = with(&home, &project, &key, args);
@@ -481,7 +482,7 @@ fn a_refused_request_costs_nothing() {
     for (place, status) in [400, 401, 403, 404, 429].into_iter().enumerate() {
         assert_eq!(refused(status, ""), (0.0, place as i64 + 1), "{status}");
     }
-    // It may have been at work when it failed: both requests count.
+    // The service may have worked on the failed request: both requests count.
     let (cost, _) = refused(500, "");
     assert!(cost > 0.1, "{cost}");
     assert_eq!(refused(401, "").0, cost);
@@ -505,7 +506,7 @@ fn an_estimate_shows_the_likely_and_the_highest_cost() {
         let told = home.run(&project, args).stdout;
         assert!(told.contains("likely for $") && told.contains(" at most"), "{told}");
     }
-    // What runs here costs nothing, and that is said.
+    // A model on this machine costs nothing, and the answer says so.
     write(&home, &config.replace("price = { input = 100, output = 1000 }\n", ""));
     let told = home.run(&project, &["summarize", "s", "--dry-run"]).stdout;
     assert!(told.contains("at no cost"), "{told}");
@@ -527,7 +528,7 @@ fn a_provider_with_an_unknown_price_is_not_asked() {
 #[test]
 fn eight_processes_in_eight_projects_overspend_nothing() {
     let mock = Mock::start();
-    // 0.013 dollars a call, put aside for some 0.1: the limit is reached after a few.
+    // 0.013 dollars a call, of which about 0.1 is reserved: a few calls reach the limit.
     let home = Home::new();
     write(&home, &format!("{}\n[limits]\ntotal = 0.5\n", mocked(&mock, "max_output = 60\n")));
     let projects: Vec<_> = (0..8).map(|number| home.repo(&format!("project{number}")).path).collect();

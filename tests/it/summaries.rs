@@ -1,11 +1,11 @@
-//! A conversation is had in short at three levels, opens down to its messages, and is told without what was forgotten.
+//! Summaries have three levels, open down to their messages, and contain no forgotten message.
 
 use serde_json::{Value, json};
 use tiro::tokens;
 
 use crate::harness::{Home, Server};
 
-/// Saves sixty messages: greetings, and at three places what matters.
+/// Saves sixty messages: greetings, and three relevant ones.
 fn talk(server: &mut Server) {
     let message = |n: usize| {
         let text = match n {
@@ -37,7 +37,7 @@ fn a_summary_opens_down_to_its_messages_and_collapses_again() {
     assert!(standard["cited"].as_array().unwrap().contains(&json!(7)), "{standard}");
     assert!(tokens::count(brief["summary"].as_str().unwrap()) <= 80);
     server.end();
-    // The ids hold after a restart, and what was made is not made again.
+    // The ids are the same after a restart, and an existing summary is not made again.
     let mut server = home.serve(&project);
     assert_eq!(summarise(&mut server, "standard")["cached"], json!(true));
     let mut open = |id: &Value, more: Value| {
@@ -89,7 +89,7 @@ fn a_context_summary_keeps_its_budget() {
     }
 }
 
-/// What `open` named was a single message, and conversations that share a word with the question took of the budget.
+/// `open` used to name a single message, and conversations that share a word with the question used up the budget.
 #[test]
 fn a_context_summary_opens_to_the_next_level() {
     let home = Home::new();
@@ -111,14 +111,14 @@ fn a_context_summary_opens_to_the_next_level() {
         let opened = opened["text"].as_str().unwrap();
         assert!(opened.starts_with(next) && opened.contains("Parquet"), "{opened}");
     }
-    // Whoever names a conversation gets it.
+    // A conversation that is named explicitly is included.
     let named = json!({"query": "Parquet on Windows", "conversation_ids": ["other", "nobody"]});
     let (text, data) = server.both("get_context_summary", named);
     assert_eq!(data["summaries"][0]["session_id"], json!("other"), "{text}");
     assert!(text.contains("no session is called `nobody`"), "{text}");
 }
 
-/// A conversation in a language without spaces is found by its meaning; until that is there, the answer says so.
+/// A conversation in a language without spaces is found by its meaning; until it is embedded, the answer says so.
 #[test]
 fn a_context_summary_counts_missing_embeddings() {
     let home = Home::new();
@@ -184,7 +184,7 @@ fn every_outdated_summary_is_updated_and_a_failure_stops_no_other() {
     let again = all(&[]);
     assert_eq!((&again["up_to_date"], &again["summarised"]), (&json!(3), &json!(0)), "{again}");
     assert_eq!(all(&["--level", "brief"])["summarised"], 3, "another level is another summary");
-    // One goes on, and one can't be read any more.
+    // One has new messages, and one cannot be read any more.
     let mut server = home.serve(&project);
     server.save("two", "2", "It was the path separator.");
     server.save("three", "2", "It was the colon.");

@@ -1,4 +1,4 @@
-//! Processes are killed, hung up on and fed nonsense, and nothing acknowledged is lost.
+//! Killed processes, closed inputs and malformed input lose no acknowledged write.
 
 use std::collections::HashSet;
 use std::sync::mpsc::channel;
@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use crate::harness::{Home, Server, strings};
 
-/// How soon a server that is asked to go is gone: a promise of the design.
+/// How soon a server ends when it is asked to: a promise of the design.
 const GONE: Duration = Duration::from_secs(2);
 
-/// Three processes write to one store and are killed at arbitrary moments, eight times each. Whatever was
-/// acknowledged is there, once, and the store and its index are sound.
+/// Three processes write to one store and are killed at arbitrary moments, eight times each. Every acknowledged write
+/// is stored once, and the store and its index are intact.
 #[test]
 fn acknowledged_writes_survive_kill_9() {
     const WRITERS: usize = 3;
@@ -31,7 +31,7 @@ fn acknowledged_writes_survive_kill_9() {
                     let pid = Pid::from_raw(server.pid()).unwrap();
                     let (written, is_written) = channel();
                     std::thread::scope(|scope| {
-                        // The killer strikes as soon as enough was acknowledged, while the next write is under way.
+                        // The kill comes as soon as enough writes were acknowledged, during the next one.
                         scope.spawn(move || {
                             is_written.iter().take(1 + (life * 5 + writer * 3) % 11).for_each(|()| {});
                             kill_process(pid, Signal::KILL).unwrap();
@@ -42,12 +42,12 @@ fn acknowledged_writes_survive_kill_9() {
                             let arguments = json!({"session_id": "crash", "messages": [message]});
                             let Some(answer) = server.try_call("save_messages", arguments) else { break };
                             let saved = &answer["result"]["structuredContent"];
-                            // What was under way at the kill before is sent again under the same id.
+                            // The write that the last kill interrupted is sent again with the same id.
                             let known = saved["already_stored"].as_u64().unwrap();
                             assert_eq!(saved["saved"].as_u64().unwrap() + known, 1, "{answer}");
                             acknowledged.push(id);
                             number += 1;
-                            // Nobody listens any more once the killer struck.
+                            // The receiver is gone after the kill.
                             let _ = written.send(());
                         }
                         drop(written);
@@ -75,7 +75,7 @@ fn acknowledged_writes_survive_kill_9() {
     assert!(strings(&found, "source_id").contains(&acknowledged[0]), "the index holds it too");
 }
 
-/// Asks for something that takes a while and returns before it is answered.
+/// Sends a slow request and returns before it is answered.
 fn in_mid_call(home: &Home) -> Server {
     let mut server = home.serve(&home.dir("project"));
     let message = |n: usize| json!({"id": n.to_string(), "role": "user", "text": format!("message {n} {}", "word ".repeat(200))});
@@ -116,7 +116,7 @@ fn a_server_ends_within_two_seconds_after_sigterm() {
     assert!(asked.elapsed() < GONE, "{:?}", asked.elapsed());
 }
 
-/// Checks that the doctor finds nothing wrong but that no model is installed.
+/// Checks that `doctor` finds nothing wrong except the missing model.
 fn sound(home: &Home) {
     let told: Value =
         serde_json::from_str(&home.run(&home.dir("project"), &["doctor", "--json"]).stdout).unwrap();
@@ -148,7 +148,7 @@ fn malformed_input_is_answered_and_survived() {
         server.send(line);
         let answer = server.receive();
         let told = &answer["error"]["code"];
-        // The stateless era has a code of its own for a resource that isn't there.
+        // The stateless protocol has its own code for an unknown resource.
         assert!(*told == code || (code == -32002 && *told == -32602), "{line}: {answer}");
     }
     server.send(r#"{"jsonrpc":"2.0","method":"notifications/no-such"}"#);
@@ -170,7 +170,7 @@ fn two_servers_see_each_others_writes() {
     assert_eq!(strings(&one.search("nectarine"), "text"), ["a nectarine from two"]);
 }
 
-/// It was taken for a new one, and the server said that nothing was remembered.
+/// It used to count as a new store, and the server answered that nothing was remembered.
 #[test]
 fn an_emptied_store_is_not_mistaken_for_a_new_one() {
     let home = Home::new();
@@ -192,7 +192,7 @@ fn an_emptied_store_is_not_mistaken_for_a_new_one() {
         assert_eq!(path.metadata().unwrap().len(), 0, "it is left as it is");
         std::fs::write(&path, kept).unwrap();
     }
-    // What the error says leads out of it.
+    // The advice of the error works.
     std::fs::write(home.store(), "").unwrap();
     std::fs::rename(home.store(), home.path().join("emptied.db")).unwrap();
     let restored = home.run(&project, &["restore", backup.to_str().unwrap()]);
@@ -200,7 +200,7 @@ fn an_emptied_store_is_not_mistaken_for_a_new_one() {
     assert_eq!(home.serve(&project).search("durian").len(), 1);
 }
 
-/// While one server made a store anew that was removed, another saw its file without a byte, and said that it had lost them.
+/// While one server recreated a removed store, another used to see an empty file and to report lost data.
 #[test]
 fn many_servers_recreate_a_removed_store_in_parallel() {
     let home = Home::new();
@@ -229,7 +229,7 @@ fn many_servers_recreate_a_removed_store_in_parallel() {
     }
 }
 
-/// People copy the file of a store, and what was in the log beside it was missing.
+/// Copies of a store file used to lack what was in the log beside it.
 #[test]
 fn after_the_last_process_ended_the_file_alone_is_complete() {
     let home = Home::new();

@@ -1,4 +1,4 @@
-//! Sessions as Claude Code writes them down, made up line by line.
+//! Synthetic sessions in the format of Claude Code, line by line.
 
 use std::cell::Cell;
 use std::io::Write;
@@ -11,7 +11,7 @@ use crate::harness::{Home, Ran};
 /// When sessions begin here, in seconds since 1970: the time at which the harness commits.
 pub const BEGAN: i64 = 1_700_000_000;
 
-/// A session and the transcript that it grows.
+/// A session and its growing transcript.
 pub struct Talk {
     pub path: PathBuf,
     pub session: String,
@@ -36,12 +36,12 @@ impl Talk {
         }
     }
 
-    /// Lets somebody say `text`, `at` seconds after the beginning.
+    /// Adds a message of a speaker, `at` seconds after the beginning.
     pub fn says(&self, role: &str, at: i64, text: &str) {
         self.put(&self.line(role, BEGAN * 1000 + at * 1000, json!(text)));
     }
 
-    /// Lets the assistant call a tool, `at` seconds after the beginning.
+    /// Adds a tool call of the assistant, `at` seconds after the beginning.
     pub fn calls(&self, at: i64, tool: &str, input: Value, output: &str) {
         let id = format!("toolu_{:024}", number_of(&format!("{}{}", self.session, self.lines.get())));
         let at = (BEGAN + at) * 1000;
@@ -57,14 +57,14 @@ impl Talk {
         ));
     }
 
-    /// Lets the assistant change a file, `at` seconds after the beginning.
+    /// Adds a change of a file by the assistant, `at` seconds after the beginning.
     pub fn edits(&self, at: i64, file: &str) {
         let path = self.directory.join(file);
         let input = json!({"file_path": path, "old_string": "old", "new_string": "new"});
         self.calls(at, "Edit", input, "The file has been updated.");
     }
 
-    /// Returns a line at a time in milliseconds, with an id of its own.
+    /// Returns a line at a time in milliseconds, with a new id.
     pub fn line(&self, role: &str, at: i64, content: Value) -> Value {
         self.lines.set(self.lines.get() + 1);
         let number = number_of(&self.session);
@@ -86,20 +86,20 @@ impl Talk {
         self.append(&format!("{line}\n"));
     }
 
-    /// Appends anything.
+    /// Appends any bytes.
     pub fn append(&self, text: &str) {
         let mut file = std::fs::OpenOptions::new().create(true).append(true).open(&self.path).unwrap();
         file.write_all(text.as_bytes()).unwrap();
     }
 
-    /// Returns what a hook of the session is told.
+    /// Returns the payload of a hook of the session.
     pub fn payload(&self, event: &str) -> Vec<u8> {
         let payload = json!({"session_id": self.session, "transcript_path": self.path, "cwd": self.directory,
             "hook_event_name": event, "permission_mode": "default"});
         payload.to_string().into_bytes()
     }
 
-    /// Runs the hook once and returns what it said.
+    /// Runs the hook once and returns its output.
     pub fn nudge(&self, home: &Home, event: &str) -> String {
         let Ran { is_ok, stdout, stderr } =
             home.feed(&self.directory, &["hook", "claude-code"], &self.payload(event));
@@ -107,7 +107,7 @@ impl Talk {
         stdout
     }
 
-    /// Runs the hook until it has left a reference: on a machine that is busy it gives up rather than be waited for.
+    /// Runs the hook until it has left a reference: on a busy machine it gives up rather than wait.
     pub fn hook(&self, home: &Home, event: &str) {
         let left = (0..TRIES).any(|_| {
             assert_eq!(self.nudge(home, event), "", "only the beginning of a session is told something");
@@ -116,7 +116,7 @@ impl Talk {
         assert!(left, "no reference was left in {TRIES} runs");
     }
 
-    /// Runs the hook of the beginning until it has said something, and returns what the model is told.
+    /// Runs the start hook until it has printed something, and returns the text for the model.
     pub fn begins(&self, home: &Home) -> String {
         let said = (0..TRIES).map(|_| self.nudge(home, "SessionStart")).find(|said| !said.is_empty());
         let said: Value =
@@ -126,7 +126,7 @@ impl Talk {
     }
 }
 
-/// How often a hook is run that is given up. Arbitrary.
+/// How often a hook that gives up is run again. Arbitrary.
 const TRIES: usize = 50;
 
 /// Returns a number that differs from text to text.

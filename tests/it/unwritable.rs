@@ -1,4 +1,4 @@
-//! Who only reads is answered from what is there, also where nothing can be written.
+//! Reads are answered from stored data, even if nothing can be written.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::harness::{Home, Server};
 
-/// Returns the server, started so that writing to a file that may not grow fails as on a full disk.
+/// Returns the server, started so that its writes fail as on a full disk.
 fn serve(home: &Home, project: &Path) -> Server {
     let tiro = home.tiro(project, &["serve"]);
     let mut command = std::process::Command::new("sh");
@@ -19,13 +19,13 @@ fn serve(home: &Home, project: &Path) -> Server {
     Server::start(command)
 }
 
-/// From now on no file that the server writes may grow.
+/// From now on no file of the server can grow.
 fn fill_the_disk(server: &Server) {
     let none = Rlimit { current: Some(0), maximum: None };
     prlimit(Pid::from_raw(server.pid()), Resource::Fsize, none).unwrap();
 }
 
-/// Saves a conversation that is long enough to be cut into segments.
+/// Saves a conversation that is long enough for segments.
 fn converse(server: &mut Server) {
     let message = |n: usize| {
         let text = format!("We put quince {n} into the cellar since it is cold there, decided on day {n}.");
@@ -35,7 +35,7 @@ fn converse(server: &mut Server) {
     server.data("save_messages", json!({"session_id": "s", "messages": messages}));
 }
 
-/// Asks everything that only reads; each must answer, and within some seconds. Returns what was said beside the answers.
+/// Makes every read; each must answer within some seconds. Returns the notices.
 fn ask_everything(server: &mut Server) -> String {
     let id = server.search("quince 7 cellar")[0]["id"].clone();
     let mut said = String::new();
@@ -71,7 +71,7 @@ fn reads_work_on_a_full_disk() {
     server.error("store_memory", json!({"text": "a pomelo"}));
     assert!(server.search("pomelo").is_empty());
 
-    // And one that is started then, with the log of another there, and without.
+    // And a server started then, with the log of another server and without.
     let mut another = serve(&home, &project);
     fill_the_disk(&another);
     ask_everything(&mut another);
@@ -83,7 +83,7 @@ fn reads_work_on_a_full_disk() {
     fill_the_disk(&another);
     ask_everything(&mut another);
     another.error("store_memory", json!({"text": "a pomelo"}));
-    // With space again it writes.
+    // With free space it writes again.
     let all = Rlimit { current: None, maximum: None };
     prlimit(Pid::from_raw(another.pid()), Resource::Fsize, all).unwrap();
     another.data("store_memory", json!({"text": "a pomelo"}));
@@ -111,7 +111,7 @@ fn reads_work_beside_a_locked_writer() {
     assert!(!ask_everything(&mut server).contains("not stored"));
 }
 
-/// Root can write everything; then the server runs as another user, to whom everything belongs.
+/// Root can write everywhere, so the server runs as another user, who owns the files.
 #[test]
 fn reads_work_in_a_read_only_folder() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -142,7 +142,7 @@ fn reads_work_in_a_read_only_folder() {
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
         }
     };
-    // What has a log beside it can be written all the same; the last process that ends in time takes it along.
+    // The log beside a store stays writable; the last process that ends normally removes it.
     let has_log = || home.store().with_extension("db-wal").exists();
     assert!((0..20).any(|_| !has_log() || (tiro("stats").output().unwrap().status.success() && !has_log())));
     set(0o500);
@@ -153,10 +153,10 @@ fn reads_work_in_a_read_only_folder() {
     server.data("store_memory", json!({"text": "a pomelo"}));
 }
 
-/// The user and the group of whoever has no rights of their own.
+/// The user and group without rights of their own.
 const NOBODY: u32 = 65534;
 
-/// Gives the folder and what lies beneath it to that user.
+/// Gives the folder and everything in it to that user.
 fn give_away(path: &Path) {
     std::os::unix::fs::lchown(path, Some(NOBODY), Some(NOBODY)).unwrap();
     if path.symlink_metadata().unwrap().is_dir() {
