@@ -29,7 +29,7 @@ fn says(talk: &Talk, at: i64, text: &str) {
 }
 
 /// Adds a message without a time to the transcript.
-fn says_some_time(talk: &Talk, text: &str) {
+fn says_without_time(talk: &Talk, text: &str) {
     let mut line = talk.line("user", 0, json!(text));
     line.as_object_mut().unwrap().remove("timestamp");
     talk.put(&line);
@@ -77,9 +77,9 @@ fn messages_of_a_pause_and_summaries_of_them_are_left_out() {
     let (home, repo, mut server) = followed();
     let talk = Talk::new(&home, SESSION, &repo.path, "main");
     let began = now() - 60_000;
-    says_some_time(&talk, "a medlar of no time at all, but before");
+    says_without_time(&talk, "a medlar of no time at all, but before");
     says(&talk, began, "a medlar of before");
-    says_some_time(&talk, "another medlar of before");
+    says_without_time(&talk, "another medlar of before");
     says(&talk, began + 1000, "a third medlar of before");
     talk.put(&json!({"type": "ai-title", "aiTitle": "Medlar talk", "sessionId": SESSION}));
     let call = json!([{"type": "tool_use", "id": "toolu_runs_into_the_pause_01", "name": "Bash", "input": {"command": "ls"}}]);
@@ -88,14 +88,14 @@ fn messages_of_a_pause_and_summaries_of_them_are_left_out() {
     let result = json!([{"type": "tool_result", "tool_use_id": "toolu_runs_into_the_pause_01",
         "content": "medlarsecret.txt"}]);
     talk.put(&talk.line("user", now(), result));
-    says_some_time(&talk, "a medlarsecret of some time");
+    says_without_time(&talk, "a medlarsecret of some time");
     says(&talk, now(), "a medlarsecret");
     talk.put(&json!({"type": "ai-title", "aiTitle": "The medlarsecret", "sessionId": SESSION}));
     home.json(&repo.path, &["resume"]);
-    says_some_time(&talk, "another medlarsecret of some time");
+    says_without_time(&talk, "another medlarsecret of some time");
     let after = now() + 1000;
     says(&talk, after, "a medlar of after");
-    says_some_time(&talk, "another medlar of after");
+    says_without_time(&talk, "another medlar of after");
     let mut summary = talk.line("user", after + 1000, json!("They spoke of a medlarsecret."));
     summary["isCompactSummary"] = json!(true);
     talk.put(&summary);

@@ -320,7 +320,7 @@ fn no_stored_text_controls_the_terminal() {
 }
 
 /// Returns the result of `work`, which must be quick.
-fn soon<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
+fn quickly<T: Send + 'static>(what: &str, work: impl FnOnce() -> T + Send + 'static) -> T {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || drop(sender.send(work())));
     receiver.recv_timeout(Duration::from_secs(30)).unwrap_or_else(|_| panic!("{what} is waited for"))
@@ -346,17 +346,17 @@ fn a_pipe_in_place_of_a_file_is_not_waited_for() {
     pipe(&project.join(".git/hooks/post-commit"));
     for args in [&["doctor"][..], &["search", "x"], &["init", "--dry-run"], &["init", "--remove"]] {
         let (home, project) = (std::sync::Arc::clone(&home), project.clone());
-        soon(&args.join(" "), move || home.run(&project, args));
+        quickly(&args.join(" "), move || home.run(&project, args));
     }
     let doctor = home.run(&project, &["doctor"]);
     assert!(doctor.stdout.contains("no regular file"), "{doctor:?}");
     let (other, place) = (std::sync::Arc::clone(&home), project.clone());
-    let ran = soon("the configuration", move || {
+    let ran = quickly("the configuration", move || {
         Ran::of(other.tiro(&place, &["stats"]).env("TIRO_CONFIG", other.path().join("config.toml")))
     });
     assert!(!ran.is_ok && ran.stderr.contains("is not a configuration file"), "{ran:?}");
     let other = std::sync::Arc::clone(&home);
-    let mut server = soon("a server", move || other.serve(&project));
+    let mut server = quickly("a server", move || other.serve(&project));
     let found = server.data("search_project_memory", json!({"query": "x"}));
     assert!(found["notices"].to_string().contains("lexical search only"), "{found}");
     drop::<Server>(server);

@@ -49,7 +49,7 @@ fn begin(mock: &Mock) -> (Home, PathBuf) {
 }
 
 /// A home in which `mock` is an external provider for summaries.
-fn begin_outside(mock: &Mock, more: &str) -> (Home, PathBuf) {
+fn begin_external(mock: &Mock, more: &str) -> (Home, PathBuf) {
     let (home, project) = begin(mock);
     let file = home.path().join("home/.config/tiro/config.toml");
     let config = std::fs::read_to_string(&file).unwrap().replace("127.0.0.1", "0.0.0.0");
@@ -79,7 +79,7 @@ fn number(home: &Home, sql: &str) -> i64 {
     connection.query_row(sql, [], |row| row.get(0)).unwrap_or_else(|error| panic!("{sql}: {error}"))
 }
 
-fn told(data: &Value) -> String {
+fn notices(data: &Value) -> String {
     data["notices"].to_string()
 }
 
@@ -120,7 +120,7 @@ fn a_summary_arrives_in_time_whatever_the_model_does_and_names_the_failure() {
         assert!(took <= DEADLINE + DEADLINE / 10 + spare, "{manner:?} took {took:?}");
         assert_eq!(data["provider"], "extractive", "{manner:?}: {data}");
         assert!(data["summary"].as_str().unwrap().contains("SQLite 3.50"), "{data}");
-        assert!(told(&data).contains("`mock`") && told(&data).contains(why), "{why}: {data}");
+        assert!(notices(&data).contains("`mock`") && notices(&data).contains(why), "{why}: {data}");
         let tries = number(&home, "SELECT count(*) FROM summary_attempts WHERE error IS NOT NULL");
         assert_eq!(tries, place as i64 + 1, "{manner:?} is in the history");
         let took = number(&home, "SELECT took_ms FROM summary_attempts ORDER BY seq DESC LIMIT 1");
@@ -151,7 +151,7 @@ fn a_summary_arrives_in_time_whatever_the_model_does_and_names_the_failure() {
     mock.behaves(&Manner::Says(GOOD.into()));
     let asked = mock.requests();
     let data = summarise(&mut server);
-    assert!(data["provider"] == "extractive" && told(&data).contains("LAB_API_KEY"), "{data}");
+    assert!(data["provider"] == "extractive" && notices(&data).contains("LAB_API_KEY"), "{data}");
     assert_eq!(mock.requests(), asked, "nothing is sent without a key");
     server.end();
     assert_eq!(summarise(&mut serve(&home, &project))["provider"], "mock");
@@ -174,7 +174,7 @@ fn a_models_summary_is_stored_once_and_labelled_as_such() {
         let cost = json!(mock.billed(5, 50));
         assert_eq!((&data["provider"], &data["cost_usd"]), (&json!("mock"), &cost), "{answer}");
         assert_eq!(data["summary"], GOOD);
-        assert!(told(data).contains("asked mock (m) on this machine"), "{data}");
+        assert!(notices(data).contains("asked mock (m) on this machine"), "{data}");
     }
     assert_eq!(number(&home, "SELECT count(*) FROM summaries WHERE provider = 'mock'"), 1);
     assert_eq!(number(&home, "SELECT count(*) FROM summaries WHERE provenance = 'model_said'"), 1);
@@ -317,7 +317,7 @@ fn all_sessions_are_summarised_as_the_dry_run_said_without_endless_retries() {
 #[test]
 fn failed_requests_are_reported_with_their_possible_cost_which_the_dry_run_covers() {
     let mock = Mock::start();
-    let (home, project) = begin_outside(&mock, "max_retries = 1\n");
+    let (home, project) = begin_external(&mock, "max_retries = 1\n");
     let mut server = serve(&home, &project);
     talk(&mut server);
     let dry = server.data("summarize_conversation", json!({"session_id": "s", "dry_run": true}));
@@ -336,7 +336,7 @@ fn failed_requests_are_reported_with_their_possible_cost_which_the_dry_run_cover
         let asked = mock.requests();
         let data = summarise(&mut server);
         assert_eq!((&data["provider"], mock.requests() > asked), (&json!("extractive"), true), "{data}");
-        assert!(told(&data).contains(said), "{said}: {data}");
+        assert!(notices(&data).contains(said), "{said}: {data}");
         let all = spent(&home, &project);
         let cost = data["cost_usd"].as_f64().unwrap();
         let is_paid = !matches!(manner, Manner::Refuses(..));
@@ -354,12 +354,18 @@ fn failed_requests_are_reported_with_their_possible_cost_which_the_dry_run_cover
     assert_ne!(nowhere, config);
     std::fs::write(&file, nowhere).unwrap();
     let data = summarise(&mut server);
-    assert!(told(&data).contains("could not be reached") && !told(&data).contains("sent up to"), "{data}");
+    assert!(
+        notices(&data).contains("could not be reached") && !notices(&data).contains("sent up to"),
+        "{data}"
+    );
     assert_eq!((&data["cost_usd"], spent(&home, &project)), (&json!(0.0), before), "{data}");
     // A configuration that breaks while the server runs must be reported too.
     std::fs::write(&file, "[providers\n").unwrap();
     let data = summarise(&mut server);
-    assert!(told(&data).contains("no model was asked") && told(&data).contains("config.toml"), "{data}");
+    assert!(
+        notices(&data).contains("no model was asked") && notices(&data).contains("config.toml"),
+        "{data}"
+    );
     server.end();
 }
 
@@ -371,7 +377,7 @@ fn a_notice_keeps_the_hint() {
     talk(&mut server);
     let data = summarise(&mut server);
     assert!(
-        told(&data).contains("LAB_API_KEY") && told(&data).contains("set it where Tiro is started"),
+        notices(&data).contains("LAB_API_KEY") && notices(&data).contains("set it where Tiro is started"),
         "{data}"
     );
     server.end();

@@ -22,46 +22,46 @@ struct Under {
 }
 
 const CASES: &[Case] = &[
-    Case("default_provider", ["one", "two"], |under| asked_of(under, "").0),
-    Case("fallback_provider", ["one", "two"], |under| asked_of(under, "").0),
+    Case("default_provider", ["one", "two"], |under| first_asked(under, "").0),
+    Case("fallback_provider", ["one", "two"], |under| first_asked(under, "").0),
     Case("external", ["allowed", "never"], |under| {
-        asked(under, &ready(), "0.0.0.0", &TEST).requests().to_string()
+        asked(under, &answering(), "0.0.0.0", &TEST).requests().to_string()
     }),
     Case("max_retries", ["0", "1"], |under| {
         asked(under, &Manner::Refuses(500, ""), "127.0.0.1", &TEST).requests().to_string()
     }),
-    Case("temperature", ["0.7", "0.2"], |under| asked_of(under, "default_provider = 'one'\n").1),
+    Case("temperature", ["0.7", "0.2"], |under| first_asked(under, "default_provider = 'one'\n").1),
     Case("summary.temperature", ["0.3", "0.9"], |under| {
-        first(&asked(under, &ready(), "127.0.0.1", &SUMMARIZE), "temperature")
+        first(&asked(under, &answering(), "127.0.0.1", &SUMMARIZE), "temperature")
     }),
-    Case("summary.threshold", ["8", "1000"], |under| told(under, &[])),
-    Case("summary.update_interval", ["3600", "0"], told_anew),
-    Case("summary.local_deadline", ["1", "2"], |under| waited(under, "127.0.0.1")),
-    Case("summary.external_deadline", ["1", "2"], |under| waited(under, "0.0.0.0")),
-    Case("context.max_tokens", ["4000", "500"], |under| told(under, &[])),
-    Case("context.session_max_tokens", ["8000", "1000"], |under| told(under, &["--session", "s"])),
-    Case("context.summary_ratio", ["0.3", "0"], told_in_few),
+    Case("summary.threshold", ["8", "1000"], |under| context_under(under, &[])),
+    Case("summary.update_interval", ["3600", "0"], updated_summary),
+    Case("summary.local_deadline", ["1", "2"], |under| seconds_waited(under, "127.0.0.1")),
+    Case("summary.external_deadline", ["1", "2"], |under| seconds_waited(under, "0.0.0.0")),
+    Case("context.max_tokens", ["4000", "500"], |under| context_under(under, &[])),
+    Case("context.session_max_tokens", ["8000", "1000"], |under| context_under(under, &["--session", "s"])),
+    Case("context.summary_ratio", ["0.3", "0"], small_context),
     Case("context.max_recent_messages", ["10", "60"], |under| {
-        told(under, &["--session", "s", "--max-tokens", "4000"])
+        context_under(under, &["--session", "s", "--max-tokens", "4000"])
     }),
-    Case("context.compression_medium", ["70", "30"], summed_up),
-    Case("context.compression_long", ["85", "40"], summed_up),
-    Case("context.compression_ancient", ["95", "50"], summed_up),
-    Case("context.importance_threshold", ["0.5", "0.4"], told_in_few),
-    Case("context.vector_search_limit", ["200", "1"], told_in_few),
-    Case("context.weight_recency", ["0", "1"], told_in_few),
-    Case("context.weight_semantic", ["1", "0"], told_in_few),
-    Case("context.weight_entity", ["0.05", "1"], told_in_few),
-    Case("context.weight_user", ["0", "1"], told_in_fewer),
-    Case("context.cache_ttl", ["86400", "0"], kept),
-    Case("context.cache_bytes", ["16777216", "0"], kept),
-    Case("limits.call", ["0.5", "0"], paid),
-    Case("limits.day", ["5", "0"], paid),
-    Case("limits.project", ["none", "0"], paid),
-    Case("limits.total", ["none", "0"], paid),
-    Case("ignore.sessions", ["", "scratch-*"], imported),
-    Case("ignore.paths", ["", "secrets/**"], imported),
-    Case("git.trusted", ["", "/*"], shared),
+    Case("context.compression_medium", ["70", "30"], summary_lengths),
+    Case("context.compression_long", ["85", "40"], summary_lengths),
+    Case("context.compression_ancient", ["95", "50"], summary_lengths),
+    Case("context.importance_threshold", ["0.5", "0.4"], small_context),
+    Case("context.vector_search_limit", ["200", "1"], small_context),
+    Case("context.weight_recency", ["0", "1"], small_context),
+    Case("context.weight_semantic", ["1", "0"], small_context),
+    Case("context.weight_entity", ["0.05", "1"], small_context),
+    Case("context.weight_user", ["0", "1"], smaller_context),
+    Case("context.cache_ttl", ["86400", "0"], cached_answers),
+    Case("context.cache_bytes", ["16777216", "0"], cached_answers),
+    Case("limits.call", ["0.5", "0"], charged),
+    Case("limits.day", ["5", "0"], charged),
+    Case("limits.project", ["none", "0"], charged),
+    Case("limits.total", ["none", "0"], charged),
+    Case("ignore.sessions", ["", "scratch-*"], imported_session),
+    Case("ignore.paths", ["", "secrets/**"], imported_session),
+    Case("git.trusted", ["", "/*"], commits_with_shared_objects),
 ];
 
 const TEST: [&str; 2] = ["provider", "test"];
@@ -75,7 +75,7 @@ impl Under {
     }
 
     /// Returns the output of a command that must succeed.
-    fn told(&self, home: &Home, project: &Path, args: &[&str]) -> String {
+    fn output_of(&self, home: &Home, project: &Path, args: &[&str]) -> String {
         let ran = self.run(home, project, args);
         assert!(ran.is_ok, "{}={}: {args:?}: {ran:?}", self.variable, self.value);
         ran.stdout
@@ -129,27 +129,31 @@ fn long() -> &'static (Home, PathBuf) {
     })
 }
 
-fn told(under: &Under, more: &[&str]) -> String {
+fn context_under(under: &Under, more: &[&str]) -> String {
     let (home, project) = long();
-    under.told(home, project, &[&["context", "what", "does", "the", "lighthouse", "cost?"], more].concat())
+    under.output_of(
+        home,
+        project,
+        &[&["context", "what", "does", "the", "lighthouse", "cost?"], more].concat(),
+    )
 }
 
 /// Returns the messages chosen when not all of them fit.
-fn told_in_few(under: &Under) -> String {
-    told(under, &["--session", "s", "--max-tokens", "1600"])
+fn small_context(under: &Under) -> String {
+    context_under(under, &["--session", "s", "--max-tokens", "1600"])
 }
 
-fn told_in_fewer(under: &Under) -> String {
-    told(under, &["--session", "s", "--max-tokens", "700"])
+fn smaller_context(under: &Under) -> String {
+    context_under(under, &["--session", "s", "--max-tokens", "700"])
 }
 
 /// Returns the lengths of the summaries in a context, by level.
-fn summed_up(under: &Under) -> String {
+fn summary_lengths(under: &Under) -> String {
     let home = Home::new();
     let project = home.dir("project");
     under.save(&home, &project, messages());
-    under.told(&home, &project, &["context", "lighthouse", "--session", "s"]);
-    let stats = under.told(&home, &project, &["stats", "--json"]);
+    under.output_of(&home, &project, &["context", "lighthouse", "--session", "s"]);
+    let stats = under.output_of(&home, &project, &["stats", "--json"]);
     let stats: Value = serde_json::from_str(&stats).unwrap();
     let levels = stats["summaries"].as_array().unwrap();
     assert_eq!(levels.len(), 3, "{stats}");
@@ -157,7 +161,7 @@ fn summed_up(under: &Under) -> String {
 }
 
 /// Returns whether the memory of a conversation includes its latest messages.
-fn told_anew(under: &Under) -> String {
+fn updated_summary(under: &Under) -> String {
     let home = Home::new();
     let project = home.dir("project");
     let said = |texts: &[&str]| -> Vec<Value> {
@@ -170,23 +174,24 @@ fn told_anew(under: &Under) -> String {
         // Without a model nothing is embedded, which is reported at the end.
         under.run(&home, &project, &["index"]);
     }
-    let found = under.told(&home, &project, &["search", "zeppelin", "--kinds", "conversation", "--json"]);
+    let found =
+        under.output_of(&home, &project, &["search", "zeppelin", "--kinds", "conversation", "--json"]);
     let found: Value = serde_json::from_str(&found).unwrap();
     found["hits"].as_array().unwrap().len().to_string()
 }
 
 /// Returns the number of cached answers after one call.
-fn kept(under: &Under) -> String {
+fn cached_answers(under: &Under) -> String {
     let home = Home::new();
     let project = home.dir("project");
     under.save(&home, &project, messages().split_off(164));
-    under.told(&home, &project, &["context", "lighthouse"]);
-    let stats = under.told(&home, &project, &["stats", "--json"]);
+    under.output_of(&home, &project, &["context", "lighthouse"]);
+    let stats = under.output_of(&home, &project, &["stats", "--json"]);
     serde_json::from_str::<Value>(&stats).unwrap()["cache"]["entries"].to_string()
 }
 
 /// Returns the configuration of a provider for summaries: `mock` at `host`.
-fn named(name: &str, host: &str, mock: &Mock) -> String {
+fn provider_config(name: &str, host: &str, mock: &Mock) -> String {
     format!(
         "[providers.{name}]\nservice = 'openai-compatible'\nendpoint = '{}'\n\
          model = 'model-{name}'\nuses = ['summarize']\nprice = {{ input = 1, output = 1 }}\n",
@@ -194,7 +199,7 @@ fn named(name: &str, host: &str, mock: &Mock) -> String {
     )
 }
 
-fn ready() -> Manner {
+fn answering() -> Manner {
     Manner::Says("ready".to_owned())
 }
 
@@ -204,26 +209,26 @@ fn first(mock: &Mock, field: &str) -> String {
 }
 
 /// Tests which of two providers is asked first; returns its model and the temperature.
-fn asked_of(under: &Under, config: &str) -> (String, String) {
+fn first_asked(under: &Under, config: &str) -> (String, String) {
     let mock = Mock::start();
     let home = Home::new();
-    let providers = ["one", "two"].map(|name| named(name, "127.0.0.1", &mock));
+    let providers = ["one", "two"].map(|name| provider_config(name, "127.0.0.1", &mock));
     write(&home, &format!("{config}{}", providers.concat()));
-    under.told(&home, &home.dir("project"), &TEST);
+    under.output_of(&home, &home.dir("project"), &TEST);
     (first(&mock, "model"), first(&mock, "temperature"))
 }
 
 /// Runs a command with one provider at `host` and a short conversation; returns the requests.
 fn asked(under: &Under, manner: &Manner, host: &str, args: &[&str]) -> Mock {
-    asked_and_told(under, manner, host, args).0
+    asked_with_output(under, manner, host, args).0
 }
 
-fn asked_and_told(under: &Under, manner: &Manner, host: &str, args: &[&str]) -> (Mock, Ran) {
+fn asked_with_output(under: &Under, manner: &Manner, host: &str, args: &[&str]) -> (Mock, Ran) {
     let mock = Mock::start();
     mock.behaves(manner);
     let home = Home::new();
     let project = home.dir("project");
-    write(&home, &format!("default_provider = 'lab'\n{}", named("lab", host, &mock)));
+    write(&home, &format!("default_provider = 'lab'\n{}", provider_config("lab", host, &mock)));
     if args == SUMMARIZE {
         under.save(&home, &project, messages().split_off(150));
     }
@@ -232,8 +237,8 @@ fn asked_and_told(under: &Under, manner: &Manner, host: &str, args: &[&str]) -> 
 }
 
 /// Returns how many seconds a summary waited for a provider that never answers.
-fn waited(under: &Under, host: &str) -> String {
-    let (_, ran) = asked_and_told(under, &Manner::Hangs, host, &SUMMARIZE);
+fn seconds_waited(under: &Under, host: &str) -> String {
+    let (_, ran) = asked_with_output(under, &Manner::Hangs, host, &SUMMARIZE);
     assert!(ran.is_ok, "{ran:?}");
     let (_, rest) = ran.stdout.split_once(" within ").unwrap_or_else(|| panic!("{ran:?}"));
     let seconds: f64 = rest.split(' ').next().unwrap().parse().unwrap();
@@ -241,14 +246,14 @@ fn waited(under: &Under, host: &str) -> String {
 }
 
 /// Returns whether a call reached the provider, and its output.
-fn paid(under: &Under) -> String {
-    let (mock, ran) = asked_and_told(under, &ready(), "127.0.0.1", &TEST);
+fn charged(under: &Under) -> String {
+    let (mock, ran) = asked_with_output(under, &answering(), "127.0.0.1", &TEST);
     assert_eq!(ran.stderr.contains("the limit of"), mock.requests() == 0, "{ran:?}");
     mock.requests().to_string()
 }
 
 /// Returns which of two sessions an import stored.
-fn imported(under: &Under) -> String {
+fn imported_session(under: &Under) -> String {
     let home = Home::new();
     let project = home.repo("project").path;
     for session in ["scratch-1", "work"] {
@@ -259,9 +264,9 @@ fn imported(under: &Under) -> String {
     let talk = Talk::new(&home, "third", &project, "main");
     talk.says("user", 1, "Turn the platypus.");
     talk.edits(2, "secrets/platypus.txt");
-    under.told(&home, &project, &["import", "claude-code"]);
+    under.output_of(&home, &project, &["import", "claude-code"]);
     let found = ["wombat", "platypus"].map(|word| {
-        let found = under.told(&home, &project, &["search", word, "--json"]);
+        let found = under.output_of(&home, &project, &["search", word, "--json"]);
         let found: Value = serde_json::from_str(&found).unwrap();
         let mut ids: Vec<String> =
             found["hits"].as_array().unwrap().iter().map(|hit| hit["id"].to_string()).collect();
@@ -272,12 +277,12 @@ fn imported(under: &Under) -> String {
 }
 
 /// Returns the number of imported commits if another repository has the objects.
-fn shared(under: &Under) -> String {
+fn commits_with_shared_objects(under: &Under) -> String {
     let home = Home::new();
     let repo = home.repo("project");
     repo.commit("a.txt", "a\n", "Begin");
     repo.git(&["clone", "-q", "--shared", ".", "../shared"]);
-    let told = under.told(&home, &home.path().join("shared"), &["import", "git", "--json"]);
+    let told = under.output_of(&home, &home.path().join("shared"), &["import", "git", "--json"]);
     serde_json::from_str::<Value>(&told).unwrap()["imported"].to_string()
 }
 

@@ -42,13 +42,13 @@ impl Folder {
         talk.says("user", 20, "paint the hull");
         talk.edits(21, "two/hull.rs");
         talk.says("assistant", 22, "the hull is vermilion");
-        self.stands("one", "user", 30, "why does the yardarm creak?");
-        self.stands("one/src", "assistant", 31, "its block is dry");
+        self.says_in("one", "user", 30, "why does the yardarm creak?");
+        self.says_in("one/src", "assistant", 31, "its block is dry");
         talk.says("user", 40, "try the windlass elsewhere");
         talk.edits(41, "one-tree/windlass.rs");
     }
 
-    fn stands(&self, directory: &str, role: &str, at: i64, text: &str) {
+    fn says_in(&self, directory: &str, role: &str, at: i64, text: &str) {
         let mut line = self.talk.line(role, (BEGAN + at) * 1000, json!(text));
         line["cwd"] = json!(self.work.join(directory));
         self.talk.put(&line);
@@ -224,10 +224,10 @@ fn a_turn_read_again_counts_once() {
     let folder = Folder::new();
     let (one, talk) = (folder.work.join("one"), &folder.talk);
     talk.says("user", 0, "grease the capstan");
-    folder.stands("one", "assistant", 1, &"the capstan wants much grease. ".repeat(20_000));
+    folder.says_in("one", "assistant", 1, &"the capstan wants much grease. ".repeat(20_000));
     // The limit of a session is 16 MB: with repeated reads it would be reached after about thirty.
     for step in 0..32 {
-        folder.stands("one", "assistant", 10 + step, &format!("pawl {step} is greased"));
+        folder.says_in("one", "assistant", 10 + step, &format!("pawl {step} is greased"));
         let imported = folder.home.json(&one, &["import", "claude-code"]);
         assert_eq!(
             imported["imported"].as_u64().unwrap(),
