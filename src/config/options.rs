@@ -98,76 +98,76 @@ macro_rules! options {
 }
 
 options! {
-    /// The provider that summaries are asked of, where its `uses` allow it.
+    /// The provider that is asked for summaries first, if its `uses` allow it.
     default_provider: String = "ollama".into(), "default_provider", "a provider's name", is_name,
         also "PERSISTENCE_SUMMARIZATION_PROVIDER";
-    /// The provider asked where the default fails, if its `uses` allow it.
+    /// The provider that is asked if the default fails, if its `uses` allow it.
     fallback_provider: String = "openai".into(), "fallback_provider", "a provider's name", is_name;
-    /// Whether anything may leave this machine at all.
+    /// Whether providers outside this machine may be asked at all.
     external: External = External::Allowed, "external", "allowed or never", any;
-    /// How often a request that failed is tried again.
+    /// How often a failed request is repeated.
     max_retries: u32 = 3, "max_retries", "a whole number, 0 to 10", |n| *n <= 10;
-    /// How freely models answer, but for summaries; `tiro provider test` asks so too.
+    /// The temperature of models, except for summaries; `tiro provider test` uses it.
     temperature: f64 = 0.7, "temperature", "a number, 0 to 2", |n| (0.0..=2.0).contains(n);
-    /// How freely models summarise.
+    /// The temperature of models for summaries.
     summary_temperature: f64 = 0.3, "summary.temperature", "a number, 0 to 2", |n| (0.0..=2.0).contains(n);
-    /// Messages from which a context across conversations sums one up; a shorter one is shown as it is.
+    /// The number of messages from which a context across conversations summarises a conversation; a shorter one is shown in full.
     summarization_threshold: usize = 8, "summary.threshold", "a whole number, 1 to 100000",
         |n| (1..=100_000).contains(n);
-    /// Seconds before the summary of a conversation that has grown is made again.
+    /// Seconds before a conversation with new messages gets a new summary.
     summary_update_interval_s: u64 = 3600, "summary.update_interval", "seconds, a whole number", any;
-    /// Seconds that a local model may take for a summary.
+    /// Seconds that a model on this machine may take for a summary.
     summary_local_deadline_s: u64 = 5, "summary.local_deadline", "seconds, 1 to 600", |n| (1..=600).contains(n);
     /// Seconds that an external model may take for a summary.
     summary_external_deadline_s: u64 = 10, "summary.external_deadline", "seconds, 1 to 600",
         |n| (1..=600).contains(n);
-    /// Tokens of a context across conversations.
+    /// The token budget of a context across conversations.
     context_max_tokens: usize = 4000, "context.max_tokens", "a whole number, 300 to 20000",
         |n| (300..=20_000).contains(n);
-    /// Tokens of the context of one conversation.
+    /// The token budget of the context of one conversation.
     session_max_tokens: usize = 8000, "context.session_max_tokens", "a whole number, 300 to 20000",
         |n| (300..=20_000).contains(n);
-    /// The share of a context that summaries may take; what they leave is spent on messages.
+    /// The share of a context that summaries may take; messages get what they leave.
     summary_ratio: f64 = 0.3, "context.summary_ratio", "a number, 0 to 1", share;
-    /// The latest messages that a context always shows in full, where they fit.
+    /// The latest messages that a context always shows in full if they fit.
     max_recent_messages: usize = 10, "context.max_recent_messages", "a whole number, 1 to 1000",
         |n| (1..=1000).contains(n);
-    /// Percent taken off messages 11 to 50.
+    /// Percent by which messages 11 to 50, counted from the latest, are shortened.
     compression_medium: f64 = 70.0, "context.compression_medium", "a number, 0 to 100", percent;
-    /// Percent taken off messages 51 to 100.
+    /// Percent by which messages 51 to 100 are shortened.
     compression_long: f64 = 85.0, "context.compression_long", "a number, 0 to 100", percent;
-    /// Percent taken off messages before the last hundred.
+    /// Percent by which messages before the last hundred are shortened.
     compression_ancient: f64 = 95.0, "context.compression_ancient", "a number, 0 to 100", percent;
-    /// The importance from which a message enters a context whatever its age.
+    /// The importance from which a message enters a context at any age.
     importance_threshold: f64 = 0.5, "context.importance_threshold", "a number, 0 to 1", share;
-    /// Earlier messages that a search may bring into a context.
+    /// The number of earlier messages that search may add to a context.
     vector_search_limit: usize = 200, "context.vector_search_limit", "a whole number, 0 to 200", |n| *n <= 200;
-    /// How much recency counts for importance.
+    /// The weight of recency in the importance of a message.
     weight_recency: f64 = 0.05, "context.weight_recency", "a number, 0 to 1", share;
-    /// How much likeness to the question counts for importance.
+    /// The weight of similarity to the question in the importance of a message.
     weight_semantic: f64 = 1.0, "context.weight_semantic", "a number, 0 to 1", share;
-    /// How much names count for importance.
+    /// The weight of names in the importance of a message.
     weight_entity: f64 = 0.05, "context.weight_entity", "a number, 0 to 1", share;
-    /// How much the mark of a user counts for importance.
+    /// The weight of a user's mark in the importance of a message.
     weight_user: f64 = 0.2, "context.weight_user", "a number, 0 to 1", share;
-    /// Seconds that a context or a summary may be given again while its sources stay the same.
+    /// Seconds for which a context or a summary may come from the cache while its sources stay the same.
     cache_ttl_s: u64 = 86_400, "context.cache_ttl", "seconds, a whole number", any;
-    /// Bytes that they may take together in each project's store.
+    /// Bytes that the cache may take in each project's store.
     cache_max_bytes: u64 = 16 << 20, "context.cache_bytes", "bytes, a whole number", any;
     /// US dollars that one call may cost.
     limit_call: Option<Money> = Some(Money(500_000)), "limits.call", "US dollars, or none", any;
-    /// US dollars that may be spent on a day (UTC), in all projects.
+    /// US dollars that may be spent per day (UTC), in all projects.
     limit_day: Option<Money> = Some(Money(5_000_000)), "limits.day", "US dollars, or none", any;
-    /// US dollars that a project may ever cost.
+    /// US dollars that each project may cost in total.
     limit_project: Option<Money> = None, "limits.project", "US dollars, or none", any;
-    /// US dollars that may ever be spent.
+    /// US dollars that all projects may cost in total.
     limit_total: Option<Money> = None, "limits.total", "US dollars, or none", any;
-    /// Sessions that are never remembered, by patterns of their names.
+    /// Sessions that are never stored, by patterns of their names.
     ignore_sessions: List = List::default(), "ignore.sessions", "patterns", any;
-    /// Files whose work is never remembered, by patterns of their paths in the project.
+    /// Files whose changes are never stored, by patterns of their paths in the project.
     ignore_paths: List = List::default(), "ignore.paths", "patterns", any;
-    /// Directories whose repositories are taken as they are: with links in the place of their files, a git directory that does not name them back, another owner, or objects of other repositories.
-    git_trusted: List = List::default(), "git.trusted", "directories, or with `/*` those beneath", any;
+    /// Directories whose repositories are accepted with links in place of git's files, a git directory that does not point back, another owner, or objects of other repositories.
+    git_trusted: List = List::default(), "git.trusted", "directories, with `/*` at the end for all below", any;
 }
 
 fn millis(seconds: u64) -> Millis {
@@ -198,14 +198,14 @@ impl Options {
     /// Returns the table of the options as docs/configuration.md shows it.
     pub fn table() -> String {
         let defaults = Options::default();
-        let mut table = "| option | default | what it is |\n|---|---|---|\n".to_owned();
+        let mut table = "| option | default | values | what it sets |\n|---|---|---|---|\n".to_owned();
         for setting in Options::ALL {
             let default = match setting.show(&defaults) {
                 empty if empty.is_empty() => String::new(),
                 default => format!("`{default}`"),
             };
             let about = setting.about.trim().trim_end_matches('.');
-            table += &format!("| `{}` | {default} | {about}; {} |\n", setting.key, setting.right);
+            table += &format!("| `{}` | {default} | {} | {about} |\n", setting.key, setting.right);
         }
         table
     }

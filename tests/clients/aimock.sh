@@ -1,13 +1,13 @@
 #!/bin/sh
-# Asks aimock, somebody else's mock of the services that serve models, in each of the dialects that Tiro speaks:
-# whole, in pieces, with a function to call; then one that misbehaves.
+# Calls aimock, an independent mock of model services, in each dialect that Tiro supports: with whole answers, with
+# streamed ones, and with a function call; then with a mock that misbehaves.
 #
 # Usage: aimock.sh BINARY
 #
 # Needs Node 20 or newer and aimock, on npm:
 #     npm install @copilotkit/aimock && export PATH="$PWD/node_modules/.bin:$PATH"
-# The dialects are asked by a test in the sources that this script lies in, so Cargo is needed too. Works in an empty
-# home and an empty project of its own, and removes both.
+# A test of this checkout makes the calls, so Cargo is needed too. Works in an empty temporary home and project, and
+# removes both.
 set -eu
 
 if [ $# -ne 1 ]; then
@@ -29,7 +29,7 @@ cat >"$home/fixtures.json" <<'END'
 ]}
 END
 
-# start NAME ARGUMENT ... starts a mock on a port of its own and sets `address`.
+# start NAME ARGUMENT ... starts a mock on a free port and sets `address`.
 start() {
     name=$1
     shift
@@ -78,5 +78,5 @@ for each in "--chaos-drop" "--chaos-malformed" "--chaos-disconnect" "--chaos-rat
         exit 1
     fi
     grep -q "mock$each" "$home/answer.txt" || { cat "$home/answer.txt" >&2; exit 1; }
-    echo "ok    $each is told"
+    echo "ok    $each is reported"
 done

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Drives Tiro's MCP server with the MCP Inspector's command line, in both eras of the protocol.
+# Tests Tiro's MCP server with the MCP Inspector's command line, in both generations of the protocol.
 #
 # Usage: inspector.sh BINARY [ARGUMENT ...]    (without arguments the server is started as `BINARY serve`)
 #
 # Needs Node 22.19 or newer and the Inspector, both on npm:
 #     npm install node@22 @modelcontextprotocol/inspector@2 && export PATH="$PWD/node_modules/.bin:$PATH"
-# Works in an empty home and an empty project of its own, and removes both.
+# Works in an empty temporary home and project, and removes both.
 set -eu
 
 if [ $# -eq 0 ]; then

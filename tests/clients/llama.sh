@@ -1,14 +1,14 @@
 #!/bin/sh
-# Asks llama.cpp's server, with a model of a few thousand random numbers: a real server that a provider may name. What
-# it says is nonsense; that it comes, whole and in pieces, is what is checked, and that its absence is told.
+# Calls llama.cpp's server, a real provider, with a model of a few thousand random weights. Its answers are nonsense; the
+# test checks that they arrive, whole and streamed, and that Tiro reports a stopped server.
 #
 # Usage: llama.sh BINARY
 #
 # Needs `llama-server` and a Python with the package `gguf`, both on the PATH:
 #     .ci/llama-server FOLDER && python3 -m venv FOLDER/venv && FOLDER/venv/bin/pip install gguf
 #     export PATH="FOLDER/bin:FOLDER/venv/bin:$PATH"
-# It is also asked by a test in the sources that this script lies in, so Cargo is needed too. Works in an empty home and
-# an empty project of its own, and removes both.
+# A test of this checkout calls it too, so Cargo is needed. Works in an empty temporary home and project, and removes
+# both.
 set -eu
 
 if [ $# -ne 1 ]; then
@@ -22,7 +22,7 @@ server=
 trap '[ -z "$server" ] || kill "$server" 2>/dev/null || true; rm -rf "$home"' EXIT
 mkdir "$home/project"
 
-# A model of two layers: letters and bytes are its tokens, its weights are drawn from one seed.
+# A model of two layers, with letters and bytes as tokens and random weights from a fixed seed.
 python3 - "$home/tiny.gguf" <<'END'
 import sys
 
@@ -127,4 +127,4 @@ if tiro provider test llama >"$home/answer.txt" 2>&1; then
     exit 1
 fi
 grep -q llama "$home/answer.txt" || { cat "$home/answer.txt" >&2; exit 1; }
-echo "ok    a server that is gone is told"
+echo "ok    a stopped server is reported"

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Drives Tiro's MCP server with the official Python SDK, in both eras of the protocol, and then with bare lines.
+"""Tests Tiro's MCP server with the official Python SDK, in both generations of the protocol, and then with raw lines.
 
 Usage: python_sdk.py BINARY [ARGUMENT ...]    (without arguments the server is started as `BINARY serve`)
 
-Needs `pip install "mcp>=2.3"`. Works in an empty home and an empty project of its own, and removes both. Exits
-with 0 and prints a summary if everything holds, else fails with what did not.
+Needs `pip install "mcp>=2.3"`. Works in an empty temporary home and project, and removes both. Prints a summary and
+exits with 0 if every check passes; otherwise fails with the check that did not.
 """
 
 import asyncio
@@ -149,14 +149,14 @@ async def use_resources(client: Client, session: str, memory: str, marker: str) 
 
 
 async def use_wrongly(client: Client, call) -> None:
-    for arguments, told in [
+    for arguments, message in [
         ({}, "query"),
         ({"query": 7}, "query"),
         ({"query": "x", "max_token": 1}, "max_tokens"),
         ({"query": "x", "k": "many"}, "k"),
     ]:
         error = (await call("search_project_memory", fails=True, **arguments))["error"]
-        assert error["kind"] == "bad_input" and told in error["message"] + error["hint"], error
+        assert error["kind"] == "bad_input" and message in error["message"] + error["hint"], error
     error = (await call("expand_detail", fails=True, id="nobody"))["error"]
     assert error["kind"] in ("not_found", "bad_input") and "nobody" in error["message"], error
     try:

@@ -1,10 +1,10 @@
-"""Drives Claude Code, Codex and Gemini CLI against a mock model, with Tiro beside them, for `evals clients`.
+"""Runs Claude Code, Codex and Gemini CLI with Tiro and a mock model, for `evals clients`.
 
 Usage: clients.py --tiro BIN --root DIR --model-dir DIR [--clients claude-code,codex,gemini] [--npm DIR]
 
 Installs the clients and the mock from npm into --npm (ROOT/npm if left out) and gives each client a home and a
-repository beneath ROOT. There `tiro init --yes` is run, and the client driven through two sessions. Steps are judged
-by their effects: what `tiro` finds afterwards, what hooks left in the spool, what the model was sent. No key needed.
+repository below ROOT. There it runs `tiro init --yes` and two sessions of the client. Each step is checked by its
+effects: the results of `tiro`, the hooks' files in the spool, and the requests to the model. No key needed.
 
 Prints a table on stderr and one JSON object on stdout; ends with 1 if a step failed.
 """
@@ -142,7 +142,7 @@ class Mock:
 
 
 class Client:
-    """A client at home: how it is told of the mock and run, and what Tiro knows there."""
+    """A client in its home: its configuration for the mock, its runs, and the answers of Tiro there."""
 
     compacting = ()
 
@@ -245,7 +245,7 @@ class Codex(Client):
         (self.home / ".codex/config.toml").write_text(f'model = "gpt-5"\nmodel_provider = "mock"\n\n{provider}')
 
     def say(self, prompt, session, flags):
-        # Hooks run only once the user trusts them, and nobody can say so here.
+        # Hooks run only after the user trusts them, which this script cannot do.
         free = ["--dangerously-bypass-hook-trust", "--dangerously-bypass-approvals-and-sandbox", *flags]
         which = ["resume", *free, session] if session else free
         output = self.run([self.program, "exec", *which, prompt], stderr=subprocess.STDOUT)

@@ -2,8 +2,8 @@
 
 Usage: embed.py --texts FILE.jsonl [--rounds N] [--vectors F32FILE] [--model PATH]
 
-FILE holds an object with `text` a line. Prints one JSON object: `rounds`, the seconds of each round over all texts, by
-one thread and with tokenisation; `query_ms`, the milliseconds of single short texts. With --vectors the embeddings of
+FILE contains one JSON object with `text` per line. Prints one JSON object: `rounds`, the seconds of each round over all
+texts, on one thread and with tokenisation; `query_ms`, the milliseconds of single short texts. With --vectors the embeddings of
 all texts are written as little-endian 32-bit floats.
 """
 

@@ -2,9 +2,8 @@
 
 Usage: tokens.py RANKS.gz FILE [--encoding o200k|cl100k] [--repeat N]
 
-RANKS.gz is a gzipped tiktoken rank file: tiktoken's own download needs the network, a copy of the file does not. FILE
-holds one JSON string a line, each a text. Prints one JSON object: `seconds` of each repetition over all texts, by one
-thread, after one that isn't timed; `bytes`; `counts`, for each text the number of tokens that `encode_ordinary` gives.
+RANKS.gz is a gzipped tiktoken rank file, so that tiktoken need not download it. FILE contains one JSON string per line,
+each a text. Prints one JSON object: `seconds` of each repetition over all texts, on one thread, after an untimed one; `bytes`; `counts`, for each text the number of tokens that `encode_ordinary` gives.
 """
 
 import argparse

@@ -2,8 +2,8 @@
 
 Usage: vectors.py --data FILE --queries FILE [--dimensions 384] [--k 10] [--rounds N] [--threads 1]
 
-Both files are raw little-endian f32, a vector after the other. Searches one query at a time in an `IndexFlatIP`, after a
-round that isn't timed. Prints one JSON object: `per_query_ms`, the time of each query in each round; `top`, for each
+Both files are raw little-endian f32, one vector after another. Searches one query at a time in an `IndexFlatIP`, after
+an untimed round. Prints one JSON object: `per_query_ms`, the time of each query in each round; `top`, for each
 query the row numbers of its k nearest, the nearest first.
 """
 

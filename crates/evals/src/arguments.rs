@@ -238,7 +238,7 @@ impl<'a> Source<'a> {
         format!("{} {}", self.scopes[asked].word, shared_words(random))
     }
 
-    /// Returns an id, session or cursor: one handed out, one that every scope has, or one that nobody has.
+    /// Returns an id, session or cursor: one from an answer, one that every scope has, or an unknown one.
     fn handle(&mut self, random: &mut Random) -> String {
         match random.below(10) {
             0 => format!("session-{}", random.below(4)),

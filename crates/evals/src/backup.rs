@@ -93,7 +93,7 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     let (calm, pressed) = (median(&seconds(&quiet)), median(&seconds(&busy)));
     let mut report = Report::default();
     report.add("store", size as f64 / 1e6, "MB");
-    report.add("a backup while nobody writes, median", calm, "s");
+    report.add("a backup without writes, median", calm, "s");
     report.add(format!("a backup at {} writes a second, median", args.rate), pressed, "s");
     report.aim("  against quiet", pressed / calm, "x", Goal::AtMost(2.0));
     report.add("  the longest", percentile(&seconds(&busy), 1.0), "s");

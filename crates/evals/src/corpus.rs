@@ -96,11 +96,12 @@ impl Corpus {
     pub fn query(&self, index: usize, messages: usize) -> String {
         let mut random = self.random(2, index);
         let message = self.message(random.below(messages.max(1)));
-        let told: Vec<&str> = message.text.split([' ', '.', ',']).filter(|word| word.len() > 4).collect();
+        let long_words: Vec<&str> =
+            message.text.split([' ', '.', ',']).filter(|word| word.len() > 4).collect();
         let wanted = 3 + random.below(5);
         let mut words: Vec<&str> = Vec::new();
         for _ in 0..3 * wanted {
-            let word = *random.pick(if told.is_empty() { &self.words } else { &told });
+            let word = *random.pick(if long_words.is_empty() { &self.words } else { &long_words });
             if words.len() < wanted && !words.contains(&word) {
                 words.push(word);
             }

@@ -50,7 +50,7 @@ pub struct Args {
     no_embeddings: bool,
 }
 
-/// Messages in the project that stands for a small one.
+/// Messages in the small project.
 const SMALL: usize = 300;
 
 /// Measures and returns the report.

@@ -239,7 +239,7 @@ impl Replay<'_> {
         let fresh = self.fresh.tool("retrieve_context", arguments.clone())?;
         if fresh.text() != again.text() {
             self.counts.stale += 1;
-            eprintln!("stale: {arguments}\n--- kept\n{}\n--- anew\n{}", again.text(), fresh.text());
+            eprintln!("stale: {arguments}\n--- cached\n{}\n--- fresh\n{}", again.text(), fresh.text());
         }
         self.hits = self.noted_hits()?;
         Ok(())
@@ -312,13 +312,13 @@ impl Replay<'_> {
     fn noted_hits(&self) -> Result<u64> {
         // Loading the model takes longer than all the rest of the command.
         let without_model = Tiro { model_dir: None, ..self.tiro.clone() };
-        let told = without_model.run(
+        let stats = without_model.run(
             &self.place,
             &["stats", "--json", "--project", calls::path_text(&self.place.project)?],
             Duration::from_secs(60),
         )?;
-        let told: Value = serde_json::from_str(&told)?;
-        Ok(told["cache"]["hits"].as_u64().unwrap_or(0))
+        let stats: Value = serde_json::from_str(&stats)?;
+        Ok(stats["cache"]["hits"].as_u64().unwrap_or(0))
     }
 
     fn report(self, args: &Args) -> Report {

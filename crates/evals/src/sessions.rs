@@ -190,7 +190,7 @@ fn memory_mib(process: u32, field: &str) -> Option<f64> {
     Some(line.split_whitespace().next()?.parse::<f64>().ok()? / 1024.0)
 }
 
-/// Returns the bytes of all files beneath a folder.
+/// Returns the bytes of all files below a folder.
 fn size(folder: &Path) -> Result<u64> {
     let mut bytes = 0;
     for entry in std::fs::read_dir(folder)? {

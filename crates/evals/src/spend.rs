@@ -77,9 +77,9 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     let seconds = began.elapsed().as_secs_f64();
     let mut command = tiro.command(&places[0], &["stats", "--json"]);
     command.env("TIRO_CONFIG", &config);
-    let (_, told, _) = crate::client::run_to_end(command, LONG)?;
-    let told: Value = serde_json::from_str(&told).context("reading what `tiro stats` says")?;
-    let days = told["spending"].as_array().context("`tiro stats` says what was spent")?;
+    let (_, stats, _) = crate::client::run_to_end(command, LONG)?;
+    let stats: Value = serde_json::from_str(&stats).context("reading the answer of `tiro stats`")?;
+    let days = stats["spending"].as_array().context("`tiro stats` has no `spending`")?;
     let ledger: f64 = days.iter().filter_map(|day| day["cost"].as_f64()).sum();
     let billed = (answers.load(Ordering::SeqCst) * BILLED) as f64 / 1e6;
 

@@ -155,7 +155,7 @@ pub fn copy(from: &Path, to: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns the content of every file beneath `path`.
+/// Returns the content of every file below `path`.
 fn contents(path: &Path) -> Result<BTreeMap<PathBuf, Vec<u8>>> {
     let mut files = BTreeMap::new();
     let mut folders = vec![path.to_owned()];

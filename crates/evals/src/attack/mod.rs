@@ -284,7 +284,7 @@ fn keep_most(most: &mut (f64, String), value: f64, what: &str) {
     }
 }
 
-/// Returns the bytes of all files beneath `folder`.
+/// Returns the bytes of all files below `folder`.
 fn disk(folder: &std::path::Path) -> Result<f64> {
     let mut bytes = 0.0;
     for entry in std::fs::read_dir(folder)? {

@@ -367,7 +367,7 @@ fn borrow_history(ground: &Ground, path: &Path) -> Result<PathBuf> {
     let git_dir = ground.ordinary(path)?;
     let commit = git(&ground.private, &["rev-parse", "HEAD"])?;
     let subject = git(&ground.private, &["log", "-1", "--format=%s"])?;
-    assert!(subject.contains(HISTORY_WORD), "what is to be found stands in the history");
+    assert!(subject.contains(HISTORY_WORD), "the history contains the word to find");
     fs::write(git_dir.join("refs/heads/main"), format!("{commit}\n"))?;
     Ok(git_dir)
 }
