@@ -12,33 +12,33 @@ use crate::random::Random;
 /// A memory and the words that mark its texts.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope {
-    /// Whose data directory it is in.
+    /// The owner of its data directory.
     pub owner: Owner,
-    /// Names the project directory.
+    /// The name of the project directory.
     pub project: &'static str,
-    /// Stands in every text of the scope and may be asked for by others.
+    /// A word of every text of the scope; questions of other scopes may contain it.
     pub word: &'static str,
-    /// Stands beside it and is never sent by others.
+    /// Another word of every text; only calls of the scope itself contain it.
     pub secret: &'static str,
 }
 
 /// An owner of projects.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner {
-    /// Names the data directory.
+    /// The name of the data directory.
     pub name: &'static str,
-    /// Stands, instead of the scope's secret, in texts stored for all projects of the owner.
+    /// The word that replaces the scope's secret in texts stored for all projects of the owner.
     pub secret: &'static str,
 }
 
-/// Ids, sessions, cursors and URIs that servers have handed out, each with the scope it belongs to.
+/// Ids, sessions, cursors and URIs from answers of servers, each with its scope.
 #[derive(Debug, Default)]
 pub struct Pool {
     handles: Vec<(usize, String)>,
     uris: Vec<(usize, String)>,
 }
 
-/// The most handles kept; then old ones give way.
+/// The most handles in the pool; new ones then replace old ones.
 const POOL: usize = 4000;
 
 /// A few handles to make arguments from, and a count of the foreign ones used.

@@ -42,7 +42,7 @@ pub struct Args {
     seed: u64,
 }
 
-/// Opens every mark, which is one word to a text index.
+/// The beginning of every mark; a text index reads a mark as one word.
 const MARK: &str = "mark";
 
 /// Words of a text after its mark: few, so that a hit shows the mark.

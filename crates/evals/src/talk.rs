@@ -99,19 +99,19 @@ impl Session {
         Ok(Session { id, transcript, directory, branch, lines: Cell::new(0) })
     }
 
-    /// Lets the user or the assistant speak.
+    /// Adds a message of the user or the assistant.
     pub fn say(&self, time: i64, role: &str, text: &str) -> Result<()> {
         self.line(time, role, json!(text))
     }
 
-    /// Lets the assistant call a tool that answers `output`.
+    /// Adds a tool call of the assistant with the result `output`.
     pub fn call(&self, time: i64, tool: &str, input: &Value, output: &str) -> Result<()> {
         let id = format!("toolu_{}{:06}", &self.id.replace('-', "")[..18], self.lines.get());
         self.line(time, "assistant", json!([{"type": "tool_use", "id": id, "name": tool, "input": input}]))?;
         self.line(time + 1, "user", json!([{"type": "tool_result", "tool_use_id": id, "content": output}]))
     }
 
-    /// Lets the assistant change a file that is named from the root of the work tree.
+    /// Adds a change by the assistant to a file, with its path from the root of the work tree.
     pub fn edit(&self, time: i64, file: &str, new: &str) -> Result<()> {
         let input = json!({"file_path": self.directory.join(file), "old_string": "", "new_string": new});
         self.call(time, "Edit", &input, "The file has been updated successfully.")
