@@ -1,23 +1,47 @@
-//! Where memories live: one file a project, shared by many processes.
+//! Where memories live: one file for each project, shared by many processes.
 //!
-//! [`Store`] is the one engine there is, SQLite ([`sqlite`]); what stands here is what callers know of it: the store, and the
-//! plain values that it takes and returns. Nothing above this folder knows that the store is SQL.
+//! [`Store`] is one open file of memories, [`Registry`] the owner's file with the list of projects and the ledger of spending.
+//! SQLite is the one engine; its statements stand in `sqlite/`. Callers see keys ([`ChunkKey`] and others), versions
+//! ([`Version`]) and plain values. A decision that any engine has to take alike, such as which lease may be taken, stands in
+//! `decide/`. A store knows neither what a good answer is nor which model embeds.
 //!
-//! Nothing here knows what a good answer or a good summary is, or which model embeds: it keeps what others made, and
-//! removes what was made of something that is gone.
+//! # What every call promises
+//!
+//! **Scope.** Every call takes a [`Scope`](crate::scope::Scope) and sees the memories of its owner only; a scope of some
+//! sessions narrows to their memories, and to notes and commits where a method says so. What lies outside the scope is as if
+//! it were not there: reading returns nothing of it, writing doesn't change it. A scope of another project than the store holds
+//! is refused with [`Kind::NotFound`](crate::error::Kind::NotFound). Most tables name the owner; the others hang on a row that
+//! does. Shared by the owners of one file are only the statistics of the text index (how common a word is), the number of the
+//! newest change, and the file itself.
+//!
+//! **Visibility.** A call that reads sees one moment: all of a write, or nothing of it. When a call that writes returns, its
+//! effect is durable, and every read that begins afterwards sees it, in whatever process. A read that began before may not.
+//!
+//! **Atomicity.** A call that writes takes effect as a whole or, where it fails, not at all. Calls that may take long, saving
+//! or forgetting many memories, consist of several such steps in order; their docs say so, and that repeating them after a
+//! failure is safe. A memory changes together with its place in the text index, its vectors, and the summaries made of it.
+//!
+//! **Two callers at once.** Writes take effect one after the other; each sees those before it. A writer waits up to ten
+//! seconds for others. Readers wait for no writer.
+//!
+//! **Errors.** [`Kind::Busy`](crate::error::Kind::Busy): others wrote for too long, or a read took more than a minute; the
+//! same call may succeed later. [`Kind::Store`](crate::error::Kind::Store): the file can't be opened, read or written, is
+//! damaged, was replaced while it was open, or belongs to a newer Tiro. A method documents the errors of its own.
+//!
+//! **Time.** `now` is the caller's date and is stored as such. Leases end by the store's own clock.
 
 mod clock;
 mod decide;
 mod keys;
 mod sqlite;
 mod values;
-pub mod vectors;
+pub(crate) mod vectors;
 
 pub use keys::{ChunkKey, QueueKey, SessionKey, Version};
 pub use sqlite::{Foreign, Registry, Store};
 pub use values::*;
 
-/// Which of the two files a store is.
+/// Which of the two kinds of files a store is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flavour {
     /// `projects/<name>-<id>/tiro.db`: the memories of a project.

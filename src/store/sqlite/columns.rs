@@ -4,11 +4,12 @@ use rusqlite::Row;
 
 use crate::memory::MemoryId;
 
+/// Reads the id of a memory.
 pub(in crate::store::sqlite) fn id(row: &Row<'_>, column: usize) -> rusqlite::Result<MemoryId> {
     word(row, column, MemoryId::parse)
 }
 
-/// Reads a word that only a damaged file, or a newer one, spells in a way unknown here.
+/// Reads a word that `parse` knows; errors for any other, which only a damaged or newer file holds.
 pub(in crate::store::sqlite) fn word<T>(
     row: &Row<'_>,
     column: usize,

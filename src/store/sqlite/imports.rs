@@ -1,4 +1,4 @@
-//! How far imports of histories came.
+//! Cursors: how far an import of a history came.
 
 use rusqlite::OptionalExtension;
 
@@ -8,7 +8,7 @@ use crate::scope::Scope;
 use crate::store::Store;
 
 impl Store {
-    /// Returns where the import of `source` stands, as its last `set_import_cursor` left it.
+    /// Returns the cursor of the owner's import of `source`, as the last [`Store::set_import_cursor`] stored it; `None` before.
     pub async fn import_cursor(&self, scope: &Scope, source: &str) -> Result<Option<String>> {
         let source = source.to_owned();
         self.read(scope, move |_, connection, scope| {
@@ -20,7 +20,7 @@ impl Store {
         .await
     }
 
-    /// Records where the import of `source` stands.
+    /// Stores the cursor of the owner's import of `source`, `now` being the time; the last of several callers wins.
     pub async fn set_import_cursor(
         &self,
         scope: &Scope,

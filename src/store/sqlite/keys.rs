@@ -1,4 +1,4 @@
-//! Keys as columns: the number of a row is what stands behind each of them.
+//! Keys and versions as columns: each is the number of a row.
 
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, Value, ValueRef};
 

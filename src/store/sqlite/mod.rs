@@ -1,12 +1,8 @@
-//! The store in SQLite: one file a project, shared by many processes.
+//! The store in SQLite: one database file for each project, in WAL mode, shared by many processes.
 //!
-//! Rows, text index and vectors change in one transaction, and a write is acknowledged only after it is durable.
-//! Every write is one short `BEGIN IMMEDIATE` with nothing slow inside: deferred transactions that upgrade fail with
-//! "database is locked" under many writers. SQLite's calls block, so they run on blocking threads behind an async
-//! face. Every call takes the scope it may touch; nothing above this folder knows that the store is SQL.
-//!
-//! Nothing here knows what a good answer or a good summary is, or which model embeds: it keeps what others made, and
-//! removes what was made of something that is gone.
+//! Rows, text index and vectors change in one transaction, and a write returns only after it is durable. Every write is one
+//! short `BEGIN IMMEDIATE` with nothing slow inside: deferred transactions that upgrade fail with "database is locked" under
+//! many writers. SQLite's calls block, so they run on blocking threads.
 
 mod columns;
 mod file;
@@ -43,22 +39,24 @@ use crate::scope::{ProjectId, Scope};
 use crate::store::Flavour;
 use crate::store::clock::Clock;
 
-/// How long a writer waits for another process before it gives up.
+/// How long a writer waits for other processes before it fails.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// How often to see whether another call has finished its write.
+/// The pause between two looks at whether another call has finished its write.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
-/// The longest that a WAL stays after a write, in bytes: a little more than SQLite lets it grow by small writes.
+/// The size from which on the WAL is emptied after a write, in bytes: a little more than it reaches by small writes.
 const LONGEST_LOG: u64 = 4_350_000;
 
-/// Pages cached by the connection that writes, in KiB. Arbitrary: what a transaction of an import changes.
+/// The page cache of the writing connection, in KiB. Arbitrary: about the pages that one transaction of an import changes.
 const CACHE_KIB: i64 = 4 * 1024;
 
 /// The first SQLite without the checkpoint race that can corrupt a WAL file.
 const OLDEST_SOUND_SQLITE: i32 = 3_051_003;
 
-/// One open file of memories. Clones share the connections and the cache of vectors.
+/// One open file of memories. Clones share its connections and its cache of vectors.
+///
+/// The promises of all its methods are those of [the module](crate::store).
 #[derive(Clone)]
 pub struct Store {
     inner: Arc<Inner>,
@@ -80,8 +78,9 @@ struct Inner {
 impl Store {
     /// Opens the file at `path`, creating it and bringing its schema up to date as needed.
     ///
-    /// Errors with [`Kind::Store`] where the file is no store, comes from a newer Tiro that this one may not write,
-    /// or cannot be opened; the file is never renamed, replaced or repaired.
+    /// Of several processes that open it at once, one creates or upgrades it and the others wait. Errors with [`Kind::Store`]
+    /// where the file is no store, comes from a newer Tiro that this one may not write, or cannot be opened, and with
+    /// [`Kind::Busy`] where an upgrade takes longer than five minutes. The file is never renamed, replaced or repaired.
     pub fn open(path: &Path, flavour: Flavour, project: ProjectId) -> Result<Store> {
         if rusqlite::version_number() < OLDEST_SOUND_SQLITE {
             let version = rusqlite::version();
@@ -91,7 +90,7 @@ impl Store {
         if let Some(parent) = path.parent() {
             private::create_dir(parent)?;
         }
-        /// How often to look again where the file is replaced, or copied by the file system, while it is opened.
+        /// How often to open the file again where it is replaced while it is opened.
         const ATTEMPTS: usize = 3;
         // One process at a time makes a file or changes its schema; the others wait for it.
         let turn = place::Turn::take(path)?;
@@ -105,7 +104,7 @@ impl Store {
     }
 
     fn open_in_turn(path: &Path, flavour: Flavour, project: ProjectId, turn: &place::Turn) -> Result<Store> {
-        // SQLite gives what lies beside a file the mode of that file, and a new one what the umask leaves.
+        // SQLite gives the log the mode of its database, and a new database the mode that the umask leaves.
         let fill = |new: &Path| {
             let mut writer = connect(new, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
             moves_log_at_close(&writer)?;
@@ -120,7 +119,7 @@ impl Store {
         Ok(Store::of(path.to_owned(), flavour, project, place, writer))
     }
 
-    /// Makes a store in memory, called `name` within this process, which is gone with it.
+    /// Makes an empty store in memory, named `name` within this process; it ends with the process.
     pub fn blank(name: &str, flavour: Flavour, project: ProjectId) -> Result<Store> {
         let path = PathBuf::from(format!("file:/{name}-{flavour:?}?vfs=memdb"));
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
@@ -152,25 +151,25 @@ impl Store {
         Store { inner: Arc::new(inner) }
     }
 
-    /// Returns where the file is.
+    /// Returns the path of the file.
     pub fn path(&self) -> &Path {
         &self.inner.path
     }
 
-    /// Whether the file that was opened is the one at its path: it wasn't removed, moved or replaced since.
+    /// Returns whether the open file is still the one at its path: it wasn't removed, moved or replaced.
     pub fn is_current(&self) -> bool {
         self.inner.place.is_current()
     }
 
-    /// Whether both have the same file open.
+    /// Returns whether both stores have the same file open.
     pub fn is_same_file(&self, other: &Store) -> bool {
         self.inner.place.is_same(&other.inner.place)
     }
 
-    /// Gives back what this store holds, since it is not used any more: calls that still work with it fail. The last
-    /// process to do so leaves one file that holds everything: SQLite then moves the log into it.
+    /// Closes the store's connections and drops its caches; later calls fail. A connection that a call uses just now is closed
+    /// when the call ends. When the last process closes the store, SQLite moves the log into the file.
     ///
-    /// What a call holds just now is given back at its end; returns whether the connection that writes was.
+    /// Returns whether the writing connection was closed.
     pub fn leave(&self) -> bool {
         self.inner.place.leave();
         self.inner.readers.close();
@@ -184,7 +183,7 @@ impl Store {
         true
     }
 
-    /// Gives back what this store holds, waiting up to `patience` for a call that writes.
+    /// Closes the store as [`Store::leave`] does, waiting up to `patience` for a call that writes.
     pub fn close(&self, patience: Duration) {
         let began = Instant::now();
         while !self.leave() && began.elapsed() < patience {
@@ -198,14 +197,14 @@ impl Store {
         &self.inner.clock
     }
 
-    /// Returns whose project this store holds.
+    /// Returns the project whose memories the store holds.
     pub fn project(&self) -> &ProjectId {
         &self.inner.project
     }
 
     /// Runs `work` on a reading connection, on a blocking thread, in one snapshot of the file.
     ///
-    /// Errors with [`Kind::Busy`] where that takes longer than a snapshot may get old.
+    /// Errors with [`Kind::Busy`] where `work` takes longer than [`readers::OLDEST`].
     async fn read<T: Send + 'static>(
         &self,
         scope: &Scope,
@@ -216,7 +215,7 @@ impl Store {
         let turn = self.inner.readers.turn().await;
         blocking(move || {
             let mut reader = store.inner.readers.lend(turn)?;
-            // Also after a connection was opened: it is of the same file as the others only if that was there all the time.
+            // Checked after the connection was opened too, since the file may have been replaced before.
             store.inner.place.check()?;
             moves_log_at_close(&reader)?;
             let snapshot = reader.transaction().map_err(Error::from)?;
@@ -227,7 +226,7 @@ impl Store {
 
     /// Runs `work` in one immediate transaction on the writing connection, on a blocking thread.
     ///
-    /// What `work` did is durable when this returns, and undone where it fails.
+    /// Its changes are durable when this returns; where it fails, none are kept.
     async fn write<T: Send + 'static>(
         &self,
         scope: &Scope,
@@ -250,14 +249,14 @@ impl Store {
         .await
     }
 
-    /// Closes the connections that nobody has read with for a while.
+    /// Closes reading connections that were idle for a while.
     pub fn close_idle_readers(&self) {
         self.inner.readers.rest();
     }
 
-    /// Waits until a write could begin, but no longer than `patience`.
+    /// Waits until a write could begin, for `patience` at most.
     ///
-    /// Errors with [`Kind::Busy`] where another process, or another call of this one, writes all that time.
+    /// Errors with [`Kind::Busy`] where other processes, or other calls of this one, write all that time.
     pub async fn await_turn(&self, scope: &Scope, patience: Duration) -> Result<()> {
         self.admit(scope)?;
         let store = self.clone();
@@ -281,7 +280,7 @@ impl Store {
         .await
     }
 
-    /// Refuses a scope of another project: the store holds one.
+    /// Errors with [`Kind::NotFound`] for a scope of another project.
     fn admit(&self, scope: &Scope) -> Result<()> {
         if scope.project == self.inner.project {
             return Ok(());
@@ -289,8 +288,8 @@ impl Store {
         Err(Error::not_found("the scope names another project than this store holds"))
     }
 
-    /// Moves the log into the file where nobody writes or reads just now, so that it holds everything by itself: people
-    /// copy it. Waits for nobody.
+    /// Moves the log into the file, so that a copy of the file alone is complete. Does nothing where another call reads or
+    /// writes just now.
     pub async fn rest(&self, scope: &Scope) -> Result<()> {
         self.admit(scope)?;
         let store = self.clone();
@@ -305,39 +304,40 @@ impl Store {
 }
 
 impl Inner {
-    /// Errors with [`Kind::Store`] where a newer Tiro changed the file so that this one may no longer write to it, or
-    /// where it holds another store now. Part of each write's transaction: a server may have been started long before.
+    /// Errors with [`Kind::Store`] where a newer Tiro upgraded the file beyond this one, or the file holds another store now.
+    ///
+    /// Part of each write's transaction, since a server may run for weeks.
     fn may_write(&self, transaction: &Connection) -> Result<()> {
         migrate::may_write(transaction, self.flavour)?;
         self.place.check_content(transaction)
     }
 
-    /// Empties the WAL where it is longer than `most` bytes: otherwise it stays as long as one write made it. Where others
-    /// read, it stays too.
+    /// Empties the WAL where it is longer than `most` bytes; without this it keeps the size of the longest write. Does nothing
+    /// where others read.
     fn shorten_log(&self, writer: &Connection, most: u64) {
         let mut log = self.path.as_os_str().to_owned();
         log.push("-wal");
         if !std::fs::metadata(&log).is_ok_and(|log| log.len() > most) {
             return;
         }
-        // What fails here is tried again after the next write.
+        // A failure is no harm: the next write tries again.
         drop(writer.busy_timeout(Duration::ZERO));
         drop(writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())));
         drop(writer.busy_timeout(BUSY_TIMEOUT));
     }
 }
 
-/// Has SQLite move the log into the file when the last connection is closed.
+/// Lets SQLite move the log into the file when the last connection is closed.
 ///
-/// A connection may do so only once it is known to be of the file that the log is of: one that was opened just after another
-/// file was renamed into its place would write the log of the old file into the new one.
+/// Called once the connection is known to belong to the same file as the log: a connection that was opened just after another
+/// file was renamed into place would write the log of the old file into the new one.
 fn moves_log_at_close(connection: &Connection) -> Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     Ok(())
 }
 
-/// Opens a connection with the settings every connection has. Where nothing can be written, it reads. It leaves the log as it
-/// is until [`moves_log_at_close`].
+/// Opens a connection with the settings of every connection: for reading alone where the file can't be written. It doesn't touch
+/// the log when it closes, until [`moves_log_at_close`] allows it.
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
     let opened = connect_to(path, flags);
     match &opened {
@@ -349,7 +349,7 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
 }
 
 fn connect_to(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
-    // A blank store is named by an address; the path of a file is canonical, and none.
+    // Only a store in memory is named by a URI: the path of a file is canonical and begins with `/`.
     let named = if path.starts_with("file:") { OpenFlags::SQLITE_OPEN_URI } else { OpenFlags::empty() };
     let connection = Connection::open_with_flags(path, flags | named | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
@@ -360,12 +360,12 @@ fn connect_to(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
     connection.pragma_update(None, "secure_delete", true)?;
     connection.pragma_update(None, "temp_store", "MEMORY")?;
     connection.set_prepared_statement_cache_capacity(64);
-    // Whether it can be read shows with the first look.
+    // SQLite opens the file with the first statement.
     connection.query_row("PRAGMA schema_version", [], |_| Ok(()))?;
     Ok(connection)
 }
 
-/// Locks what a panicking thread may have left locked: every use leaves the value whole.
+/// Locks a mutex that a panicking thread may have poisoned: no user leaves its value half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -377,7 +377,7 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + '
     })
 }
 
-/// Says what was being opened, for errors before anything was asked of the store.
+/// Adds to an error that the store at `path` was being opened.
 fn opening(path: &Path, error: Error) -> Error {
     let hint =
         error.way_out().unwrap_or("check the folder's permissions and free space, or set TIRO_DATA_DIR");
@@ -416,7 +416,7 @@ impl From<rusqlite::Error> for Error {
             ),
             _ => (Kind::Store, "the store failed", "`tiro doctor` checks the store"),
         };
-        // A code quotes nothing; what SQLite says of it may.
+        // SQLite's message may quote a text; its code can't.
         let code = error.sqlite_error().filter(|_| message == "the store failed");
         let code = code.map_or(String::new(), |code| format!(" with code {} of SQLite", code.extended_code));
         Error::new(kind, format!("{message}{code}")).source(error).hint(hint)

@@ -37,7 +37,7 @@ impl Best {
         Best { k, split, heaps: vec![BinaryHeap::new(); lists], thresholds }
     }
 
-    /// Offers the rows of a block that `accepts` takes, having asked `score` of those whose bound is good enough.
+    /// Offers the rows of a block that `accepts` admits; calls `score` only for rows whose bound is good enough.
     pub(super) fn offer_block(
         &mut self,
         block: &Block,
@@ -45,14 +45,14 @@ impl Best {
         score: impl Fn(usize) -> f32,
         accepts: &(dyn Fn(&Entry) -> bool + Sync),
     ) {
-        // A label that no row has must not lower it: its list is never full.
+        // A label without rows must not lower the threshold: its list never fills.
         let lowest = |thresholds: &[f32]| {
             let thresholds = block.labels.iter().map(|&label| thresholds[usize::from(label)]);
             thresholds.fold(f32::INFINITY, f32::min)
         };
         let mut floor = lowest(&self.thresholds);
         for (part, bounds) in bounds.chunks(32).enumerate() {
-            // Most parts hold nothing of interest; this test is one that compiles to vector instructions.
+            // Most parts have no row that is good enough; this test compiles to vector instructions.
             if !bounds.iter().fold(false, |any, &bound| any | (bound >= floor)) {
                 continue;
             }
@@ -73,7 +73,7 @@ impl Best {
         }
     }
 
-    /// Takes the row in if it is among the best, and tells whether it was.
+    /// Adds the row if it is among the best; returns whether it is.
     pub(super) fn offer(&mut self, Entry { chunk, memory, group, .. }: Entry, score: f32) -> bool {
         let list = match self.split {
             Split::No => 0,

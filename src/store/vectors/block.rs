@@ -1,4 +1,4 @@
-//! A block of rows, by column: what is scanned lies together.
+//! A block of rows, stored by column, so that a scan reads contiguous memory.
 
 use super::Entry;
 use super::codes::Codes;

@@ -51,7 +51,7 @@ pub(super) struct Codes {
     words: usize,
     high: Vec<u16>,
     low: Vec<u16>,
-    /// What a row's codes are multiplied by.
+    /// The factor from codes to values, for each row.
     scales: Vec<f32>,
     /// The square of the longest remainder of any row that was ever here, four times so that it is whole.
     remainder: u32,
@@ -120,14 +120,14 @@ impl Codes {
         self.scales[row] = self.scales[from_row];
     }
 
-    /// Writes for each row to `bounds` what its [score](Codes::score) is at most.
+    /// Writes to `bounds` an upper bound of the [score](Codes::score) of each row.
     pub(super) fn bound(&self, query: &Query, bounds: &mut [f32]) {
         let by_chance = 4.0 * MEAN_SQUARE * self.dimensions as f64;
         let share = match f64::from(self.remainder) < 1.4 * by_chance {
             true => (DEVIATIONS / (self.dimensions as f64).sqrt()).min(1.0),
             false => 1.0,
         };
-        // What is the same for every row, rounded up.
+        // The part that is the same for every row, rounded up.
         let remainders = share * (f64::from(self.remainder) * query.square).sqrt();
         let rest = ((remainders + 15.0 * f64::from(query.sum)) / 2.0).floor() as i32 + 1 - 128 * query.sum;
         match query.codes.as_slice().try_into() {
@@ -151,7 +151,7 @@ impl Codes {
     }
 }
 
-/// A query in integers: 15 bits cost no more than 8 and lose nothing that matters.
+/// A query in integers: 15 bits take no more time than 8, and lose no relevant precision.
 pub(super) struct Query {
     /// As many as a row has halves; those past the dimensions are 0.
     codes: Vec<i16>,

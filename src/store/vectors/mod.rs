@@ -1,21 +1,20 @@
-//! Exact vector search: a scan over int8 codes held in memory, then the best few again by their stored vectors.
+//! Exact vector search: a scan over int8 codes in memory, then exact scores of the best few from their stored vectors.
 //!
-//! A process keeps one [`VectorIndex`] of its project's chunk embeddings; the f16 vectors in the database are the
-//! truth, and this is rebuilt from them. A scan was chosen over a graph: 100,000 codes take one to two milliseconds,
-//! with a filter less, and there is nothing to build, to lock or to tune. Codes lose a little (each vector has one
-//! scale), so a caller asks for several times the hits it wants and has [`rescore`] order them exactly.
+//! A process keeps one [`VectorIndex`] of the embeddings of its project's chunks, built from the f16 vectors in the database. It is a
+//! scan and no graph: 100,000 codes take one to two milliseconds, less with a filter, and there is no graph to build, lock or tune.
+//! Codes lose a little precision (each vector has one scale), so a caller asks for several times the hits it wants and orders them
+//! exactly with [`rescore`].
 //!
-//! A scan reads half of each code. That bounds the score, and only rows whose bound reaches the worst hit so far are
-//! scored by their whole codes: for 40 hits one in a hundred of 100,000, one in a thousand of a million. The hits are
-//! those of scoring every row (`codes` says how surely), for half of the memory read, which is what a million rows take
-//! their time for. Quarters, two bits a dimension, took twice as long: plain loops spend more on unpacking than is saved.
+//! A scan reads half of each code, which gives an upper bound of the score. Only rows whose bound reaches the worst hit so far are
+//! scored by their whole codes: for 40 hits one in a hundred of 100,000, one in a thousand of a million. The hits are those of
+//! scoring every row (`codes` says with which probability), for half of the memory traffic, which takes most of the time at a million
+//! rows. Quarters, two bits a dimension, took twice as long: plain loops spend more on unpacking than they save.
 //!
-//! Rows live in blocks, so that growing never copies what is there, and cost about 410 bytes each at 384 dimensions.
-//! Equal scores are ordered by chunk id, so the same rows give the same answer, whatever their order or the number of
-//! threads.
+//! Rows are stored in blocks, so that growing never copies rows; a row takes about 410 bytes at 384 dimensions. Equal scores are
+//! ordered by chunk id, so the same rows give the same answer in any order and with any number of threads.
 //!
-//! It is not a cache policy: who loads it and follows other processes' changes is `store`'s business. It knows neither
-//! kinds nor scopes, but a label for each row and a filter.
+//! It is not a cache: an engine loads it and applies the changes of other processes. It knows neither kinds nor scopes, only a
+//! label for each row and a filter.
 
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
@@ -39,39 +38,39 @@ const ROWS_PER_THREAD: usize = 32 * 1024;
 /// The number of labels that [`VectorIndex::search_groups`] may tell apart.
 pub const MAX_GROUPS: usize = 256;
 
-/// What a row is about.
+/// The ids and the label of a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// The chunk whose embedding it is; an index has one row for each.
+    /// The chunk; an index has one row for each.
     pub chunk: i64,
-    /// The memory that the chunk is a piece of.
+    /// The memory that the chunk belongs to.
     pub memory: i64,
-    /// The session that the memory is of; 0 where it is of none.
+    /// The session that the memory belongs to; 0 for none.
     pub session: i64,
-    /// A label of the caller's, by which hits may be kept apart.
+    /// A label that the caller chooses, to get separate hits for each.
     pub group: u8,
 }
 
-/// A row found, and how near it is.
+/// A row that a search found, with its score.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hit {
     /// The chunk found.
     pub chunk: i64,
-    /// The memory that it is a piece of.
+    /// The memory that the chunk belongs to.
     pub memory: i64,
     /// The dot product with the query: approximate from a search, exact after [`rescore`].
     pub score: f32,
 }
 
-/// Which rows a search considers; the rest are as if they were not there.
+/// The rows that a search considers.
 #[derive(Clone, Copy)]
 pub enum Filter<'a> {
     /// Every row.
     All,
-    /// The rows of these chunks, in ascending order; unknown ones and repetitions are passed over. Best below a tenth
-    /// of the rows.
+    /// The rows of these chunks, in ascending order; unknown and repeated ones are skipped. Faster than a scan below a tenth of
+    /// the rows.
     Chunks(&'a [i64]),
-    /// The rows for which this holds; asked only of rows that would be hits, in no particular order.
+    /// The rows for which this returns true; it is called for rows that would be hits only, in no particular order.
     Where(&'a (dyn Fn(&Entry) -> bool + Sync)),
 }
 
@@ -79,9 +78,9 @@ pub enum Filter<'a> {
 #[derive(Debug)]
 pub struct VectorIndex {
     dimensions: usize,
-    /// All full but the last, which is not empty.
+    /// The blocks: all are full but the last, which is not empty.
     blocks: Vec<Block>,
-    /// Every row, in order of its chunk id.
+    /// The place of every row, in the order of chunk ids.
     by_chunk: Vec<u32>,
 }
 
@@ -96,7 +95,7 @@ impl VectorIndex {
         self.by_chunk.len()
     }
 
-    /// Tells whether there are no rows.
+    /// Returns whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.by_chunk.is_empty()
     }
@@ -105,7 +104,7 @@ impl VectorIndex {
     ///
     /// # Panics
     ///
-    /// If the vector has not the index's dimensions.
+    /// If the vector doesn't have the dimensions of the index.
     pub fn insert(&mut self, entry: Entry, vector: &[f32]) {
         assert_eq!(vector.len(), self.dimensions, "vectors of one index have one length");
         let place = match self.place_of(entry.chunk) {
@@ -122,7 +121,7 @@ impl VectorIndex {
         self.blocks.last_mut().expect("pushed above").push(entry, vector);
     }
 
-    /// Removes the row of `chunk`, and tells whether there was one.
+    /// Removes the row of `chunk`; returns whether there was one.
     pub fn remove(&mut self, chunk: i64) -> bool {
         let Ok(place) = self.place_of(chunk) else { return false };
         let row = self.by_chunk[place] as usize;
@@ -147,19 +146,18 @@ impl VectorIndex {
         true
     }
 
-    /// Tells whether `chunk` has a row.
+    /// Returns whether `chunk` has a row.
     pub fn contains(&self, chunk: i64) -> bool {
         self.place_of(chunk).is_ok()
     }
 
     /// Returns the `k` rows nearest to `query` by approximate dot product, the nearest first.
     ///
-    /// Uses up to `threads` threads where there are rows enough. A query that is not finite finds nothing near: every
-    /// score is 0.
+    /// Uses up to `threads` threads where there are enough rows. For a query that is not finite every score is 0.
     ///
     /// # Panics
     ///
-    /// If the query has not the index's dimensions.
+    /// If the query doesn't have the dimensions of the index.
     pub fn search(&self, query: &[f32], k: usize, filter: Filter<'_>, threads: usize) -> Vec<Hit> {
         self.scan(query, k, filter, threads, Split::No).pop().expect("one list is always made")
     }
@@ -168,7 +166,7 @@ impl VectorIndex {
     ///
     /// # Panics
     ///
-    /// If the query has not the index's dimensions, or `groups` is over [`MAX_GROUPS`].
+    /// If the query doesn't have the dimensions of the index, or `groups` is over [`MAX_GROUPS`].
     pub fn search_groups(
         &self,
         query: &[f32],
@@ -203,7 +201,7 @@ impl VectorIndex {
         };
         let threads = threads.min(self.len() / ROWS_PER_THREAD).max(1);
         let next = AtomicUsize::new(0);
-        // A thread takes a block whenever it is done with one: all end together, whatever else the cores have to do.
+        // A thread takes the next block when it is done with one, so that all threads end at about the same time.
         let scan_blocks = |best: &mut Best| {
             let mut bounds = [0.0; BLOCK];
             while let Some(block) = self.blocks.get(next.fetch_add(1, Relaxed)) {
@@ -231,7 +229,7 @@ impl VectorIndex {
         debug_assert!(chunks.is_sorted(), "a filter's chunks are in ascending order");
         let mut from = 0;
         for chunk in chunks.chunk_by(|left, right| left == right).map(|same| same[0]) {
-            // The place is not far behind the last one, where most of the way is still in the cache.
+            // The next place is near the last one, so most of the search path is still in the cache.
             let is_before =
                 |place: usize| self.by_chunk.get(place).is_some_and(|&row| self.chunk(row) < chunk);
             let mut step = 1;
@@ -274,7 +272,7 @@ impl VectorIndex {
 ///
 /// # Errors
 ///
-/// The first that `vector_of` returns.
+/// The first error that `vector_of` returns.
 pub fn rescore(
     query: &[f32],
     hits: &[Hit],

@@ -1,4 +1,4 @@
-//! Copying a store, checking one.
+//! Copies and checks of a store.
 
 use std::path::Path;
 
@@ -12,10 +12,10 @@ use crate::store::sqlite::{Inner, blocking, lock};
 use crate::store::{Check, Store};
 
 impl Store {
-    /// Copies what belongs to the scope's owner to the new file `target` while others go on working: all as it is at one
-    /// moment, so that their writes don't make it begin again. `target` has its name once it is whole and on the disk.
+    /// Copies the memories of the scope's owner to the new file `target`, as they are at one moment, while others read and
+    /// write. `target` gets its name when it is complete and on the disk.
     ///
-    /// Errors where `target` exists, and where the store is damaged: a copy that can't be restored is none.
+    /// Errors where `target` exists, and where the store is damaged, since the copy could not be restored.
     pub async fn back_up(&self, scope: &Scope, target: &Path) -> Result<()> {
         self.admit(scope)?;
         let (store, scope, target) = (self.clone(), scope.clone(), target.to_owned());
@@ -37,7 +37,10 @@ impl Store {
         .await
     }
 
-    /// Checks the file, the text index and the vectors against each other. Reads everything: seconds at 100k.
+    /// Checks the file, the text index and the vectors against each other, for all owners. Reads everything, which takes seconds
+    /// at 100,000 memories.
+    ///
+    /// Errors with [`Kind::Busy`] where the text index can't be checked because others write.
     pub async fn check(&self, scope: &Scope) -> Result<Check> {
         self.admit(scope)?;
         let store = self.clone();
@@ -50,7 +53,7 @@ impl Store {
             check.integrity.retain(|line| line != "ok");
             let indexed = writer.execute("INSERT INTO text_index (text_index) VALUES ('integrity-check')", []);
             if let Err(error) = indexed {
-                // Nobody knows how sound a store is that can't be looked at.
+                // An index that can't be read just now is neither sound nor damaged.
                 if matches!(error.sqlite_error_code(), Some(DatabaseBusy | DatabaseLocked | ReadOnly)) {
                     return Err(error.into());
                 }
@@ -72,22 +75,22 @@ impl Store {
 }
 
 impl Inner {
-    /// Writes what the store holds at one moment into the empty file `target`, without gaps.
+    /// Writes the content of the store at one moment into the empty file `target`, without free pages.
     fn copy_to(&self, target: &Path) -> Result<()> {
-        // Readers of the store can't write, not even elsewhere.
+        // Reading connections refuse writes, to other files too.
         let source = crate::store::sqlite::connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         self.place.check()?;
-        // A name may be any bytes.
+        // A file name may be any bytes.
         source.execute("VACUUM INTO CAST(?1 AS TEXT)", [target.as_os_str().as_encoded_bytes()])?;
         Ok(())
     }
 }
 
-/// Leaves nothing in the copied store that isn't the owner's, and checks it.
+/// Removes the memories of other owners from the copied store, and checks it.
 fn keep_only(copy: &Path, scope: &Scope) -> Result<()> {
     let connection = crate::store::sqlite::connect(copy, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     crate::store::sqlite::moves_log_at_close(&connection)?;
-    // It has no name yet, and is synced as a whole.
+    // The copy has no name yet, and is synced as a whole.
     connection.pragma_update(None, "synchronous", "OFF")?;
     connection.pragma_update(None, "journal_mode", "MEMORY")?;
     let state: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
@@ -95,9 +98,9 @@ fn keep_only(copy: &Path, scope: &Scope) -> Result<()> {
         return Err(Error::new(Kind::Store, format!("the store is damaged: {state}")));
     }
     let owner = scope.owner.as_str();
-    // Answers made before are made again.
+    // Cached answers can be made again.
     connection.execute("DELETE FROM context_cache", [])?;
-    // What is beneath a memory or an operation leaves with it.
+    // Rows of other tables that belong to a memory or an operation are deleted with it.
     let mut left = 0;
     for sql in [
         "DELETE FROM text_index WHERE rowid IN
@@ -119,7 +122,7 @@ fn keep_only(copy: &Path, scope: &Scope) -> Result<()> {
     Ok(())
 }
 
-/// Returns the tables whose rows say whose they are.
+/// Returns the tables with a column for the owner.
 fn owned_tables(connection: &Connection) -> Result<Vec<String>> {
     let mut statement = connection.prepare(
         "SELECT t.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c

@@ -1,8 +1,8 @@
-//! Brings a file's schema up to date, or refuses to touch it.
+//! Upgrades the schema of a file, or refuses a file that this program may not write.
 //!
-//! Migrations are numbered and only ever added. `min_reader` and `min_writer` in the file say from which schema
-//! version on a program may read and write it, so an additive migration leaves older servers working. A backup is
-//! made before an existing file is changed; the last two are kept.
+//! Migrations are numbered and only ever added. `min_reader` and `min_writer` in the file are the oldest schema versions whose
+//! programs may read and write it, so an additive migration leaves older servers working. An existing file is copied before it
+//! is upgraded; the last two copies are kept.
 
 use std::path::{Path, PathBuf};
 
@@ -13,10 +13,10 @@ use crate::private;
 use crate::store::Flavour;
 use crate::store::sqlite::file::place::whole;
 
-/// `Tiro` in ASCII: what makes a SQLite file one of ours.
+/// `Tiro` in ASCII: the application id of a SQLite file that belongs to Tiro.
 const APPLICATION_ID: i32 = 0x5469_726f;
 
-/// Backups kept beside the file.
+/// Copies that are kept beside the file.
 const BACKUPS_KEPT: usize = 2;
 
 struct Migration {
@@ -43,7 +43,7 @@ const WEAK_LINKS: Migration = Migration {
     min_reader: 1,
     min_writer: 1,
 };
-/// The same where the registry came first.
+/// The same migrations in `owner.db`, where they come after the registry.
 const OWNER_SESSIONS: Migration = Migration { min_reader: 2, min_writer: 2, ..SESSIONS };
 const OWNER_CONTEXT: Migration = Migration { min_reader: 2, min_writer: 2, ..CONTEXT };
 const OWNER_QUARTERS: Migration = Migration { min_reader: 2, min_writer: 2, ..QUARTERS };
@@ -80,7 +80,7 @@ pub(in crate::store::sqlite) fn newest(flavour: Flavour) -> i32 {
     migrations(flavour).len() as i32
 }
 
-/// Brings the file behind `connection` up to date; does nothing, and writes nothing, where it is.
+/// Upgrades the file behind `connection` to the newest schema; writes nothing where it has that.
 pub(in crate::store::sqlite) fn migrate(
     connection: &mut Connection,
     path: &Path,
@@ -100,7 +100,7 @@ pub(in crate::store::sqlite) fn migrate(
 
 fn upgrade(connection: &mut Connection, flavour: Flavour) -> Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    // Another process may have come first.
+    // Another process may have upgraded it first.
     let version: i32 = transaction.query_row("PRAGMA user_version", [], |row| row.get(0))?;
     for migration in migrations(flavour).iter().skip(version.max(0) as usize) {
         transaction.execute_batch(migration.sql)?;
@@ -114,7 +114,7 @@ fn upgrade(connection: &mut Connection, flavour: Flavour) -> Result<()> {
     Ok(())
 }
 
-/// Turns write-ahead logging on; SQLite doesn't wait for other processes that do the same, so this does.
+/// Turns write-ahead logging on. Waits for other processes that do the same, which SQLite's own timeout doesn't.
 fn enter_wal(connection: &Connection) -> Result<()> {
     const ATTEMPTS: u32 = 200;
     for attempt in 1.. {
@@ -133,7 +133,7 @@ fn enter_wal(connection: &Connection) -> Result<()> {
 pub(in crate::store::sqlite) enum Whose {
     /// Tiro's.
     Ours,
-    /// It has no tables yet.
+    /// Nobody's: it has no tables yet.
     Nobodys,
     /// Another program's.
     Anothers,
@@ -150,14 +150,15 @@ pub(in crate::store::sqlite) fn whose(connection: &Connection) -> rusqlite::Resu
     })
 }
 
-/// Returns the file's schema version, 0 for an empty file; errors where it isn't ours to write.
+/// Returns the schema version of the file, 0 for an empty file; errors with [`Kind::Store`] where it belongs to another program,
+/// or to a newer Tiro that this one may not write beside.
 pub(in crate::store::sqlite) fn check(
     connection: &mut Connection,
     path: &Path,
     flavour: Flavour,
 ) -> Result<i32> {
     let refused = |error| crate::store::sqlite::opening(path, Error::from(error));
-    // All is read of one moment: another process may just be making the tables.
+    // Read in one snapshot, since another process may just be making the tables.
     let connection = connection.transaction().map_err(refused)?;
     let version: i32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(refused)?;
     match whose(&connection).map_err(refused)? {
@@ -183,7 +184,7 @@ pub(in crate::store::sqlite) fn check(
     Ok(version)
 }
 
-/// Errors with [`Kind::Store`] where the file says that a program of this one's age may not write to it.
+/// Errors with [`Kind::Store`] where the file was upgraded so that this program may not write to it.
 pub(in crate::store::sqlite) fn may_write(transaction: &Connection, flavour: Flavour) -> Result<()> {
     let min_writer: i32 = transaction
         .prepare_cached("SELECT value FROM meta WHERE key = 'min_writer'")?
@@ -195,8 +196,10 @@ pub(in crate::store::sqlite) fn may_write(transaction: &Connection, flavour: Fla
         .hint("restart the client, so that it starts the newer Tiro; nothing of this step was stored"))
 }
 
-/// Copies the file beside itself before a migration changes it, and drops all but the last two copies. A copy has its name
-/// once it is whole; one process at a time does this, so what is unfinished was left by one that died.
+/// Copies the file beside itself before a migration changes it, and removes all but the last two copies.
+///
+/// A copy gets its name when it is complete. One process at a time does this, so an unfinished copy was left by a process that
+/// died.
 fn back_up(connection: &Connection, path: &Path, version: i32) -> Result<()> {
     let folder = backups_folder(path);
     private::create_dir(&folder)?;
@@ -211,7 +214,7 @@ fn back_up(connection: &Connection, path: &Path, version: i32) -> Result<()> {
     Ok(())
 }
 
-/// Removes an automatic backup that another process may have removed before.
+/// Removes an automatic copy; succeeds where another process has removed it.
 fn remove(backup: &Path) -> Result<()> {
     match std::fs::remove_file(backup) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
@@ -221,13 +224,13 @@ fn remove(backup: &Path) -> Result<()> {
     }
 }
 
-/// Removes all automatic backups of the file at `path`, unfinished ones too.
+/// Removes all automatic copies of the file at `path`, unfinished ones too.
 pub(in crate::store::sqlite) fn remove_backups(path: &Path) -> Result<()> {
     let folder = backups_folder(path);
     backups(path)?.iter().chain(&whole::unfinished(&folder)).try_for_each(|backup| remove(backup))
 }
 
-/// Returns the automatic backups of the file at `path`, oldest first.
+/// Returns the automatic copies of the file at `path`, oldest first.
 fn backups(path: &Path) -> Result<Vec<PathBuf>> {
     let Ok(entries) = std::fs::read_dir(backups_folder(path)) else { return Ok(Vec::new()) };
     let mut found: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();

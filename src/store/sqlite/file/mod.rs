@@ -1,4 +1,4 @@
-//! The file itself: where it is, its schema, the connections that read it, copies of it.
+//! The database file: its place, its schema, its reading connections, and copies of it.
 
 pub(super) mod backup;
 pub(super) mod migrate;

@@ -1,10 +1,10 @@
-//! The connections that a store is read by: a few, lent in turn.
+//! The pool of reading connections.
 //!
-//! A read waits for its turn without a thread, so that thousands at once take no more descriptors and memory than a few.
-//! Each lends a connection for one snapshot, which has a longest age: while a snapshot is open the log of writes cannot
-//! begin anew and grows. Connections that nobody used for a while are closed.
+//! A read waits for a connection without holding a thread, so that thousands of reads at once take no more file descriptors and
+//! memory than a few. It has the connection for one snapshot, whose age is limited: while a snapshot is open, SQLite can't reuse
+//! the WAL, which grows. Connections that were idle for a while are closed.
 //!
-//! A process that is stopped from outside holds its snapshot until it goes on or ends: SQLite has no way to take it away.
+//! A process that is stopped by a signal keeps its snapshot until it continues or ends: SQLite has no way to end it.
 
 use std::ops::{Deref, DerefMut};
 use std::path::PathBuf;
@@ -19,24 +19,24 @@ use crate::error::{Error, Result};
 use crate::store::sqlite::search::lexical::rank;
 use crate::store::sqlite::{connect, lock};
 
-/// Snapshots open at the same time. Arbitrary: more than processors that could work on them; each takes two descriptors.
+/// Snapshots open at the same time, at most. Arbitrary: more than there are processors to work on them; each takes two file
+/// descriptors.
 pub(in crate::store::sqlite) const AT_ONCE: usize = 8;
 
-/// Idle connections that stay open however long: as many as an ordinary search uses at once.
+/// Idle connections that stay open: as many as an ordinary search uses at once.
 const KEPT: usize = 2;
 
 /// How long other idle connections stay open.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// The oldest that a snapshot gets before what reads it is ended. Arbitrary: many times what any read takes on the
-/// slowest disk.
+/// The age at which a snapshot is ended, with the read that uses it. Arbitrary: many times the longest read on the slowest disk.
 pub(in crate::store::sqlite) const OLDEST: Duration = Duration::from_secs(60);
 
-/// Pages cached by each connection, in KiB. Arbitrary: enough for the upper levels of every index at 100k memories; what is
-/// beneath them the operating system has. With 6 MiB a server grew by 42% over 30,000 calls, with 2 MiB by 24%.
+/// The page cache of each connection, in KiB. Arbitrary: enough for the upper levels of every index at 100,000 memories; the
+/// operating system caches the rest. With 6 MiB a server grew by 42% over 30,000 calls, with 2 MiB by 24%.
 const CACHE_KIB: i64 = 2 * 1024;
 
-/// Steps of SQLite's machine between two looks at the clock: about a millisecond.
+/// Steps of SQLite's virtual machine between two looks at the clock: about a millisecond.
 const STEPS: i32 = 20_000;
 
 /// The reading connections of one file.
@@ -44,13 +44,13 @@ pub(in crate::store::sqlite) struct Readers {
     path: PathBuf,
     oldest: Duration,
     turns: Arc<Semaphore>,
-    /// The one used last is at the end.
+    /// Idle connections, the one used last at the end.
     idle: Mutex<Vec<Idle>>,
     is_closed: AtomicBool,
     began: Instant,
 }
 
-/// The right to one of the connections.
+/// A permit for one of the connections.
 pub(in crate::store::sqlite) struct Turn {
     _permit: OwnedSemaphorePermit,
 }
@@ -61,16 +61,16 @@ struct Idle {
     since: Instant,
 }
 
-/// A connection that is lent, and given back when this is dropped.
+/// A connection on loan; it returns to the pool when this is dropped.
 pub(in crate::store::sqlite) struct Reader<'a> {
     readers: &'a Readers,
-    /// `None` only while it is dropped.
+    /// `None` only while this is dropped.
     lent: Option<Idle>,
     _turn: Turn,
 }
 
 impl Readers {
-    /// Returns the readers of the file at `path`, of which none is open yet; no snapshot gets older than `oldest`.
+    /// Returns an empty pool for the file at `path`, whose snapshots are ended at the age `oldest`.
     pub fn new(path: PathBuf, oldest: Duration) -> Readers {
         let turns = Arc::new(Semaphore::new(AT_ONCE));
         let (idle, is_closed) = (Mutex::default(), AtomicBool::new(false));
@@ -83,7 +83,7 @@ impl Readers {
         Turn { _permit: permit.expect("nothing closes the semaphore") }
     }
 
-    /// Returns an idle connection, or a new one; statements on it fail once they are older than a snapshot may get.
+    /// Returns an idle connection, or a new one; its statements fail once the snapshot is too old.
     pub fn lend(&self, turn: Turn) -> Result<Reader<'_>> {
         let idle = lock(&self.idle).pop();
         let lent = idle.map_or_else(|| self.open(), Ok)?;
@@ -96,20 +96,20 @@ impl Readers {
         lock(&self.idle).clear();
     }
 
-    /// Closes the connections that are idle now, and those that are lent when they come back.
+    /// Closes the idle connections now, and those on loan when they return.
     pub fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
         self.clear();
     }
 
-    /// Closes connections that were idle for long.
+    /// Closes connections that were idle for long, but for a few.
     pub fn rest(&self) {
         let mut idle = lock(&self.idle);
-        // Those used longest ago are at the beginning.
+        // Those that were used longest ago are at the beginning.
         let spare = idle.len().saturating_sub(KEPT);
         let rested = idle.iter().take(spare).take_while(|idle| idle.since.elapsed() >= IDLE).count();
         let closed: Vec<Idle> = idle.drain(..rested).collect();
-        // Closing takes a moment, which nobody has to wait for.
+        // Closing takes a moment, for which other reads need not wait.
         drop(idle);
         drop(closed);
     }
@@ -126,7 +126,7 @@ impl Readers {
         Ok(Idle { connection, deadline, since: Instant::now() })
     }
 
-    /// Returns when it will be `later` than now, in milliseconds since these readers were made.
+    /// Returns the time `later` than now, in milliseconds since the pool was made.
     fn millis(&self, later: Duration) -> u64 {
         (self.began.elapsed() + later).as_millis() as u64
     }
@@ -155,7 +155,7 @@ impl DerefMut for Reader<'_> {
 impl Drop for Reader<'_> {
     fn drop(&mut self) {
         let Some(lent) = self.lent.take() else { return };
-        // One that is still in a transaction would keep its snapshot.
+        // A connection that is still in a transaction would keep its snapshot.
         if lent.connection.is_autocommit() {
             let mut idle = lock(&self.readers.idle);
             if !self.readers.is_closed.load(Ordering::Acquire) {

@@ -1,4 +1,4 @@
-//! What a backup holds of the links of commits and sessions: which session a commit came of, and what that was judged by.
+//! The links of a backup between commits and sessions, and the evidence for them.
 
 use rusqlite::Connection;
 
@@ -9,12 +9,12 @@ use crate::scope::SessionId;
 use crate::store::sqlite::links::{CommitCall, FileWrite, Known};
 use crate::store::{ForeignCall, ForeignEvidence, ForeignForgotten, ForeignWrite};
 
-/// Hashes of the lines of one change, in bytes, that are read: as many as an import keeps, 64 of 32 bits.
+/// The most bytes of hashes that are read of the lines of one change: as many as an import keeps, 64 of 32 bits.
 const LONGEST_LINES: usize = 256;
 
 impl Reader {
-    /// Returns the sessions that the commit in row `commit` came of, with how sure that is. Older files have none: their
-    /// links were made by time alone, as those below 0.5 were by a server of such a version.
+    /// Returns the sessions that led to the commit in row `commit`, each with its confidence. Links of older files are ignored, and
+    /// so are links below 0.5: both were made by time alone.
     pub(super) fn links(&self, commit: i64) -> Result<Vec<(SessionId, f64)>> {
         if !self.has("file_writes") {
             return Ok(Vec::new());
@@ -31,7 +31,7 @@ impl Reader {
         Ok(found.into_iter().flatten().filter(|(_, sure)| (0.5..=1.0).contains(sure)).collect())
     }
 
-    /// Returns what is known of the work of the tool call in row `memory`.
+    /// Returns the file changes and commits of the tool call in row `memory`.
     pub(super) fn evidence(&self, memory: i64) -> Result<ForeignEvidence> {
         let mut found = ForeignEvidence::default();
         if !self.has("file_writes") || !self.has("commit_calls") {
@@ -75,7 +75,7 @@ impl Reader {
         Ok(found)
     }
 
-    /// Adds the sessions that were forgotten by their age, each with the memory that stood for it.
+    /// Adds the sessions that were forgotten because of their age, each with the memory that summarised it.
     pub(super) fn retired(&self, forgotten: &mut ForeignForgotten) -> Result<()> {
         if !self.has("file_writes") {
             return Ok(());
@@ -93,7 +93,7 @@ impl Reader {
     }
 }
 
-/// Stores what is known of the work of the tool call `id`; what is here stays.
+/// Stores the file changes and commits of the tool call `id`; rows that are there stay.
 pub(super) fn add(
     connection: &Connection,
     owner: &str,
@@ -116,7 +116,7 @@ pub(super) fn add(
     Ok(())
 }
 
-/// Returns how many bytes it takes, about.
+/// Returns about how many bytes the evidence takes.
 pub(super) fn bytes(evidence: &ForeignEvidence) -> usize {
     let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
     let writes = evidence.writes.iter().map(|write| {

@@ -1,11 +1,11 @@
-//! Reading the memories of a file that another Tiro wrote, or that somebody says it did.
+//! Reading the memories of a backup, an untrusted file.
 //!
-//! A backup can come from anywhere, so nothing of it is believed that needn't be. It is opened for reading alone; of what
-//! it defines, only plain tables are used: no trigger, view, virtual table or computed column of it runs. Its tables are
-//! checked for damage before they are read, and read a page of memories at a time, so that a file of any size takes
-//! little room. What is longer than the write path lets in, or is no memory, is left out and counted.
+//! A backup can come from anywhere. It is opened for reading alone, and only plain tables of it are used: no trigger, view, virtual
+//! table or computed column of it runs. Its tables are checked for damage before they are read, and read a page of memories at a
+//! time, so that a file of any size takes little memory. A memory that is longer than the write path admits, or is not valid, is left
+//! out and counted.
 //!
-//! What is believed: ids, times, and that a text is of the kind it says; but none is trusted more than who spoke it.
+//! Ids, times and kinds are taken as the file has them. The provenance of a memory is never more trusted than its speaker allows.
 
 mod evidence;
 mod open;
@@ -30,14 +30,14 @@ use crate::store::sqlite::file::migrate;
 use crate::store::sqlite::file::migrate::Whose;
 use crate::store::{Flavour, ForeignDepth, ForeignMemory, ForeignPage, ForeignPart};
 
-/// Memories of a page at most, and bytes of text from which on a page ends. Arbitrary.
+/// The most memories of a page, and the bytes of text at which a page ends. Arbitrary.
 const PAGE: (usize, usize) = (500, 8 << 20);
 
-/// The longest name, title, path or other short text, in bytes. Arbitrary: the write path has 500 for what it is told,
+/// The longest name, title, path or other short text, in bytes. Arbitrary: the write path admits 500 bytes in arguments, and
 /// subjects of commits are longer.
 const LONGEST_NAME: usize = 4096;
 
-/// References, files and parents of a memory that are read. Arbitrary: those of a commit over a whole tree.
+/// References, files and parents that are read of a memory, at most. Arbitrary: as many as a commit over a whole tree has.
 const MOST_BESIDE: usize = 10_000;
 
 /// The latest time a memory can have: the end of the year 9999.
@@ -65,24 +65,24 @@ const TABLES: [(&str, bool); 18] = [
     ("commit_calls", true),
 ];
 
-/// The condition that a memory `m` in its session `s` is no longer than one may be.
+/// The condition that the texts of a memory `m` and its session `s` are not too long.
 const FITS: &str = "octet_length(m.text) <= ?3 AND coalesce(octet_length(m.indexed), 0) <= ?3
     AND max(coalesce(octet_length(s.name), 0), coalesce(octet_length(m.speaker), 0),
             coalesce(octet_length(m.title), 0), coalesce(octet_length(m.topic), 0),
             coalesce(octet_length(m.source_id), 0), coalesce(octet_length(m.path), 0),
             coalesce(octet_length(m.branch), 0), coalesce(octet_length(m.head_sha), 0)) <= ?4";
 
-/// A file of memories that is being read.
+/// A backup that is being read.
 pub struct Foreign {
-    /// Gone where reading it failed.
+    /// `None` after reading failed.
     reader: Option<Reader>,
-    /// Memories in the file.
+    /// How many memories the file has.
     pub all: usize,
 }
 
 struct Reader {
     connection: Connection,
-    /// Whose memories are read, as the file spells it.
+    /// The owner whose memories are read, as the file has it.
     owner: String,
     tables: HashSet<&'static str>,
     part: ForeignPart,
@@ -91,10 +91,11 @@ struct Reader {
 }
 
 impl Foreign {
-    /// Opens the store in the file `source` for reading what it holds.
+    /// Opens the backup `source` for reading, and checks its tables for damage.
     ///
-    /// It may be a backup of another machine, whose owner has another name; of a file with the memories of several
-    /// owners, those of the scope's owner are read. Errors with [`Kind::BadInput`] where it is no store of Tiro's.
+    /// A backup of another machine may have another owner, whose memories are read; of several owners' memories, those of the
+    /// scope's owner are read. Errors with [`Kind::NotFound`] where there is no such file, and with [`Kind::BadInput`] where it is
+    /// no backup or is damaged.
     pub async fn open(scope: &Scope, source: &Path) -> Result<Foreign> {
         let (scope, source) = (scope.clone(), source.to_owned());
         blocking(move || {
@@ -105,7 +106,7 @@ impl Foreign {
         .await
     }
 
-    /// Returns the next memories of the part, in the order they were stored; `None` at its end.
+    /// Returns the next page of memories of `part`, in the order they were stored; `None` at its end.
     pub async fn next(&mut self, part: ForeignPart) -> Result<Option<ForeignPage>> {
         let Some(mut reader) = self.reader.take() else { return Ok(None) };
         let (reader, page) = blocking(move || {
@@ -147,7 +148,7 @@ fn open(scope: &Scope, source: &Path) -> Result<Reader> {
         Whose::Nobodys => {
             return Err(unusable(match source.metadata().map_or(0, |metadata| metadata.len()) {
                 0 => "an empty file",
-                // SQLite takes what is shorter than its smallest page for nothing at all.
+                // SQLite takes a file that is shorter than its smallest page for an empty one.
                 1..512 => "no database",
                 _ => "an empty database",
             }));
@@ -167,7 +168,7 @@ fn open(scope: &Scope, source: &Path) -> Result<Reader> {
         let state: String = connection
             .query_row(&format!("PRAGMA quick_check('{table}')"), [], |row| row.get(0))
             .map_err(|error| unusable("a damaged file").source(error))?;
-        // What it says names what stands in the file.
+        // The report of the check may quote the file.
         if state != "ok" {
             return Err(unusable("a damaged file"));
         }
@@ -195,7 +196,7 @@ impl Reader {
         self.tables.contains(table)
     }
 
-    /// The conditions under which a memory is read.
+    /// Returns the conditions for the memories that are read.
     fn admitted(&self) -> String {
         let conversations = match self.has("conversations") {
             true => "AND m.seq NOT IN (SELECT memory FROM conversations)",
@@ -205,7 +206,7 @@ impl Reader {
             ForeignPart::Original => "m.provenance <> 'derived'",
             ForeignPart::Derived => "m.provenance = 'derived'",
         };
-        // What is being purged isn't brought back.
+        // Memories that are being purged are not restored.
         format!(
             "m.owner = ?1 AND {part} {conversations} AND m.seq NOT IN (
                  SELECT b.memory FROM operation_memories b JOIN operations o ON o.id = b.operation
@@ -262,7 +263,7 @@ impl Reader {
         Ok(Some(page))
     }
 
-    /// Returns the memory in the row `seq`; `None` where it is none.
+    /// Returns the memory in the row `seq`; `None` where it is not valid.
     fn one(&self, seq: i64) -> Result<Option<ForeignMemory>> {
         let sql = "SELECT m.id, m.seq, m.kind, m.provenance, m.text, s.name, m.ordinal, m.role, m.speaker, m.title,
                  m.topic, m.source_id, m.path, m.branch, m.head_sha, m.time, m.importance, m.marked, m.tokens, m.indexed
@@ -271,7 +272,7 @@ impl Reader {
         memory.map_err(read)?.map(|memory| self.beside(memory)).transpose()
     }
 
-    /// Returns the memory in the row `seq` where it is the owner's and no longer than one may be.
+    /// Returns the memory in the row `seq` where it is the owner's, not too long, and valid.
     fn at(&self, seq: i64) -> Result<Option<ForeignMemory>> {
         let sql = format!(
             "SELECT 1 FROM memories m LEFT JOIN sessions s ON s.seq = m.session
@@ -285,7 +286,7 @@ impl Reader {
         }
     }
 
-    /// Returns up to as many texts as may stand beside a row as `sql` selects for it; what is too long is left out.
+    /// Returns the texts that `sql` selects for the row `seq`, [`MOST_BESIDE`] at most; those that are too long are left out.
     fn strings(&self, sql: &str, seq: i64) -> Result<Vec<String>> {
         let sql = format!("SELECT {sql} LIMIT {MOST_BESIDE}");
         let mut statement = self.connection.prepare_cached(&sql)?;
@@ -295,7 +296,7 @@ impl Reader {
         Ok(rows.collect::<rusqlite::Result<Vec<_>>>()?.into_iter().flatten().collect())
     }
 
-    /// Adds what stands beside the memory in other tables.
+    /// Adds the rows that belong to the memory in other tables.
     fn beside(&self, memory: Memory) -> Result<ForeignMemory> {
         let strings = |sql: &str| self.strings(sql, memory.seq.in_store());
         let strings_of = |table: &str, sql: &str| if self.has(table) { strings(sql) } else { Ok(Vec::new()) };
@@ -357,7 +358,7 @@ impl Reader {
     }
 }
 
-/// Reads a memory, and returns it as far as it can be believed; `None` where it is none.
+/// Reads a memory, lowering its provenance to what its speaker allows; `None` where it is not valid.
 fn believable(row: &Row<'_>) -> rusqlite::Result<Option<Memory>> {
     let Ok(mut memory) = crate::store::sqlite::read::memories::memory(row) else { return Ok(None) };
     let has_session = row.get_ref(5)?.as_str().is_ok();
@@ -374,7 +375,7 @@ fn believable(row: &Row<'_>) -> rusqlite::Result<Option<Memory>> {
     Ok(Some(memory))
 }
 
-/// Returns the most trusted provenance that something of the kind, said by `role`, can have.
+/// Returns the most trusted provenance that a memory of the kind, said by `role`, can have.
 fn at_best(kind: MemoryKind, role: Option<Role>) -> Provenance {
     match (kind, role) {
         (MemoryKind::Commit, _) => Provenance::GitCommit,
@@ -391,7 +392,7 @@ fn is_sha(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// Says that a file couldn't be read to its end.
+/// Adds to an error that the backup could not be read to its end.
 fn read(error: impl Into<rusqlite::Error>) -> Error {
     let error: rusqlite::Error = error.into();
     if error.sqlite_error_code() == Some(OperationInterrupted) {
@@ -402,7 +403,7 @@ fn read(error: impl Into<rusqlite::Error>) -> Error {
         .hint("what was read of it is stored; it may be damaged")
 }
 
-/// Returns how many bytes the memory takes with what stands beside it, about.
+/// Returns about how many bytes the memory takes, with its rows of other tables.
 fn bytes_of(found: &ForeignMemory) -> usize {
     let texts = [&found.files, &found.shas, &found.repeats].into_iter().flatten();
     let parents = found.commit.iter().flat_map(|commit| commit.files.iter().chain(&commit.parents));

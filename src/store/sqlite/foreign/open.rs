@@ -1,4 +1,4 @@
-//! Opening a file that another program may have made: for reading alone, with everything off that it can define and have run.
+//! Opening an untrusted database: for reading alone, with everything off that a file can define and SQLite would run.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -14,10 +14,10 @@ use crate::memory::LONGEST_TEXT;
 /// How long one statement may take. Arbitrary: a check reads the whole table.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Instructions of SQLite's machine between two looks at the clock.
+/// Steps of SQLite's virtual machine between two looks at the clock.
 const LOOK: i32 = 100_000;
 
-/// Opens the file for reading alone, with everything off that a file can define and have run.
+/// Opens the file for reading alone, with everything off that a file can define and SQLite would run.
 pub(super) fn connect(source: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = |immutable: bool| -> rusqlite::Result<Connection> {
@@ -33,7 +33,7 @@ pub(super) fn connect(source: &Path) -> rusqlite::Result<Connection> {
         ] {
             connection.set_db_config(setting, is_on)?;
         }
-        // A row with its longest text and what stands beside it.
+        // The longest text with the other columns of its row.
         let longest = 2 * LONGEST_TEXT + (1 << 20);
         for (limit, most) in [
             (Limit::SQLITE_LIMIT_LENGTH, longest as i32),
@@ -51,7 +51,7 @@ pub(super) fn connect(source: &Path) -> rusqlite::Result<Connection> {
         connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
         Ok(connection)
     };
-    // What has a log beside it may be in use. What has none may lie where none can be made.
+    // A file with a log may be in use; one without may be in a folder where no log can be made.
     let mut log = source.as_os_str().to_owned();
     log.push("-wal");
     match Path::new(&log).exists() {
@@ -63,7 +63,7 @@ pub(super) fn connect(source: &Path) -> rusqlite::Result<Connection> {
     }
 }
 
-/// Returns the address of a file that doesn't change while it is read.
+/// Returns the URI of a file that doesn't change while it is read.
 pub(in crate::store::sqlite) fn uri(path: &Path) -> String {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let mut uri = String::from("file:");
@@ -88,7 +88,7 @@ pub(super) fn watch(connection: &mut Connection) -> Result<()> {
     connection.progress_handler(
         LOOK,
         Some(move || {
-            // Between two statements nobody looks: what comes after a while is another.
+            // This isn't called between two statements: after a pause a new statement has begun.
             if last.elapsed() > Duration::from_secs(1) {
                 began = Instant::now();
             }
@@ -99,7 +99,7 @@ pub(super) fn watch(connection: &mut Connection) -> Result<()> {
     Ok(())
 }
 
-/// Whether `name` is a table that holds its rows itself, none of them computed; `None` where there is none.
+/// Returns whether `name` is a plain table without computed columns; `None` where there is no such table.
 pub(super) fn plain_table(connection: &Connection, name: &str) -> Result<Option<bool>> {
     let found: Option<(String, i64)> = connection
         .query_row("SELECT type, rootpage FROM sqlite_schema WHERE name = ?1", [name], |row| {

@@ -1,4 +1,4 @@
-//! What a backup holds beside its memories: where sessions come from, what was made of them, what was forgotten.
+//! The sessions of a backup, with their segments and summaries, and its forgotten memories.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -10,11 +10,11 @@ use crate::store::sqlite::blocking;
 use crate::store::sqlite::read::segments;
 use crate::store::{ForeignConversation, ForeignDepth, ForeignForgotten, ForeignSession, Origin, Summary};
 
-/// The longest summary that is read, in bytes. Arbitrary: some ten times the longest that is made.
+/// The longest summary that is read, in bytes. Arbitrary: about ten times the longest that is made.
 const LONGEST_SUMMARY: usize = 1 << 20;
 
 impl Foreign {
-    /// Returns the sessions of the backup, some at a time, from the first again at each `depth`; `None` at the end.
+    /// Returns the next sessions of the backup, beginning with the first again at each new `depth`; `None` at the end.
     pub async fn next_sessions(&mut self, depth: ForeignDepth) -> Result<Option<Vec<ForeignSession>>> {
         let Some(mut reader) = self.reader.take() else { return Ok(None) };
         let (reader, page) = blocking(move || {
@@ -26,7 +26,7 @@ impl Foreign {
         Ok(page)
     }
 
-    /// Returns what was forgotten.
+    /// Returns the purged ids, the operations, and the sessions that were forgotten because of their age.
     pub async fn forgotten(&mut self) -> Result<ForeignForgotten> {
         let Some(reader) = self.reader.take() else { return Ok(ForeignForgotten::default()) };
         let (reader, forgotten) = blocking(move || {
@@ -93,7 +93,7 @@ impl Reader {
         Ok(Some(sessions))
     }
 
-    /// Adds what was made of the session in the row `seq`.
+    /// Adds the segments and summaries of the session in the row `seq`.
     fn made(&self, seq: i64, found: &mut ForeignSession) -> Result<()> {
         let mut closed = self.connection.prepare_cached(
             "SELECT number, first, last, messages, tokens FROM segments WHERE session = ?1 ORDER BY number LIMIT ?2",
@@ -147,7 +147,7 @@ impl Reader {
     }
 
     fn forgotten(&self) -> Result<ForeignForgotten> {
-        /// Ids that are read. Arbitrary: ten times what a purge of everything leaves.
+        /// The most ids that are read. Arbitrary: ten times as many as a purge of everything leaves.
         const MOST: i64 = 1_000_000;
         let mut forgotten = ForeignForgotten::default();
         if !self.has("purged") || !self.has("operations") {
@@ -174,7 +174,7 @@ impl Reader {
     }
 }
 
-/// Whether a text may name an operation: letters and digits.
+/// Returns whether a text can be the id of an operation: letters and digits.
 pub(super) fn is_operation(id: &str) -> bool {
     (1..=64).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }

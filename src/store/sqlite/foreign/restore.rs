@@ -1,4 +1,4 @@
-//! Storing what was read of a backup: what is here stays, what is new is added as it was there.
+//! Storing the memories of a backup: rows that are here stay, new ones are added as they are in the backup.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,13 @@ use crate::store::sqlite::write::record;
 use crate::store::sqlite::write::session::OpenSession;
 use crate::store::{ForeignForgotten, ForeignSession, Outcome, Receipt, RestoredMemory, Store};
 
-/// Places that may be left free before a message, for those that were purged. Arbitrary: a gap costs nothing, but a
-/// backup must not use up all places that there are.
+/// The most ordinals that are skipped before a message, for purged ones. Arbitrary: a gap costs nothing, but a backup must not use
+/// up all ordinals.
 const WIDEST_GAP: i64 = 1_000_000;
 
 impl Store {
-    /// Adds what is known of the sessions there to what is known here; what is here stays.
+    /// Stores the client, names, branch, segments and summaries of sessions of a backup, where none are stored here. A summary is
+    /// stored only where all its messages are here, too.
     pub async fn restore_sessions(&self, scope: &Scope, sessions: Vec<ForeignSession>) -> Result<()> {
         self.write(scope, move |connection, scope| {
             let owner = scope.owner.as_str();
@@ -52,8 +53,10 @@ impl Store {
         .await
     }
 
-    /// Stores memories of a backup in one transaction: each at its place in its conversation where that is still free,
-    /// forgotten where it was forgotten, with what stands beside it.
+    /// Stores memories of a backup in one transaction, with their rows of other tables: each at its ordinal in its session where
+    /// that is free, and forgotten where it is forgotten in the backup. Returns the result of each.
+    ///
+    /// Memories that are here, living or forgotten, stay as they are; so repeating a restore changes nothing.
     pub async fn restore(
         &self,
         scope: &Scope,
@@ -63,7 +66,8 @@ impl Store {
         self.write(scope, move |connection, scope| restore(connection, scope, &restored, now)).await
     }
 
-    /// Notes what was purged and forgotten there: what was purged stays away, what was forgotten can be brought back.
+    /// Stores the purged ids and the operations of a backup: purged memories can't be stored, forgotten ones can be restored;
+    /// returns how many of its purged ids were new here.
     pub async fn restore_forgotten(&self, scope: &Scope, forgotten: ForeignForgotten) -> Result<usize> {
         self.write(scope, move |connection, scope| {
             let owner = scope.owner.as_str();
@@ -86,7 +90,7 @@ impl Store {
             }
             let mut added = 0;
             for id in &forgotten.purged {
-                // What is here stays: only who purges it here removes it.
+                // A memory that is here stays: a purge there doesn't remove it here.
                 added += connection
                     .prepare_cached(
                         "INSERT OR IGNORE INTO purged (owner, id) SELECT ?1, ?2
@@ -122,7 +126,7 @@ fn restore(
         if let (Some(session), Some(ordinal)) = (&mut session, ordinal) {
             session.skip_to(*ordinal, WIDEST_GAP);
         }
-        // What was derived from something that was forgotten with it is stored as it was.
+        // A forgotten memory is stored even where its sources are forgotten too.
         let outcome = match each.forgotten {
             Some(_) => insert_one(connection, scope, memory, session, now)?,
             None => save_one(connection, scope, memory, session, now)?,
@@ -173,7 +177,7 @@ fn restore(
     Ok(receipt)
 }
 
-/// Marks a memory as important where it was there, and notes what led to it.
+/// Marks a memory as important where the backup does, and stores its links and evidence.
 fn mark_and_link(connection: &Connection, owner: &str, restored: &RestoredMemory) -> Result<()> {
     let id = &restored.memory.id;
     if restored.is_marked {
@@ -184,7 +188,7 @@ fn mark_and_link(connection: &Connection, owner: &str, restored: &RestoredMemory
     link(connection, owner, id, &restored.links)
 }
 
-/// Notes which sessions led to a commit, where nobody knows any here.
+/// Stores the sessions that led to a commit, where none are stored here.
 fn link(connection: &Connection, owner: &str, id: &MemoryId, links: &[(SessionId, f64)]) -> Result<()> {
     let commit: Option<i64> = connection
         .prepare_cached(

@@ -4,7 +4,7 @@ use rusqlite::Connection;
 
 use crate::error::Result;
 
-/// Removes a memory with its place in the indexes.
+/// Removes a memory from the store and its indexes.
 pub(in crate::store::sqlite) fn erase(connection: &Connection, memory: i64) -> Result<()> {
     log_chunks(connection, memory, "removed")?;
     for sql in [
@@ -16,6 +16,7 @@ pub(in crate::store::sqlite) fn erase(connection: &Connection, memory: i64) -> R
     Ok(())
 }
 
+/// Appends the embedded chunks of a memory to the log from which the caches of vectors catch up.
 pub(super) fn log_chunks(connection: &Connection, memory: i64, change: &str) -> Result<()> {
     connection
         .prepare_cached(

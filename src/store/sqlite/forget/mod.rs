@@ -1,6 +1,6 @@
 //! Marking, forgetting, undoing.
 //!
-//! Forgetting tombstones: the memory leaves every answer at once and `undo` brings it back.
+//! Forgetting sets a tombstone: the memory leaves every answer at once, and `undo` restores it.
 
 mod erase;
 mod purge;
@@ -27,34 +27,35 @@ use erase::log_chunks;
 pub(in crate::store::sqlite) use select::SelectedRow;
 use select::{select, selected_row, with_derived};
 
-/// Memories that one transaction forgets or brings back: a quarter of a second. What is more takes several; where one fails, or
-/// its process dies, those before it stay, under the operation's name, and the rest can be forgotten or brought back by
-/// asking again.
+/// Memories that one transaction forgets or restores, which takes a quarter of a second. More take several transactions: where one
+/// fails, or its process dies, those before it stay, under the operation's name, and repeating the call does the rest.
 const AT_ONCE: usize = if cfg!(test) { 3 } else { 5_000 };
 
-/// How long others are left the store between two transactions, at least and at most: who waits for its turn looks for it
-/// every tenth of a second.
+/// The least and the longest pause between two transactions, for other writers: a waiting writer tries every tenth of a second.
 const TURN: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
 
-/// The kind of an operation that is removing for good what it names.
+/// The kind of an operation that is not finished with purging its memories.
 const PURGING: &str = "purging";
 
-/// Who forgets, and how far.
+/// The reason for forgetting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::store::sqlite) enum Act {
-    /// The user, until that is undone.
+    /// The user forgets, until an undo.
     Forget,
-    /// The user, for good.
+    /// The user purges.
     Purge,
-    /// The garbage collector, by age.
+    /// The garbage collector forgets because of age.
     Retire,
 }
 
 impl Store {
-    /// Tombstones what `selection` names within the scope, and the facts derived from it; it can be undone by the
-    /// operation's name.
+    /// Forgets the living memories of the scope that `selection` names, with all that are derived from them, as the operation
+    /// `operation`; returns them. [`Store::undo`] restores them.
     ///
-    /// Summaries of what is forgotten, that of the session among them, leave for good: they are made anew of the rest.
+    /// From then on no call returns them, and storing them again does nothing. Summaries of ranges with a forgotten message, and
+    /// the memory that summarises its session, are removed for good: they can be made again from the remaining messages.
+    /// The selection is made once; more than 5,000 memories are forgotten in several transactions, and where one fails, a
+    /// repeated call forgets the rest. Returns an empty result, and records no operation, where the selection is empty.
     pub async fn forget(
         &self,
         scope: &Scope,
@@ -65,8 +66,8 @@ impl Store {
         self.forget_as(scope, selection, operation, Act::Forget, now).await
     }
 
-    /// Tombstones all of a session because of its age, as [`Store::forget`] does, but for the summary of its quarter, which
-    /// was made to stand for it and stays until the user forgets the session.
+    /// Forgets a session because of its age, as [`Store::forget`] does. The summary of its quarter, which was made to replace it,
+    /// stays until the user forgets the session.
     pub async fn retire(
         &self,
         scope: &Scope,
@@ -77,7 +78,7 @@ impl Store {
         self.forget_as(scope, &Selection::Session(session.clone()), operation, Act::Retire, now).await
     }
 
-    /// Forgets by an operation of the kind.
+    /// Forgets for the reason `act`.
     pub(in crate::store::sqlite) async fn forget_as(
         &self,
         scope: &Scope,
@@ -87,7 +88,7 @@ impl Store {
         now: Millis,
     ) -> Result<Forgotten> {
         let (selection, id) = (selection.clone(), operation.to_owned());
-        // What is to be removed may have been forgotten before.
+        // A purge removes memories that were forgotten before, too.
         let reach = if act == Act::Purge { Reach::Forgotten } else { Reach::Living };
         let kind = if act == Act::Purge { PURGING } else { "forget" };
         let mut began = Instant::now();
@@ -124,7 +125,11 @@ impl Store {
         Ok(all)
     }
 
-    /// Brings back what the operation forgot; the last one of the scope's owner where `operation` is `None`.
+    /// Restores the memories that the operation forgot, or the owner's latest operation where `operation` is `None`; returns them.
+    ///
+    /// Memories that were purged since, or are derived from one that stays forgotten by another operation, stay away. Summaries
+    /// of ranges that get a message back are removed. Of two callers at once one restores each memory. Where a step of several
+    /// fails, a repeated call restores the rest. Errors with `Kind::NotFound` where no such operation can be undone.
     pub async fn undo(&self, scope: &Scope, operation: Option<&str>, now: Millis) -> Result<Forgotten> {
         let operation = operation.map(str::to_owned);
         let (id, mut rest) = self
@@ -152,7 +157,7 @@ impl Store {
         }
     }
 
-    /// Returns what [`Store::undo`] would bring back, changing nothing.
+    /// Returns the memories that [`Store::undo`] would restore, without restoring them; errors as it does.
     pub async fn undoable(&self, scope: &Scope, operation: Option<&str>) -> Result<Forgotten> {
         let operation = operation.map(str::to_owned);
         self.read(scope, move |_, connection, scope| {
@@ -162,7 +167,8 @@ impl Store {
         .await
     }
 
-    /// Marks memories of the scope as important, or takes the mark away; returns the ids that exist, in order.
+    /// Marks living memories of the scope as important, or removes the mark, and sets their importance where that is `Some`;
+    /// returns the ids that exist, in the order they were stored.
     pub async fn mark(
         &self,
         scope: &Scope,
@@ -186,7 +192,7 @@ impl Store {
         .await
     }
 
-    /// Returns the latest operations of the scope's owner, newest first.
+    /// Returns up to `limit` operations of the scope's owner, the newest first.
     pub async fn operations(&self, scope: &Scope, limit: usize) -> Result<Vec<Operation>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(
@@ -209,7 +215,7 @@ impl Store {
     }
 }
 
-/// Leaves the store to others about as long as what `began` then has held it.
+/// Pauses for other writers, about as long as the step that began at `began` took.
 async fn give_way(began: Instant) -> Result<()> {
     let pause = began.elapsed().clamp(TURN.0, TURN.1);
     blocking(move || {
@@ -219,7 +225,7 @@ async fn give_way(began: Instant) -> Result<()> {
     .await
 }
 
-/// Tombstones the rows in the name of `operation`.
+/// Sets the tombstones of the rows, and records them under `operation`.
 pub(in crate::store::sqlite) fn tombstone(
     connection: &Connection,
     operation: &str,
@@ -235,7 +241,7 @@ pub(in crate::store::sqlite) fn tombstone(
             .execute((operation, row.seq))?;
         log_chunks(connection, row.seq, "removed")?;
     }
-    // A session's summary that was named beside its messages is gone with them.
+    // The memory that summarises a session is gone with its messages, where it was selected beside them.
     connection
         .prepare_cached(
             "DELETE FROM operation_memories WHERE operation = ?1 AND memory NOT IN (SELECT seq FROM memories)",
@@ -244,9 +250,9 @@ pub(in crate::store::sqlite) fn tombstone(
     reindex_neighbours(connection, rows.iter())
 }
 
-/// Returns the operation to undo, the last where none is named, and what undoing it brings back.
+/// Returns the operation to undo, the latest where none is named, and the memories that come back.
 ///
-/// What is derived from something else, too, that stays forgotten, stays so with it.
+/// A memory that is also derived from one that stays forgotten stays forgotten with it.
 fn to_bring_back(
     connection: &Connection,
     scope: &Scope,
@@ -277,7 +283,7 @@ fn to_bring_back(
          CROSS JOIN memories s ON s.id = r.target AND s.owner = m.owner
          WHERE m.seq = ?1 AND m.provenance = 'derived' AND s.tombstoned_at IS NOT NULL",
     )?;
-    // What something is derived from was stored before it.
+    // The sources of a memory were stored before it.
     let mut with_sources: Vec<(i64, Vec<i64>)> = Vec::with_capacity(rows.len());
     for row in &rows {
         let forgotten = sources.query_map([row.seq], |row| row.get(0))?.collect::<Result<_, _>>()?;
@@ -289,7 +295,7 @@ fn to_bring_back(
     Ok((id, back))
 }
 
-/// Brings those of the rows back that `operation`, which nobody undid or purges meanwhile, still keeps forgotten.
+/// Restores those of the rows that are still forgotten, where `operation` wasn't undone or purged since; returns them.
 fn bring_back(
     connection: &Connection,
     operation: &str,
@@ -316,7 +322,7 @@ fn bring_back(
     Ok(rows)
 }
 
-/// Indexes anew the turns that lost or gained a neighbour.
+/// Indexes the messages again that lost or gained a neighbour.
 fn reindex_neighbours<'a>(
     connection: &Connection,
     rows: impl Iterator<Item = &'a SelectedRow>,
@@ -345,7 +351,7 @@ fn reindex_neighbours<'a>(
                  AND tombstoned_at IS NULL ORDER BY ordinal LIMIT ?3)",
             last,
         )?;
-        // What an older Tiro indexed has a context in every piece.
+        // An older Tiro indexed every chunk with a context.
         turns::index_turns(connection, session, from.unwrap_or(first)..to.unwrap_or(last) + 1, i64::MIN)?;
     }
     Ok(())

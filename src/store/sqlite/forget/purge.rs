@@ -1,8 +1,8 @@
-//! Removes for good what was forgotten: rows, text index, vectors, backups, and the bytes on disk.
+//! Removing forgotten memories for good: rows, text index, vectors, automatic backups, and the bytes on disk.
 //!
-//! A purge first tombstones what it is to remove and notes that it began; then it removes in transactions so short that
-//! others write between them. Where its process dies, nothing shows what was left of it, and whoever purges next, or an
-//! idle server, goes on. It is the one place that truncates the WAL.
+//! A purge first sets the tombstones of its memories and records that it began; then it removes them in short transactions, so that
+//! others can write in between. Where its process dies, the memories stay forgotten, and the next purge, or an idle server,
+//! finishes it.
 
 use std::collections::BTreeSet;
 use std::time::Instant;
@@ -19,21 +19,21 @@ use crate::store::sqlite::write::turns;
 use crate::store::sqlite::{LOOK_AGAIN, blocking, lock};
 use crate::store::{Forgotten, Selection, Store};
 
-/// Memories removed by one transaction: some tens of milliseconds.
+/// Memories removed by one transaction, in some tens of milliseconds.
 const REMOVED_AT_ONCE: usize = 250;
 
-/// Pages of the text index merged by one transaction: as long.
+/// Pages of the text index merged by one transaction, in about the same time.
 const MERGED_AT_ONCE: i64 = 64;
 
-/// How often the WAL is tried to be emptied while others read, each time for as long as a writer waits.
+/// How often emptying the WAL is tried while others read, each time for as long as a writer waits.
 const EMPTYINGS: usize = 3;
 
-/// The share of forgotten rows, in percent, from which on SQLite cleans a part of the index by itself.
+/// The share of deleted rows, in percent, from which on SQLite itself cleans a part of the index.
 const DELETE_MERGE: i64 = 10;
 
 impl Store {
-    /// Removes what `selection` names for good, also where it was forgotten before: [`Store::forget`] and [`Store::purge`]
-    /// in one.
+    /// Forgets and purges the memories that `selection` names, forgotten ones too, as [`Store::forget`] and [`Store::purge`] would
+    /// one after the other.
     pub async fn forget_for_good(
         &self,
         scope: &Scope,
@@ -48,7 +48,12 @@ impl Store {
         self.purge(scope, operation, now).await
     }
 
-    /// Removes what the forgetting `operation` tombstoned, for good: rows, text index, vectors, backups.
+    /// Removes for good the memories that `operation` forgot: rows, index, vectors, summaries, cached answers, and the automatic
+    /// backups; returns them. It can't be undone.
+    ///
+    /// When it returns, no file of the store has their text. Their ids stay known, so that storing them again does nothing. Takes
+    /// many short transactions; where one fails, the rest stays forgotten, can't be restored, and is removed by
+    /// [`Store::finish_purges`].
     pub async fn purge(&self, scope: &Scope, operation: &str, now: Millis) -> Result<Forgotten> {
         let id = operation.to_owned();
         let purged = self.write(scope, move |connection, scope| begin(connection, scope, &id, now)).await?;
@@ -56,7 +61,7 @@ impl Store {
         Ok(purged)
     }
 
-    /// Goes on with the purges that began before `before` and didn't end; returns what was left of them.
+    /// Finishes the owner's purges that began before `before` and were interrupted; returns the memories that it removed.
     pub async fn finish_purges(&self, scope: &Scope, before: Millis) -> Result<Forgotten> {
         let unfinished = self.read(scope, move |_, connection, scope| {
             Ok(connection
@@ -79,7 +84,7 @@ impl Store {
             give_way(began).await?;
         }
         self.write(scope, forget_names).await?;
-        // The first step takes all there is, the others go on with it.
+        // The first step begins a merge of the whole index, the others continue it.
         let mut pages = -MERGED_AT_ONCE;
         loop {
             let began = Instant::now();
@@ -104,12 +109,12 @@ impl Store {
         Ok(all)
     }
 
-    /// Removes the automatic backups and empties the WAL, which still hold what was removed.
+    /// Removes the automatic backups and empties the WAL, which still contain the removed texts.
     async fn clean_files(&self) -> Result<()> {
         let store = self.clone();
         blocking(move || {
             migrate::remove_backups(&store.inner.path)?;
-            // Readers are closed first: one that still looks at the past would keep the WAL.
+            // Readers are closed first: an old snapshot would keep the WAL.
             store.inner.readers.clear();
             let writer = lock(&store.inner.writer);
             for _ in 0..EMPTYINGS {
@@ -129,7 +134,7 @@ impl Store {
     }
 }
 
-/// Notes that what `operation` forgot is to be removed, and returns it; from here on nothing brings it back.
+/// Records that the memories of `operation` are being purged, and returns them; from here on they can't be restored.
 fn begin(connection: &Connection, scope: &Scope, operation: &str, now: Millis) -> Result<Forgotten> {
     let owner = scope.owner.as_str();
     let begun = connection
@@ -148,8 +153,8 @@ fn begin(connection: &Connection, scope: &Scope, operation: &str, now: Millis) -
     )?;
     let rows: Vec<SelectedRow> =
         statement.query_map((operation, owner), selected_row)?.collect::<Result<_, _>>()?;
-    // What was forgotten and brought back before is in other operations too. They have no index by memory: once for
-    // all, and not for each.
+    // A memory that was forgotten and restored before is in other operations too. They have no index by memory, so this is done
+    // once for all memories.
     connection
         .prepare_cached(
             "DELETE FROM operation_memories WHERE operation <> ?1
@@ -160,17 +165,17 @@ fn begin(connection: &Connection, scope: &Scope, operation: &str, now: Millis) -
     let sessions: BTreeSet<i64> = rows.iter().filter_map(|row| row.session).collect();
     for session in sessions {
         turns::index_forgotten(connection, session, operation)?;
-        // A client takes the title of a conversation from what was said.
+        // A client makes the title of a session from its messages.
         connection.prepare_cached("UPDATE sessions SET title = NULL WHERE seq = ?1")?.execute([session])?;
     }
-    // Answers made before may hold the text.
+    // Cached answers may contain the text.
     connection.prepare_cached("DELETE FROM context_cache WHERE owner = ?1")?.execute([owner])?;
-    // Parts of the index would be cleaned over and over while the rest of them is removed.
+    // SQLite would clean the same parts of the index again and again while memories are removed.
     configure(connection, "deletemerge", 0)?;
     Ok(forgotten(operation.to_owned(), &rows))
 }
 
-/// Removes some of what is to be removed, and says what.
+/// Removes some of the memories that are being purged, and returns them.
 fn remove_some(connection: &Connection, scope: &Scope) -> Result<Forgotten> {
     let owner = scope.owner.as_str();
     let mut statement = connection.prepare_cached(
@@ -186,7 +191,7 @@ fn remove_some(connection: &Connection, scope: &Scope) -> Result<Forgotten> {
     Ok(forgotten(String::new(), &rows))
 }
 
-/// Removes one tombstoned memory and all that was made of it.
+/// Removes one forgotten memory, and records its id as purged.
 fn remove(connection: &Connection, owner: &str, row: &SelectedRow) -> Result<()> {
     erase(connection, row.seq)?;
     connection
@@ -201,10 +206,10 @@ fn remove(connection: &Connection, owner: &str, row: &SelectedRow) -> Result<()>
     Ok(())
 }
 
-/// Removes what names what is gone.
+/// Removes operations and sessions that have no memory any more.
 fn forget_names(connection: &Connection, scope: &Scope) -> Result<()> {
     let owner = scope.owner.as_str();
-    // What is in an operation and living again, or gone already, is none of it any more.
+    // Memories that were restored or removed since don't belong to the operation any more.
     connection
         .prepare_cached(
             "DELETE FROM operation_memories
@@ -212,14 +217,14 @@ fn forget_names(connection: &Connection, scope: &Scope) -> Result<()> {
                  AND memory NOT IN (SELECT seq FROM memories WHERE tombstoned_at IS NOT NULL)",
         )?
         .execute([owner])?;
-    // There is nothing to undo of an operation all of whose memories are gone.
+    // An operation without memories can't be undone.
     connection
         .prepare_cached(
             "DELETE FROM operations WHERE owner = ?1 AND kind = 'forget' AND undone_at IS NULL
                  AND id NOT IN (SELECT operation FROM operation_memories)",
         )?
         .execute([owner])?;
-    // A name can say as much as a text.
+    // The name of a session may repeat its text.
     connection
         .prepare_cached(
             "DELETE FROM sessions WHERE owner = ?1
@@ -229,11 +234,11 @@ fn forget_names(connection: &Connection, scope: &Scope) -> Result<()> {
     configure(connection, "deletemerge", DELETE_MERGE)
 }
 
-/// Merges parts of the text index, which drops what deletion only marked; returns whether something is left to merge.
+/// Merges parts of the text index, which drops entries that were only marked as deleted; returns whether any are left to merge.
 fn merge(connection: &Connection, pages: i64) -> Result<bool> {
     let before = connection.total_changes();
     configure(connection, "merge", pages)?;
-    // So SQLite's documentation tells the last step.
+    // The last step of a merge changes fewer than two rows, by SQLite's documentation.
     Ok(connection.total_changes() - before >= 2)
 }
 

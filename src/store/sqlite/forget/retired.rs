@@ -1,7 +1,7 @@
-//! Sessions that the garbage collector forgot by their age, and the summaries of quarters that stand for them.
+//! Sessions that the garbage collector forgot because of their age, and the summaries of quarters that replace them.
 //!
-//! A summary of a quarter is made to replace old conversations, so it stays where age took them. Where the user forgets any
-//! part of such a session, or removes it for good, the summary goes: it may say what the user wants gone.
+//! A summary of a quarter replaces old sessions, so it stays when they are forgotten because of their age. When the user forgets
+//! or purges a part of such a session, the summary is removed: it may repeat the text that the user wants gone.
 
 use std::collections::BTreeSet;
 
@@ -13,7 +13,7 @@ use crate::scope::Scope;
 use crate::store::Selection;
 use crate::store::sqlite::forget::erase::erase;
 
-/// Notes of the sessions of `rows`, which are about to be forgotten by age, what stood for them.
+/// Notes for the sessions of `rows`, which are about to be forgotten because of age, the memories that summarise them.
 pub(super) fn retire(connection: &Connection, rows: &[SelectedRow]) -> Result<()> {
     for session in sessions_of(rows) {
         connection
@@ -26,7 +26,7 @@ pub(super) fn retire(connection: &Connection, rows: &[SelectedRow]) -> Result<()
     Ok(())
 }
 
-/// Removes the summaries of quarters that stand for retired sessions of `rows`, or for the one that `selection` names.
+/// Removes the summaries of quarters that replace retired sessions of `rows`, or the session that `selection` names.
 pub(super) fn forget(
     connection: &Connection,
     scope: &Scope,
@@ -43,7 +43,7 @@ pub(super) fn forget(
     forget_sessions(connection, rows)
 }
 
-/// Removes the summaries of quarters that stand for retired sessions of `rows`.
+/// Removes the summaries of quarters that replace retired sessions of `rows`.
 pub(super) fn forget_sessions(connection: &Connection, rows: &[SelectedRow]) -> Result<()> {
     sessions_of(rows).into_iter().try_for_each(|session| forget_session(connection, session))
 }

@@ -1,7 +1,6 @@
-//! What an act of forgetting is about: memories by id, session, source or words.
+//! Selecting the memories to forget: by id, session or filter.
 //!
-//! Forgetting selects among the living. A purge selects among what was forgotten before as well, which is in the file
-//! until then.
+//! Forgetting selects among living memories. A purge selects among forgotten ones too, which are in the file until then.
 
 use std::collections::HashSet;
 
@@ -16,11 +15,11 @@ use crate::store::sqlite::columns;
 use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::{Forgotten, Reach, Selection, Store};
 
-/// Forgotten memories whose texts are read at once: some milliseconds. Arbitrary.
+/// Forgotten memories whose texts are read at once, in some milliseconds. Arbitrary.
 const READ_AT_ONCE: i64 = 1_000;
 
 impl Store {
-    /// Returns what `selection` names within reach, with the facts derived from it, changing nothing.
+    /// Returns the memories within reach that `selection` names, with all that are derived from them, without forgetting them.
     pub async fn selected(&self, scope: &Scope, selection: &Selection, reach: Reach) -> Result<Forgotten> {
         let selection = selection.clone();
         self.read(scope, move |_, connection, scope| {
@@ -31,10 +30,11 @@ impl Store {
         .await
     }
 
-    /// Returns up to `most` forgotten memories of the scope that hold all of `words`, which are in lower case, with their
-    /// texts, in the order they were stored; and how many others there are.
+    /// Returns up to `most` forgotten memories of the scope that contain all of `words`, which are in lower case, with their texts,
+    /// in the order they were stored; and how many more there are.
     ///
-    /// No index leads to what was forgotten: all of it is read, a thousand memories at a time.
+    /// Reads the texts of all forgotten memories, a thousand at a time, each thousand at its own moment: forgotten memories are in
+    /// no index.
     pub async fn forgotten_with(
         &self,
         scope: &Scope,
@@ -79,7 +79,7 @@ impl Store {
         }
     }
 
-    /// Returns the message at a place in a session, where it was forgotten and is still in the file.
+    /// Returns the message at an ordinal of a session, where it is forgotten and not purged.
     pub async fn forgotten_at(
         &self,
         scope: &Scope,
@@ -116,7 +116,7 @@ pub(super) fn selected_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<Selected
     Ok(SelectedRow { seq: row.get(0)?, id, tokens: row.get(2)?, session: row.get(3)?, ordinal: row.get(4)? })
 }
 
-/// Returns what the selection names, in the order it was stored.
+/// Returns the memories that the selection names, in the order they were stored.
 pub(super) fn select(
     connection: &Connection,
     scope: &Scope,
@@ -137,7 +137,7 @@ pub(super) fn select(
                 Value::from(scope.owner.as_str().to_owned()),
                 Value::from(session.as_str().to_owned()),
             ]);
-            // That which stands for the session leaves with its messages.
+            // The memory that summarises the session is removed with its messages.
             "m.session = (SELECT seq FROM sessions WHERE owner = ? AND name = ?)
                  AND m.seq NOT IN (SELECT memory FROM conversations)"
                 .to_owned()
@@ -156,7 +156,7 @@ pub(super) fn select(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Adds the memories within reach that were derived from one of `rows`, in the order they were stored.
+/// Adds the memories within reach that are derived from one of `rows`, directly or not, in the order they were stored.
 pub(super) fn with_derived(
     connection: &Connection,
     scope: &Scope,
@@ -164,7 +164,7 @@ pub(super) fn with_derived(
     reach: Reach,
 ) -> Result<Vec<SelectedRow>> {
     let mut known: HashSet<i64> = rows.iter().map(|row| row.seq).collect();
-    // By the reference first: by the owner it would be every memory, for every row.
+    // The join begins with the reference: one that began with the owner would visit every memory for each row.
     let mut statement = connection.prepare_cached(
         "SELECT m.seq, m.id, m.tokens, m.session, m.ordinal
          FROM memory_references r CROSS JOIN memories m ON m.seq = r.memory

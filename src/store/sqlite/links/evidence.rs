@@ -1,4 +1,4 @@
-//! What links are judged by: which files tool calls changed and which commits they made, and when.
+//! The evidence for links: which files tool calls changed, which commits they made, and when.
 
 use rusqlite::{Connection, Row, params};
 
@@ -8,7 +8,8 @@ use crate::scope::{Scope, SessionId};
 use crate::store::sqlite::write::record::commit_id;
 use crate::store::{CallRow, Store, WriteRow};
 
-/// Notes the id of a commit, and what a tool call did, each time it did it: of calls that are alike one is a memory.
+/// Stores the id of a commit, and the file changes and commits of a tool call. Repeated calls add to those of the one memory that
+/// is stored of equal calls.
 pub(in crate::store::sqlite) fn record(
     connection: &Connection,
     owner: &str,
@@ -31,7 +32,7 @@ pub(in crate::store::sqlite) fn record(
         write.insert(connection, owner, id, Known::Replaced)?;
     }
     let Some(printed) = &work.commits else { return Ok(()) };
-    // A call that printed nothing is known by its time.
+    // A call without output is linked by its time.
     let quiet = [String::new()];
     let printed = if printed.is_empty() { &quiet[..] } else { printed };
     for sha in printed {
@@ -42,7 +43,7 @@ pub(in crate::store::sqlite) fn record(
     Ok(())
 }
 
-/// What becomes of a row that is there already.
+/// What happens to a row that exists.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::store::sqlite) enum Known {
     /// It is replaced by the new one.
@@ -52,7 +53,7 @@ pub(in crate::store::sqlite) enum Known {
 }
 
 impl Known {
-    /// Returns how a statement that does so begins.
+    /// Returns the beginning of the statement.
     fn insert(self) -> &'static str {
         match self {
             Known::Replaced => "INSERT OR REPLACE",
@@ -114,7 +115,7 @@ impl CommitCall<'_> {
     }
 }
 
-/// Stores that the session `session` goes by `alias`, too.
+/// Stores `alias` as another name of the session `session`.
 pub(in crate::store::sqlite) fn alias(
     connection: &Connection,
     owner: &str,
@@ -132,7 +133,7 @@ pub(in crate::store::sqlite) fn alias(
 }
 
 impl Store {
-    /// Returns the changes of files between `from` and `until` that sessions made and nobody forgot, in order of time.
+    /// Returns the file changes of living tool calls of the owner's sessions between `from` and `until`, in order of time.
     pub async fn file_writes(&self, scope: &Scope, from: Millis, until: Millis) -> Result<Vec<WriteRow>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(
@@ -156,7 +157,8 @@ impl Store {
         .await
     }
 
-    /// Returns the calls between `from` and `until` by which sessions committed, in order of time.
+    /// Returns the living tool calls of the owner's sessions that made a commit and began between `from` and `until`, in order of
+    /// time.
     pub async fn commit_calls(&self, scope: &Scope, from: Millis, until: Millis) -> Result<Vec<CallRow>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(

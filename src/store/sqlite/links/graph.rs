@@ -1,4 +1,4 @@
-//! How commits follow one another, as git told it, kept so that the next process need not read it again.
+//! The graph of commits, cached so that the next process doesn't have to read it from git again.
 
 use rusqlite::params;
 
@@ -6,11 +6,11 @@ use crate::error::Result;
 use crate::scope::Scope;
 use crate::store::{GraphRow, Store};
 
-/// Parts from which on they are made one: a commit that is followed as it is made is a part by itself.
+/// Parts from which on all are joined into one: each commit that is followed as it is made is a part by itself.
 const MOST_PARTS: i64 = 64;
 
 impl Store {
-    /// Returns the parts of the graph, in order.
+    /// Returns the parts of the owner's graph, in order.
     pub async fn commit_graph(&self, scope: &Scope) -> Result<Vec<GraphRow>> {
         self.read(scope, |_, connection, scope| {
             let mut statement = connection.prepare_cached(
@@ -29,7 +29,8 @@ impl Store {
         .await
     }
 
-    /// Adds a part that goes on where the last one ends, or begins anew; returns `false` where another process came first.
+    /// Adds a part that continues the last one, or begins the graph of another history; returns `false`, and adds nothing, where
+    /// it does neither, as when another process added a part since.
     pub async fn add_to_commit_graph(&self, scope: &Scope, part: GraphRow) -> Result<bool> {
         self.write(scope, move |connection, scope| {
             let owner = scope.owner.as_str();
@@ -39,7 +40,7 @@ impl Store {
             if part.first as i64 != end {
                 return Ok(false);
             }
-            // What was read of a history that ended elsewhere.
+            // Parts of a history with other ends are out of date.
             connection
                 .prepare_cached("DELETE FROM commit_graph WHERE owner = ?1 AND stamp <> ?2")?
                 .execute((owner, &part.stamp))?;

@@ -1,4 +1,4 @@
-//! Where sessions come from, and which of them led to a commit.
+//! The origins of sessions, and the links between commits and the sessions that led to them.
 
 mod evidence;
 mod graph;
@@ -15,12 +15,11 @@ use crate::store::{ChunkKey, CommitLinks, MadeRow, Origin, Store};
 
 pub(in crate::store::sqlite) use evidence::{CommitCall, FileWrite, Known, alias, record};
 
-/// How often a commit is followed to the one that stands for it: one that was amended and then squashed is twice.
+/// How many replacements of a commit are followed: one that was amended and then squashed has two.
 const REPLACEMENTS: usize = 8;
 
 impl Store {
-    /// Returns up to `limit` commits that nothing of kind `summary` was derived from, the newest first. One whose
-    /// summary was forgotten by itself has one.
+    /// Returns up to `limit` living commits without a derived summary, the newest first. A commit whose summary was forgotten has one.
     pub async fn commits_without_summary(&self, scope: &Scope, limit: usize) -> Result<Vec<MemoryKey>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(
@@ -37,7 +36,7 @@ impl Store {
         .await
     }
 
-    /// Returns the summary that was derived from the commit called `id`, where there is one.
+    /// Returns the living summary that was derived from the commit `id`; `None` where there is none.
     pub async fn summary_of_commit(&self, scope: &Scope, id: &MemoryId) -> Result<Option<MemoryId>> {
         let id = id.clone();
         self.read(scope, move |_, connection, scope| {
@@ -53,7 +52,7 @@ impl Store {
         .await
     }
 
-    /// Returns whether the memory called `id` was purged.
+    /// Returns whether the owner purged the memory `id`.
     pub async fn is_purged(&self, scope: &Scope, id: &MemoryId) -> Result<bool> {
         let id = id.clone();
         self.read(scope, move |_, connection, scope| {
@@ -64,7 +63,8 @@ impl Store {
         .await
     }
 
-    /// Records where a session comes from.
+    /// Stores client, work tree, title and aliases of a session, which is created where it is new. An alias moves to the session
+    /// that took it last.
     pub async fn describe_session(&self, scope: &Scope, session: &SessionId, origin: Origin) -> Result<()> {
         let session = session.clone();
         self.write(scope, move |connection, scope| {
@@ -84,7 +84,7 @@ impl Store {
         .await
     }
 
-    /// Returns which of `ids`, clients' own ids of messages, are stored in another session than `session`.
+    /// Returns those of `ids`, the clients' own ids of messages, that are stored in another session than `session`.
     pub async fn known_elsewhere(
         &self,
         scope: &Scope,
@@ -94,7 +94,7 @@ impl Store {
         let session = session.clone();
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(
-                // By the id first: by the owner it would be every message, for every id.
+                // The join begins with the id: one that began with the owner would visit every message for each id.
                 "SELECT 1 FROM memories m INDEXED BY memories_by_source CROSS JOIN sessions s ON s.seq = m.session
                  WHERE m.source_id = ?2 AND m.owner = ?1 AND s.name <> ?3
                  UNION ALL
@@ -113,8 +113,8 @@ impl Store {
         .await
     }
 
-    /// Returns for each branch and time the full id of the last commit made before on that branch, or on one that isn't known,
-    /// where the store has one.
+    /// Returns for each branch and time the full git id of the last living commit up to that time, on that branch or an unknown
+    /// one; `None` where there is none.
     pub async fn commits_before(
         &self,
         scope: &Scope,
@@ -135,7 +135,8 @@ impl Store {
         .await
     }
 
-    /// Returns up to `limit` living commits made up to `until` that come after `after`, a time and a row, in this order.
+    /// Returns up to `limit` living commits up to the time `until`, in order of time and key, beginning after `after`; without a
+    /// key, with the first commit of that time.
     pub async fn commits_made(
         &self,
         scope: &Scope,
@@ -172,7 +173,7 @@ impl Store {
         .await
     }
 
-    /// Replaces the sessions behind each commit, both given by their rows, the likeliest first, with how sure that is.
+    /// Replaces the links of each commit, the likeliest first. Links to commits or sessions that were purged since are ignored.
     pub async fn link_commits(&self, scope: &Scope, links: Vec<CommitLinks>) -> Result<()> {
         self.write(scope, move |connection, scope| {
             for (commit, sessions) in &links {
@@ -183,7 +184,7 @@ impl Store {
                     )?
                     .execute((commit, scope.owner.as_str()))?;
                 for (place, (session, confidence)) in sessions.iter().enumerate() {
-                    // Either may have been purged since it was read.
+                    // The commit or the session may have been purged since it was read.
                     connection
                         .prepare_cached(
                             "INSERT INTO commit_sessions (memory, place, session, confidence)
@@ -198,7 +199,7 @@ impl Store {
         .await
     }
 
-    /// Returns the links of each of the commits, by rows.
+    /// Returns the links of each of the commits, in order; none for a commit of another owner.
     pub async fn links_of(&self, scope: &Scope, commits: Vec<MemoryKey>) -> Result<Vec<CommitLinks>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(
@@ -215,8 +216,9 @@ impl Store {
         .await
     }
 
-    /// Notes which of `commits` others stand for, pairs of the old one's row and the other's: the other refers to it. Where
-    /// `among` says which commits were looked at, the references of others stay.
+    /// Stores which of `commits` were replaced, as by an amendment: `replaced` has pairs of the old and the new commit, and the new
+    /// one refers to the old. Earlier replacements of `commits` are removed, where the new commit is in `among` or `among` is
+    /// `None`.
     pub async fn replace_commits(
         &self,
         scope: &Scope,
@@ -225,7 +227,7 @@ impl Store {
         replaced: Vec<(MemoryKey, MemoryKey)>,
     ) -> Result<()> {
         self.write(scope, move |connection, scope| {
-            // What is checked out again is replaced no more.
+            // A commit that is checked out again is not replaced any more.
             for commit in &commits {
                 let mut statement = connection.prepare_cached(
                     "SELECT r.memory, r.target FROM memories o CROSS JOIN memory_references r ON r.target = o.id
@@ -257,8 +259,8 @@ impl Store {
         .await
     }
 
-    /// Returns of those of the rows that are commits which others stand for: its row, and the row and the first chunk of the
-    /// commit that stands for it in the end.
+    /// Returns those of `commits` that were replaced, each with the living commit that replaces it in the end and that commit's
+    /// first chunk.
     pub async fn stand_ins(
         &self,
         scope: &Scope,
@@ -290,7 +292,7 @@ impl Store {
         .await
     }
 
-    /// Returns the commits that others stand for: the row of each, with each of its ids.
+    /// Returns the commits that were replaced, each once for each of its full git ids.
     pub async fn replaced_commits(&self, scope: &Scope) -> Result<Vec<(MemoryKey, String)>> {
         self.read(scope, |_, connection, scope| {
             let mut statement = connection.prepare_cached(
@@ -305,7 +307,7 @@ impl Store {
         .await
     }
 
-    /// Returns when the first file was changed by a session, or the first commit was made by one.
+    /// Returns the time of the first file change or commit by a session of the owner; `None` where there is none.
     pub async fn first_evidence(&self, scope: &Scope) -> Result<Option<Millis>> {
         self.read(scope, |_, connection, scope| {
             Ok(connection.query_row(
@@ -323,7 +325,7 @@ impl Store {
     }
 }
 
-/// Returns the lines of a column; none of `NULL`.
+/// Returns the lines of a column; none for `NULL`.
 fn lines(row: &Row<'_>, column: usize) -> rusqlite::Result<Vec<String>> {
     let text: Option<String> = row.get(column)?;
     Ok(text.iter().flat_map(|text| text.split('\n')).map(str::to_owned).collect())

@@ -1,4 +1,4 @@
-//! From a commit to the conversations behind it, and from a conversation to the commits that came of it.
+//! From a commit to the sessions that led to it, and from a session to its commits.
 
 use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, params_from_iter};
@@ -13,7 +13,7 @@ use crate::store::sqlite::read::segments::find_session;
 use crate::store::{BehindRow, CameOfRow, SessionKey, Store};
 
 impl Store {
-    /// Returns the sessions behind the commit `commit`, the likeliest first, with how sure that is, 0 to 1.
+    /// Returns up to five sessions that led to the commit, the likeliest first, each with a confidence from 0 to 1.
     pub async fn sessions_behind(&self, scope: &Scope, commit: MemoryKey) -> Result<Vec<(SessionId, f64)>> {
         self.read(scope, move |_, connection, scope| {
             conversations(connection, &Conditions::of_scope(connection, scope)?, commit.in_store())
@@ -21,8 +21,8 @@ impl Store {
         .await
     }
 
-    /// Returns what names each of `sessions` that holds living messages of the scope, as it stood at `time`; in the order
-    /// of `sessions`.
+    /// Returns those of `sessions` that hold living messages of the scope, in that order, each with its last message up to
+    /// `time`.
     pub async fn behind(
         &self,
         scope: &Scope,
@@ -67,11 +67,11 @@ impl Store {
         .await
     }
 
-    /// Returns up to `limit` living commits that came of the conversation called `session`, those made after `time` first,
-    /// the nearest of them first, and how many there are in all.
+    /// Returns up to `limit` living commits that `session` led to, those made after `time` first, the nearest in time first, and
+    /// how many there are in all.
     ///
-    /// `head` is a commit that was checked out in it: of a conversation that an agent saved itself, those made on top of it count
-    /// as little as a link can.
+    /// `head` is a commit that was checked out in the session. Where an agent saved the session itself, without a client, commits
+    /// on top of `head` are linked too, with the lowest confidence.
     pub async fn came_of(
         &self,
         scope: &Scope,
@@ -85,7 +85,7 @@ impl Store {
             let Some(session) = find_session(connection, scope, &session)? else {
                 return Ok((Vec::new(), 0));
             };
-            // Commits belong to no session, so a scope of some sessions says which conversation may be asked, above.
+            // Commits belong to no session: a scope of some sessions decides above whether this session may be asked for.
             let owner = Value::from(scope.owner.as_str().to_owned());
             let mut statement = connection.prepare_cached(
                 "SELECT m.id, m.source_id, substr(m.text, 1, 400), m.time, l.confidence FROM memories m

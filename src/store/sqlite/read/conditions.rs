@@ -14,14 +14,14 @@ pub(in crate::store::sqlite) struct Conditions {
 }
 
 impl Conditions {
-    /// Admits the living memories of the scope.
+    /// Returns the conditions that admit the living memories of the scope.
     pub fn of_scope(connection: &Connection, scope: &Scope) -> Result<Conditions> {
         let mut conditions = Conditions::with_forgotten(connection, scope)?;
         conditions.and("m.tombstoned_at IS NULL", []);
         Ok(conditions)
     }
 
-    /// Admits the memories of the scope, also those that were forgotten.
+    /// Returns the conditions that admit the memories of the scope, forgotten ones too.
     pub fn with_forgotten(connection: &Connection, scope: &Scope) -> Result<Conditions> {
         let owner = Value::from(scope.owner.as_str().to_owned());
         let mut conditions = Conditions { sql: String::from("m.owner = ?"), values: vec![owner] };
@@ -33,7 +33,7 @@ impl Conditions {
         Ok(conditions)
     }
 
-    /// Narrows to what `filter` admits.
+    /// Narrows the conditions to the memories that `filter` admits.
     pub fn narrowed(mut self, filter: &Filter) -> Conditions {
         let Filter { kinds, branch, path, topic, source_id, since, until } = filter;
         if let Some(kinds) = kinds {
@@ -49,7 +49,7 @@ impl Conditions {
             }
         }
         if let Some(id) = source_id {
-            // A rebased or picked commit goes by several ids.
+            // A rebased or picked commit has several ids.
             // Answers show ten digits of an id; fewer could mean several commits.
             let is_prefix = (10..=40).contains(&id.len()) && id.bytes().all(|byte| byte.is_ascii_hexdigit());
             let end = if is_prefix { format!("{id}g") } else { format!("{id}\0") };
@@ -82,8 +82,8 @@ impl Conditions {
     }
 }
 
-/// Returns the rows of the sessions that the scope names, by a name they have or had, in ascending order; `None` where it
-/// names none and so admits all.
+/// Returns the rows of the sessions that the scope names, by name or alias, in ascending order; `None` for a scope of all
+/// sessions.
 pub(in crate::store::sqlite) fn sessions(connection: &Connection, scope: &Scope) -> Result<Option<Vec<i64>>> {
     let Sessions::Only(ids) = &scope.sessions else { return Ok(None) };
     let marks = vec!["?"; ids.len()].join(", ");

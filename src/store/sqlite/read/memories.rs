@@ -1,4 +1,4 @@
-//! Reading memories back: whole, by place, by reference.
+//! Reading memories: whole, as candidates, by their neighbours and references.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +20,7 @@ pub(in crate::store::sqlite) const COLUMNS: &str =
     m.topic, m.source_id, m.path, m.branch, m.head_sha, m.time, m.importance, m.marked, m.tokens, m.indexed";
 
 impl Store {
-    /// Returns the living memories of the scope among `seqs`, in that order.
+    /// Returns the living memories of the scope among `seqs`, in that order; others are left out.
     pub async fn memories(&self, scope: &Scope, seqs: Vec<MemoryKey>) -> Result<Vec<Memory>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
@@ -33,7 +33,7 @@ impl Store {
         .await
     }
 
-    /// Returns the living memory of the scope called `id`, or `None`.
+    /// Returns the living memory of the scope with the id `id`, or `None`.
     pub async fn memory(&self, scope: &Scope, id: &MemoryId) -> Result<Option<Memory>> {
         let id = id.as_str().to_owned();
         self.read(scope, move |_, connection, scope| {
@@ -42,7 +42,7 @@ impl Store {
         .await
     }
 
-    /// Returns where the living memories of the scope among `seqs` stand; the order is that of `seqs`.
+    /// Returns the living memories of the scope among `seqs` as ranking needs them, in that order; others are left out.
     pub async fn places(&self, scope: &Scope, seqs: Vec<MemoryKey>) -> Result<Vec<Neighbour>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
@@ -65,7 +65,8 @@ impl Store {
         .await
     }
 
-    /// Returns the messages of the session from `before` places before `ordinal` to `after` places after it.
+    /// Returns living messages of the session in order: up to `before` messages before `ordinal`, the message at `ordinal`, and up
+    /// to `after` messages after it.
     pub async fn surroundings(
         &self,
         scope: &Scope,
@@ -100,7 +101,7 @@ impl Store {
         .await
     }
 
-    /// Returns the messages said right before and right after each of the messages `seqs`, each once, in the order of keys.
+    /// Returns the living messages right before and right after each of the messages `seqs`, each once, in the order of keys.
     pub async fn beside(&self, scope: &Scope, seqs: Vec<MemoryKey>) -> Result<Vec<Memory>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
@@ -123,8 +124,8 @@ impl Store {
         .await
     }
 
-    /// Returns up to `limit` living messages of the session that were marked, or that their author thinks at least
-    /// `importance` of, latest first.
+    /// Returns up to `limit` living messages of the session that are marked or have at least the importance `importance`, the
+    /// latest first.
     pub async fn important_messages(
         &self,
         scope: &Scope,
@@ -132,13 +133,13 @@ impl Store {
         importance: f64,
         limit: usize,
     ) -> Result<Vec<Memory>> {
-        // The first condition is that of an index, which holds few rows of a long session.
+        // The first condition is that of an index, which has few rows of a long session.
         let which = "(m.marked = 1 OR m.importance IS NOT NULL) AND m.ordinal IS NOT NULL
             AND (m.marked = 1 OR m.importance >= ?) ORDER BY m.ordinal DESC LIMIT ?";
         self.in_session(scope, session, which, vec![importance.into(), (limit as i64).into()]).await
     }
 
-    /// Returns up to `limit` living facts and decisions of the session, latest first.
+    /// Returns up to `limit` living facts and decisions of the session, the latest first.
     pub async fn facts(&self, scope: &Scope, session: &SessionId, limit: usize) -> Result<Vec<Memory>> {
         let which = "m.ordinal IS NULL AND m.kind IN ('fact', 'decision') ORDER BY m.time DESC, m.id LIMIT ?";
         self.in_session(scope, session, which, vec![(limit as i64).into()]).await
@@ -166,7 +167,9 @@ impl Store {
         .await
     }
 
-    /// Returns up to `limit` living memories that `filter` admits, the last stored first, after the memory `after`.
+    /// Returns up to `limit` living memories that `filter` admits, the last stored first, beginning after the memory `after`.
+    ///
+    /// Memories that are stored while a caller reads page after page appear on no later page.
     pub async fn list(
         &self,
         scope: &Scope,
@@ -191,8 +194,8 @@ impl Store {
         .await
     }
 
-    /// Returns what an answer shows of each of `found`, pairs of a memory and its best chunk; what is gone or
-    /// out of scope by now is left out. `place` is where in `found` it was.
+    /// Returns each of `found`, pairs of a memory and its best chunk, as an answer shows it. Memories that are forgotten or out of
+    /// scope are left out; `place` is the place in `found`.
     pub async fn shown(&self, scope: &Scope, found: Vec<(MemoryKey, ChunkKey)>) -> Result<Vec<ShownMemory>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
@@ -231,7 +234,7 @@ impl Store {
         .await
     }
 
-    /// Returns the living memories of the scope that `memory` refers to or is referred to by.
+    /// Returns the living memories of the scope that `memory` refers to, or that refer to it, in the order of keys.
     pub async fn references(&self, scope: &Scope, memory: MemoryKey) -> Result<Vec<MemoryKey>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
@@ -252,7 +255,7 @@ impl Store {
         .await
     }
 
-    /// Returns the living memories of the scope that `memory` refers to itself.
+    /// Returns the living memories of the scope that `memory` refers to, in the order of keys.
     pub async fn refers_to(&self, scope: &Scope, memory: MemoryKey) -> Result<Vec<MemoryKey>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
@@ -269,8 +272,8 @@ impl Store {
         .await
     }
 
-    /// Returns the living commit of the scope whose id begins with `prefix`, and its first chunk;
-    /// `None` where there is none, or more than one.
+    /// Returns the living commit of the scope whose git id begins with `prefix`, and its first chunk; `None` where there is none,
+    /// or more than one.
     pub async fn commit_named(&self, scope: &Scope, prefix: &str) -> Result<Option<(MemoryKey, ChunkKey)>> {
         let prefix = prefix.to_ascii_lowercase();
         self.read(scope, move |_, connection, scope| {
@@ -295,7 +298,7 @@ impl Store {
         .await
     }
 
-    /// Returns the full ids of every commit the store knows, tombstoned ones included.
+    /// Returns the full git ids of all commits of the owner, forgotten ones included.
     pub async fn known_commits(&self, scope: &Scope) -> Result<Vec<String>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached("SELECT sha FROM commit_ids WHERE owner = ?1")?;
@@ -322,10 +325,10 @@ fn commit_ids(connection: &Connection, scope: &Scope, commit: i64) -> Result<Vec
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
-/// Returns the sessions behind the commit that have anything in scope, the likeliest first, with how sure that is.
+/// Returns the sessions that led to the commit and have memories in scope, the likeliest first, each with its confidence.
 ///
-/// A session that an agent saves itself leaves no tool calls to judge by: it counts as little as a link can where it had a
-/// parent of the commit checked out (document 001's `prev_commit_sha`).
+/// A session that an agent saved itself has no tool calls as evidence: it is linked with the lowest confidence where a parent of
+/// the commit was checked out in it.
 pub(in crate::store::sqlite) fn conversations(
     connection: &Connection,
     conditions: &Conditions,
@@ -392,7 +395,7 @@ pub(in crate::store::sqlite) fn memory(row: &Row<'_>) -> rusqlite::Result<Memory
     })
 }
 
-/// Whether the text that is stored under `id` is `text` but for the digits of marks.
+/// Returns whether the text that is stored under `id` is `text`, apart from the digits of redaction marks.
 pub(in crate::store::sqlite) fn is_alike(
     connection: &Connection,
     owner: &str,

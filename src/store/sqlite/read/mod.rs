@@ -1,4 +1,4 @@
-//! Reading memories and sessions, counted, shown and listed.
+//! Reading memories, messages and sessions.
 
 pub(super) mod behind;
 pub(super) mod conditions;

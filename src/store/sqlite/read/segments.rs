@@ -1,7 +1,7 @@
-//! The messages of a session in order, the segments they fall into, and what changed since somebody looked.
+//! The messages of a session in order, its segments, and versions that tell whether a session changed.
 //!
-//! Every change of a memory gives its session and its owner a new version (triggers of the schema do, whoever writes),
-//! so that what was made of a session is known to be of it still by comparing one number.
+//! Triggers of the schema give a session and its owner a new version with every change of a memory, whichever program writes. A
+//! derived answer is current while the version is equal to the one it was made at.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -15,7 +15,7 @@ use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::{GrownSession, MessageRow, SegmentRow, Store, Version, source_hash};
 
 impl Store {
-    /// Returns the living messages of the session from `from_ordinal` on, in order.
+    /// Returns the living messages of the session from `from_ordinal` on, in order; none without such a session.
     pub async fn session_messages(
         &self,
         scope: &Scope,
@@ -36,7 +36,7 @@ impl Store {
         .await
     }
 
-    /// Returns the texts of the living memories of the scope among `seqs`, in that order.
+    /// Returns the texts of the living memories of the scope among `seqs`, in that order; others are left out.
     pub async fn texts(&self, scope: &Scope, seqs: Vec<MemoryKey>) -> Result<Vec<(MemoryKey, String)>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
@@ -68,11 +68,11 @@ impl Store {
         .await
     }
 
-    /// Closes segments of the session. One whose number is taken is passed over, with all that follow it: another process
-    /// closed it first, and segments never change.
+    /// Closes segments of the session, which never change from then on.
     ///
-    /// A segment begins where the one before it ended, whatever its `first` says, so that a message which is forgotten now
-    /// and comes back later is in one too; messages and tokens are counted here.
+    /// A segment whose number is taken is ignored: another caller closed it first. A segment begins where the one before it ended,
+    /// whatever its `first` says, so that a message which is forgotten now and restored later is in a segment too. One that leaves
+    /// a gap in the numbers ends the list. The store counts messages and tokens itself.
     pub async fn add_segments(
         &self,
         scope: &Scope,
@@ -101,12 +101,12 @@ impl Store {
         .await
     }
 
-    /// Returns the tokens (o200k) of the session's living messages.
+    /// Returns the tokens (o200k) of the session's living messages; 0 without such a session.
     pub async fn session_tokens(&self, scope: &Scope, session: &SessionId) -> Result<i64> {
         let session = session.clone();
         self.read(scope, move |_, connection, scope| {
             let Some(session) = find_session(connection, scope, &session)? else { return Ok(0) };
-            // Those of closed segments are added up already.
+            // Closed segments have their sums already.
             let (closed, from): (i64, i64) = connection
                 .prepare_cached(
                     "SELECT coalesce(sum(tokens), 0), coalesce(max(last), -1) FROM segments WHERE session = ?1",
@@ -123,8 +123,11 @@ impl Store {
         .await
     }
 
-    /// Returns a version that is another whenever anything in the scope is: a memory that came, left, came back or was
-    /// marked, an embedding that was made, a summary.
+    /// Returns the version of the scope: it differs from every earlier one when a memory of the scope was stored, forgotten,
+    /// restored or marked, or when an embedding or a summary of it was stored.
+    ///
+    /// A caller that reads the version first, and memories afterwards, knows that its result is current while the version stays
+    /// equal.
     pub async fn source_version(&self, scope: &Scope) -> Result<Version> {
         self.read(scope, |_, connection, scope| {
             let owner = scope.owner.as_str();
@@ -135,7 +138,7 @@ impl Store {
                     .optional()?;
                 return Ok(version.unwrap_or(Version::from_store(0)));
             };
-            // A sum or a maximum could be what it was once a session is gone.
+            // A sum or a maximum could be the same again after a session was removed.
             let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 source version");
             let mut sessions = Vec::with_capacity(names.len());
             for name in names {
@@ -153,7 +156,8 @@ impl Store {
         .await
     }
 
-    /// Returns up to `limit` sessions of the scope whose messages changed since they were worked off, longest ago first.
+    /// Returns up to `limit` sessions of the scope whose messages changed since the last [`Store::worked_off`], the longest ago
+    /// first.
     pub async fn grown_sessions(&self, scope: &Scope, limit: usize) -> Result<Vec<GrownSession>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(
@@ -175,7 +179,8 @@ impl Store {
         .await
     }
 
-    /// Notes that the session was worked off, unless its messages changed again meanwhile.
+    /// Notes that segments and summaries of the session are up to date. Does nothing where its messages changed since `grown` was
+    /// read.
     pub async fn worked_off(&self, scope: &Scope, grown: GrownSession) -> Result<()> {
         self.write(scope, move |connection, scope| {
             connection
@@ -189,7 +194,7 @@ impl Store {
     }
 }
 
-/// Returns the row of the session that is called `session`, or was, where the scope admits it.
+/// Returns the row of the session with the name or alias `session`, where the scope admits it.
 pub(in crate::store::sqlite) fn find_session(
     connection: &Connection,
     scope: &Scope,
@@ -206,7 +211,7 @@ pub(in crate::store::sqlite) fn find_session(
     Ok(None)
 }
 
-/// Returns the row and the version of the owner's session by its name or one it had.
+/// Returns the row and the version of the owner's session with the name or alias `name`.
 fn named(connection: &Connection, owner: &str, name: &SessionId) -> Result<Option<(i64, i64)>> {
     Ok(connection
         .prepare_cached(
@@ -221,7 +226,7 @@ fn named(connection: &Connection, owner: &str, name: &SessionId) -> Result<Optio
         .optional()?)
 }
 
-/// Refuses a session that the scope doesn't have.
+/// Returns the row of the session as [`find_session`] does; errors with `Kind::NotFound` where the scope has none.
 pub(in crate::store::sqlite) fn required_session(
     connection: &Connection,
     scope: &Scope,
@@ -232,7 +237,7 @@ pub(in crate::store::sqlite) fn required_session(
     })
 }
 
-/// Returns the hash of the living messages of the session's range, as [`source_hash`] makes it.
+/// Returns the [`source_hash`] of the living messages of the session's range.
 pub(in crate::store::sqlite) fn hash_of_range(
     connection: &Connection,
     session: i64,
@@ -248,7 +253,7 @@ pub(in crate::store::sqlite) fn hash_of_range(
     Ok(source_hash(&ids))
 }
 
-/// Gives the sessions of the chunks, and their owner, a new version: what is found by meaning is another.
+/// Gives the sessions of the chunks, and their owner, a new version: a search by meaning finds more now.
 pub(in crate::store::sqlite) fn bump(connection: &Connection, owner: &str, chunks: &[i64]) -> Result<()> {
     if chunks.is_empty() {
         return Ok(());

@@ -1,4 +1,4 @@
-//! The conversations of a project.
+//! The sessions of a project.
 
 use rusqlite::types::Value;
 use rusqlite::{params, params_from_iter};
@@ -10,14 +10,14 @@ use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::sqlite::read::segments::find_session;
 use crate::store::{About, SessionRow, Store};
 
-/// The title of the session `s`: what its client gave it, else how its user began, of which 500 characters are enough.
+/// The title of the session `s`: the one that its client gave it, else the beginning of the user's first message.
 const TITLE: &str = "coalesce(nullif(trim(s.title), ''), (
     SELECT substr(u.text, 1, 500) FROM memories u
     WHERE u.session = s.seq AND u.owner = s.owner AND u.kind = 'message' AND u.role = 'user'
         AND u.tombstoned_at IS NULL ORDER BY u.ordinal LIMIT 1))";
 
 impl Store {
-    /// Returns up to `limit` sessions of the scope, latest first, from place `offset` on.
+    /// Returns up to `limit` sessions of the scope that have living memories, the latest first, from the place `offset` on.
     pub async fn sessions(&self, scope: &Scope, offset: usize, limit: usize) -> Result<Vec<SessionRow>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(
@@ -26,7 +26,7 @@ impl Store {
                  WHERE s.owner = ?1 AND m.owner = ?1 AND m.tombstoned_at IS NULL
                  GROUP BY s.seq ORDER BY max(m.time) DESC, s.name LIMIT ?2 OFFSET ?3",
             )?;
-            // A scope of some sessions is small, a project may hold thousands: only the latter are paged by SQL.
+            // Only a scope of all sessions is paged by SQL: a project may hold thousands.
             let (sql_limit, sql_offset) = match &scope.sessions {
                 Sessions::All => (limit as i64, offset as i64),
                 Sessions::Only(_) => (-1, 0),
@@ -59,7 +59,7 @@ impl Store {
         .await
     }
 
-    /// Returns the branch and the commit the session was last seen on.
+    /// Returns the branch and the commit that were last checked out in the session; `None` for both without such a session.
     pub async fn session_stands(
         &self,
         scope: &Scope,
@@ -75,7 +75,7 @@ impl Store {
         .await
     }
 
-    /// Returns what each of `sessions` is about; nothing is known of one that is not in the scope.
+    /// Returns title and client of each of `sessions`, in order; empty for a session that is not in the scope.
     pub async fn about_sessions(&self, scope: &Scope, sessions: Vec<SessionId>) -> Result<Vec<About>> {
         self.read(scope, move |_, connection, scope| {
             let sql = format!("SELECT {TITLE}, s.client FROM sessions s WHERE s.seq = ?1");
@@ -94,8 +94,8 @@ impl Store {
         .await
     }
 
-    /// Returns up to `limit` living sessions of the scope that `text` names: the one of that name or alias, else those whose
-    /// name begins so, else those with it in their title, in whatever case; the latest first.
+    /// Returns up to `limit` sessions of the scope with living memories that `text` names, the latest first: the session of that
+    /// name or alias, else those whose name begins with it, else those whose title contains it, ignoring case.
     pub async fn sessions_called(&self, scope: &Scope, text: &str, limit: usize) -> Result<Vec<SessionId>> {
         let text = text.to_owned();
         self.read(scope, move |_, connection, scope| {
@@ -107,7 +107,7 @@ impl Store {
                 &format!("instr(lower({TITLE}), lower(?)) > 0"),
             ];
             for which in which {
-                // What a session is called is looked at once for each, not for each of its memories.
+                // Names are compared once for each session, not for each of its memories.
                 let sql = format!(
                     "SELECT s.name FROM sessions s WHERE {which}
                      AND EXISTS (SELECT 1 FROM memories m WHERE m.session = s.seq AND m.owner = s.owner AND {})
@@ -129,7 +129,7 @@ impl Store {
         .await
     }
 
-    /// Returns the living commits that `session` is behind, the latest first.
+    /// Returns the living commits that `session` led to, the latest first.
     pub async fn commits_of(&self, scope: &Scope, session: &SessionId) -> Result<Vec<MemoryKey>> {
         let session = session.clone();
         self.read(scope, move |_, connection, scope| {

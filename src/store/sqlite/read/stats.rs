@@ -1,4 +1,4 @@
-//! How much a store holds, and how much less is sent for it.
+//! Counts of a store, durations of its tools, and tokens saved.
 
 use rusqlite::OptionalExtension;
 
@@ -7,11 +7,11 @@ use crate::memory::{Kind, Level, Millis};
 use crate::scope::Scope;
 use crate::store::{KindCount, Measurement, Savings, SegmentRow, Sizes, Stats, Store, SummarisedSegment};
 
-/// Counts an owner's sessions in which anything is left.
+/// Counts an owner's sessions with living memories.
 const LIVING_SESSIONS: &str = "SELECT count(*) FROM sessions s WHERE s.owner = ?1
     AND EXISTS (SELECT 1 FROM memories m WHERE m.session = s.seq AND m.tombstoned_at IS NULL)";
 
-/// An owner's sessions that changed a file which was committed within a month.
+/// An owner's sessions that changed a file which a commit changed within the next month.
 const COMMITTED: &str =
     "SELECT DISTINCT m.session FROM file_writes w CROSS JOIN memories m ON m.seq = w.memory
     WHERE m.owner = ?1 AND m.tombstoned_at IS NULL AND m.session IS NOT NULL AND EXISTS (
@@ -23,12 +23,12 @@ const COMMITTED: &str =
 const WEEK: Millis = 7 * 24 * 60 * 60 * 1000;
 
 impl Store {
-    /// Returns how much the store remembers for the scope's owner.
+    /// Returns how many memories and sessions of each group the scope's owner has.
     pub async fn sizes(&self, scope: &Scope) -> Result<Sizes> {
         self.read(scope, |_, connection, scope| {
             let mut sizes = Sizes::default();
             let mut statement = connection.prepare_cached(
-                // What was derived is of what was said, and isn't counted beside it.
+                // Derived memories repeat their sources, so only the sources are counted.
                 "SELECT kind, count(*) FROM memories WHERE owner = ?1 AND tombstoned_at IS NULL
                      AND (kind = 'message' OR provenance <> 'derived') GROUP BY kind",
             )?;
@@ -58,7 +58,7 @@ impl Store {
         .await
     }
 
-    /// Adds to what was measured and saved.
+    /// Adds to the measured durations and the savings of the owner; amounts of several processes add up.
     pub async fn measure(
         &self,
         scope: &Scope,
@@ -88,7 +88,7 @@ impl Store {
         .await
     }
 
-    /// Returns everything that was measured, by name and bucket.
+    /// Returns all measured durations of the owner, by name and bucket.
     pub async fn measurements(&self, scope: &Scope) -> Result<Vec<Measurement>> {
         self.read(scope, |_, connection, scope| {
             let mut statement = connection.prepare_cached(
@@ -106,7 +106,7 @@ impl Store {
         .await
     }
 
-    /// Returns what contexts were sent in the place of, ever.
+    /// Returns the owner's savings so far.
     pub async fn savings(&self, scope: &Scope) -> Result<Savings> {
         self.read(scope, |_, connection, scope| {
             let mut statement =
@@ -122,8 +122,7 @@ impl Store {
         .await
     }
 
-    /// Returns the closed segments of the owner's sessions that are not forgotten as a whole, in order, with the tokens of
-    /// what they come down to.
+    /// Returns the closed segments with living messages of the owner's sessions, in order, with the tokens of their summaries.
     pub async fn summarised_segments(&self, scope: &Scope) -> Result<Vec<SummarisedSegment>> {
         self.read(scope, |_, connection, scope| {
             let tokens = |level: Level| {
@@ -157,7 +156,7 @@ impl Store {
         .await
     }
 
-    /// Returns what the store holds for the scope's owner at `now`.
+    /// Returns counts and sizes for the scope's owner; `now` ends the week that [`Stats::stored_lately`] counts.
     pub async fn stats(&self, scope: &Scope, now: Millis) -> Result<Stats> {
         self.read(scope, move |inner, connection, scope| {
             let owner = scope.owner.as_str();

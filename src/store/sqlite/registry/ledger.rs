@@ -1,11 +1,10 @@
-//! What asking models has cost and may still cost. Lives in `owner.db`, since one limit holds for all projects.
+//! The ledger of spending on models, in `owner.db`, since its limits apply to all projects together.
 //!
-//! Money is reserved before a call, the most that it may cost, in the transaction that looks at the limits; afterwards
-//! the call is settled by what it did cost. So processes that ask at once can't overspend together. Nothing that may
-//! have been spent is ever given back: a reservation whose process died counts in full, and the day of the ledger never
-//! goes back, whatever the clock does.
+//! A call reserves the most that it may cost, in the transaction that checks the limits; afterwards it is settled by its real cost.
+//! So processes that ask at once can't overspend together. No amount that may have been spent is given back: a reservation whose
+//! process died counts in full, and the day of the ledger never goes back, whatever the clock does.
 //!
-//! It is not: prices, and who may be asked. Whoever reserves knows them.
+//! Prices, and which providers may be asked, are the caller's to know.
 
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension};
@@ -16,7 +15,7 @@ use crate::money::Money;
 use crate::store::decide::spending::{self, Limit, Refusal, Settled};
 use crate::store::{Planned, Registry, Reservation, SpendingRow, Spent};
 
-/// How long after its deadline a call counts as under way. Arbitrary: what a stopped process may sleep.
+/// How long after its deadline a reservation still counts as open, in milliseconds. Arbitrary: a process may sleep that long.
 const GRACE_MS: Millis = 60_000;
 
 const DAY_MS: Millis = 86_400_000;
@@ -34,9 +33,11 @@ impl FromSql for Money {
 }
 
 impl Registry {
-    /// Puts aside what `planned` may cost; durable when it returns.
+    /// Reserves the most that one request of `planned` may cost; the reservation is durable when this returns.
     ///
-    /// Errors with [`Kind::Limit`] where a limit leaves no room, and puts nothing aside then.
+    /// Of several callers at once those get a reservation that fit into the limits together with all open and settled calls.
+    /// Reservations of other calls that ended more than a minute after their deadline, by `now`, are counted as spent first.
+    /// Errors with [`Kind::Limit`] where a limit leaves no room, and reserves nothing then.
     pub async fn reserve(&self, planned: Planned, now: Millis) -> Result<Reservation> {
         self.memories()
             .write(self.scope(), move |connection, _| {
@@ -66,9 +67,9 @@ impl Registry {
             .await
     }
 
-    /// Puts aside as much once more, for a request that is repeated while the one before may have to be paid too.
+    /// Reserves the same amount once more, for a repeated request whose predecessor may be billed too.
     ///
-    /// Errors as [`Registry::reserve`] does, and puts nothing more aside then.
+    /// Errors as [`Registry::reserve`] does, and where the reservation was counted as spent since; reserves nothing more then.
     pub async fn reserve_again(&self, reservation: &mut Reservation, now: Millis) -> Result<()> {
         let (id, day, held) = (reservation.id, reservation.day, reservation.held);
         let planned = reservation.planned.clone();
@@ -87,7 +88,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Counts what a call came to in the place of what was put aside for it.
+    /// Replaces a reservation by the real cost of its call. Where it was counted as spent since, only a higher cost is added.
     pub async fn settle(&self, reservation: Reservation, outcome: Spent) -> Result<()> {
         self.memories()
             .write(self.scope(), move |connection, _| {
@@ -110,7 +111,7 @@ impl Registry {
             .await
     }
 
-    /// Returns what was spent, the latest day first; calls under way count with what was put aside for them.
+    /// Returns the spending, the latest day first; open calls count with their reserved amounts.
     pub async fn spending(&self) -> Result<Vec<SpendingRow>> {
         self.memories()
             .read(self.scope(), |_, connection, _| {
@@ -140,7 +141,7 @@ impl Registry {
     }
 }
 
-/// Counts as spent in full what was put aside for calls of which nobody will say what they cost.
+/// Counts expired reservations as spent in full: their processes died.
 fn count_expired(connection: &Connection, now: Millis) -> Result<()> {
     let expired = "FROM reservations WHERE expires < ?1";
     connection.execute(
@@ -156,7 +157,7 @@ fn count_expired(connection: &Connection, now: Millis) -> Result<()> {
     Ok(())
 }
 
-/// Returns the day to count on, and notes it.
+/// Returns the day to count on, and stores it.
 fn counted_day(connection: &Connection, today: i64) -> Result<i64> {
     let known: Option<i64> = connection
         .query_row("SELECT value FROM meta WHERE key = 'ledger_day'", [], |row| row.get(0))
@@ -168,7 +169,7 @@ fn counted_day(connection: &Connection, today: i64) -> Result<i64> {
     Ok(day)
 }
 
-/// Errors with [`Kind::Limit`] where a limit leaves no room for one more request, `held` being put aside for the call already.
+/// Errors with [`Kind::Limit`] where a limit leaves no room for one more request, `held` being reserved for the call already.
 fn check(connection: &Connection, planned: &Planned, held: Money, day: i64, today: i64) -> Result<()> {
     let mut before = [Money(0); Limit::ALL.len()];
     for (limit, before) in Limit::ALL.into_iter().zip(&mut before) {
@@ -182,7 +183,7 @@ fn check(connection: &Connection, planned: &Planned, held: Money, day: i64, toda
     }
 }
 
-/// Returns what was spent of a limit, amounts that are put aside included.
+/// Returns the spending that counts for a limit, reserved amounts included.
 fn spent(connection: &Connection, limit: Limit, planned: &Planned, held: Money, day: i64) -> Result<Money> {
     let (condition, word) = match limit {
         Limit::Call => return Ok(held),
@@ -193,7 +194,7 @@ fn spent(connection: &Connection, limit: Limit, planned: &Planned, held: Money, 
     };
     let sum = |amount: &str, table: &str| -> Result<Money> {
         let sql = format!("SELECT coalesce(sum({amount}), 0) FROM {table} WHERE {condition}");
-        // A condition that names one parameter only is given both.
+        // The statement has both parameters, whichever the condition uses.
         let sql = format!("{sql} AND ?1 IS NOT NULL AND ?2 IS NOT NULL");
         Ok(connection.prepare_cached(&sql)?.query_row((day, word), |row| row.get(0))?)
     };

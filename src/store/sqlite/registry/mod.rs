@@ -1,4 +1,6 @@
-//! The owner's projects, where each was last seen, and the installation's secret. Lives in `owner.db`.
+//! The owner's projects with the places where they were seen, the ledger of spending, and the installation's secret, in `owner.db`.
+//!
+//! There is one `owner.db` for each owner: its tables of projects and spending have no column for the owner.
 
 pub(super) mod ledger;
 
@@ -14,7 +16,7 @@ use crate::private;
 use crate::scope::{OwnerId, ProjectId, Scope};
 use crate::store::{Flavour, ProjectRow, Store};
 
-/// The registry of projects, a view on the owner's own store.
+/// The registry of projects, in the owner's store. The promises of its methods are those of [the module](crate::store).
 #[derive(Clone)]
 pub struct Registry {
     store: Store,
@@ -22,8 +24,10 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// Opens `owner.db` in the data directory, creating both as needed; errors as [`Store::open`] and
-    /// [`private::data_dir`] do.
+    /// Opens `owner.db` in the data directory, creating both as needed.
+    ///
+    /// Errors as [`Store::open`] and [`private::data_dir`] do, and with [`Kind::Store`] where `owner.db` is empty although there are
+    /// stores of projects: it lost its content.
     pub fn open(data_dir: &Path, owner: &OwnerId) -> Result<Registry> {
         private::data_dir(data_dir)?;
         let path = data_dir.join("owner.db");
@@ -35,10 +39,10 @@ impl Registry {
         Ok(Registry { store, scope: Scope::project(owner.clone(), ProjectId::owner_wide()) })
     }
 
-    /// Errors where the store of the project at `path` was made before and has no bytes now: taken for a new one, what was
-    /// remembered would be as if it had never been.
+    /// Errors with [`Kind::Store`] where the store of the project at `path` was made before and is an empty file now: opened as a new
+    /// store, it would hide that its memories are lost.
     pub async fn refuse_emptied(&self, id: &ProjectId, path: &Path) -> Result<()> {
-        // A store that is made has its name when it is whole, also where it was removed and is made anew.
+        // A new store gets its name when it is complete, so an empty file is one that lost its content.
         if self.is_made(id).await? && is_empty(path) {
             return Err(emptied(path).hint(
                 "move it away, then `tiro restore` a backup; `tiro.db.backups` beside it may hold one of its own",
@@ -47,9 +51,9 @@ impl Registry {
         Ok(())
     }
 
-    /// Notes that the store of the project was made. Where that can't be written it is noted another time.
+    /// Notes that the store of the project was made; skips it, until the next call, where the note can't be written now.
     pub async fn note_made(&self, id: &ProjectId) {
-        // Whoever only wants to read waits for no writer.
+        // A caller that only reads must not wait for a writer.
         let is_new = matches!(self.is_made(id).await, Ok(false));
         if !is_new || self.store.await_turn(&self.scope, Duration::ZERO).await.is_err() {
             return;
@@ -73,13 +77,13 @@ impl Registry {
             .await
     }
 
-    /// Returns a registry in memory that knows of no project and is gone with the process, which is called `name`.
+    /// Returns an empty registry in memory, named `name` within this process; it ends with the process.
     pub fn blank(owner: &OwnerId, name: &str) -> Result<Registry> {
         let store = Store::blank(name, Flavour::Owner, ProjectId::owner_wide())?;
         Ok(Registry { store, scope: Scope::project(owner.clone(), ProjectId::owner_wide()) })
     }
 
-    /// Returns the store of the memories that belong to the owner rather than to a project.
+    /// Returns the store of the memories that belong to the owner and to no project.
     pub fn memories(&self) -> &Store {
         &self.store
     }
@@ -89,7 +93,7 @@ impl Registry {
         &self.scope
     }
 
-    /// Notes that `provider` asked to be left alone until then.
+    /// Stores that `provider` asked us not to send requests before `until` (`Retry-After`); the last of several callers wins.
     pub async fn leave_alone(&self, provider: &str, until: Millis) -> Result<()> {
         let key = format!("left_alone:{provider}");
         self.store
@@ -101,7 +105,7 @@ impl Registry {
             .await
     }
 
-    /// Returns until when `provider` asked to be left alone the last time, where it ever did.
+    /// Returns the time before which `provider` last asked us not to send requests; `None` where it never did. It may be past.
     pub async fn left_alone(&self, provider: &str) -> Result<Option<Millis>> {
         let key = format!("left_alone:{provider}");
         self.store
@@ -112,7 +116,8 @@ impl Registry {
             .await
     }
 
-    /// Returns the installation's secret: 32 random bytes, `fresh` the first time it is asked for.
+    /// Returns the installation's secret, 32 random bytes; stores `fresh` as the secret where there is none. All callers get the
+    /// same, also those that ask for the first time at once.
     pub async fn secret(&self, fresh: [u8; 32]) -> Result<[u8; 32]> {
         let known = self
             .store
@@ -141,7 +146,7 @@ impl Registry {
             .await
     }
 
-    /// Returns the project with `id`, or `None`.
+    /// Returns the project with the id `id`, or `None`.
     pub async fn by_id(&self, id: &ProjectId) -> Result<Option<ProjectRow>> {
         Ok(self.all().await?.into_iter().find(|row| row.id == *id))
     }
@@ -174,8 +179,8 @@ impl Registry {
             .await
     }
 
-    /// Returns the projects whose stores lie in the data directory and are not registered, by folder: after the loss of
-    /// `owner.db`, or left by a merge. Nobody knows their places; their names are those of their folders.
+    /// Returns the projects whose stores are in the data directory but not in the registry, ordered by folder: after the loss of
+    /// `owner.db`, or left by a merge. Their places aren't known; their names are those of their folders.
     pub async fn strays(&self) -> Result<Vec<ProjectRow>> {
         let known = self.all().await?;
         let folders = self.store.path().with_file_name("projects");
@@ -192,7 +197,7 @@ impl Registry {
         Ok(strays)
     }
 
-    /// Notes that the repository of the project `copy` was copied from that of `original`.
+    /// Stores that the repository of the project `copy` is a copy of that of `original`.
     pub async fn note_copy(&self, copy: &ProjectId, original: &ProjectId) -> Result<()> {
         let (key, original) = (copy_key(copy), original.as_str().to_owned());
         self.store
@@ -204,7 +209,7 @@ impl Registry {
             .await
     }
 
-    /// Returns the project whose repository that of `copy` was copied from, or `None`.
+    /// Returns the project whose repository the one of `copy` is a copy of, or `None`.
     pub async fn original(&self, copy: &ProjectId) -> Result<Option<ProjectRow>> {
         let key = copy_key(copy);
         let id: Option<String> = self
@@ -220,7 +225,8 @@ impl Registry {
         }
     }
 
-    /// Records that the project was seen at `place`, registering it under `name` and `folder` where it is new.
+    /// Stores that the project was seen at `place` at `now`, and registers it under `name` and `folder` where it is new. A place
+    /// belongs to the project that was seen there last.
     pub async fn record(
         &self,
         id: &ProjectId,
@@ -247,7 +253,8 @@ impl Registry {
             .await
     }
 
-    /// Registers a new project at `place` unless another process was first; returns the one that is there then.
+    /// Registers a new project at `place`, unless one is registered there; returns the one that is. Of several callers at once one
+    /// registers its project, and all get that.
     pub async fn claim(
         &self,
         id: &ProjectId,
@@ -290,7 +297,7 @@ impl Registry {
             .await
     }
 
-    /// Forgets where a project was seen: it moved away, or its places belong to another now.
+    /// Removes a place from its project.
     pub async fn forget_place(&self, place: &str) -> Result<()> {
         let place = place.to_owned();
         self.store
@@ -301,7 +308,7 @@ impl Registry {
             .await
     }
 
-    /// Gives every place of `from` to `to` and takes `from` off the list; its file stays where it is.
+    /// Gives the places of `from` to `to` and removes `from` from the registry; its file stays.
     pub async fn absorb(&self, from: &ProjectId, to: &ProjectId) -> Result<()> {
         let (from, to) = (from.as_str().to_owned(), to.as_str().to_owned());
         self.store
@@ -315,7 +322,7 @@ impl Registry {
 }
 
 impl Registry {
-    /// Takes a project and its places off the list; its file stays where it is.
+    /// Removes a project and its places from the registry; its file stays.
     pub async fn remove(&self, id: &ProjectId) -> Result<()> {
         let (key, id) = (copy_key(id), id.as_str().to_owned());
         self.store
@@ -329,12 +336,12 @@ impl Registry {
     }
 }
 
-/// Whether there is a file without a byte: no process leaves one when it makes a store.
+/// Returns whether there is an empty file at `path`. A store that is being made is never an empty file.
 fn is_empty(path: &Path) -> bool {
     path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.len() == 0)
 }
 
-/// Whether there is a store in one of the folders of `projects`.
+/// Returns whether there is a store in one of the folders of `projects`.
 fn has_stores(projects: &Path) -> bool {
     let folders = std::fs::read_dir(projects).into_iter().flatten().flatten();
     folders.map(|folder| folder.path().join("tiro.db")).any(|path| path.is_file() && !is_empty(&path))
@@ -352,7 +359,7 @@ fn made_key(project: &ProjectId) -> String {
     format!("made:{}", project.as_str())
 }
 
-/// Returns the key in `meta` under which the original of a copied repository stands.
+/// Returns the key in `meta` of the original of a copied repository.
 fn copy_key(copy: &ProjectId) -> String {
     format!("copy:{}", copy.as_str())
 }

@@ -1,8 +1,8 @@
 //! Candidates by meaning: an exact scan over int8 codes in memory, then exact cosines from the stored vectors.
 //!
-//! Each process caches the codes of its owner's chunks and follows what other processes write by the log of changes,
-//! which the same transactions append to. The cache knows groups of kinds and sessions; a filter that decides more
-//! becomes the list of chunks it admits, before the search.
+//! Each process caches the codes of its owner's chunks. Every transaction that changes vectors appends to the log of changes, from
+//! which the caches of other processes catch up. The cache knows the group of kinds and the session of each chunk; a filter by
+//! anything else is turned into the list of the chunks that it admits, before the search.
 
 use std::collections::HashMap;
 
@@ -30,10 +30,10 @@ pub(in crate::store::sqlite) struct VectorCache {
 }
 
 impl Store {
-    /// Returns for each of `groups` up to `limit` chunks nearest to `embedding`.
+    /// Returns for each of `groups` up to `limit` living chunks nearest to `embedding`, by approximate cosine.
     ///
-    /// Scope and filter hold before the nearest are chosen. `space` names the vector space of `embedding`; vectors of
-    /// other spaces are as if they were not there.
+    /// Scope and filter apply before the nearest are chosen. `space` names the vector space of `embedding`; vectors of other
+    /// spaces are ignored. An embedding that another process stored before this call began is found.
     pub async fn dense(
         &self,
         scope: &Scope,
@@ -57,9 +57,9 @@ impl Store {
         .await
     }
 
-    /// Returns the exact cosine of `embedding` with each of `chunks` that has a vector of `space`.
+    /// Returns the exact cosine of `embedding` with each of `chunks` that has a vector of `space`, the nearest first.
     ///
-    /// The chunks are those that searches of the same scope returned.
+    /// `chunks` come from searches of the same scope: the store doesn't check the owner of each again.
     pub async fn cosines(
         &self,
         scope: &Scope,
@@ -86,12 +86,12 @@ impl Store {
     }
 }
 
-/// What scope and filter admit of an owner's chunks.
+/// The chunks of an owner that scope and filter admit.
 enum Admitted {
     All,
-    /// Those of these sessions, in ascending order: what the cache knows itself.
+    /// The chunks of these sessions, in ascending order. The cache itself knows the sessions.
     Sessions(Vec<i64>),
-    /// These, in ascending order.
+    /// These chunks, in ascending order.
     Chunks(Vec<i64>),
 }
 
@@ -137,7 +137,7 @@ impl VectorCache {
         hits.map(candidate).collect()
     }
 
-    /// Brings the cache to what the reading transaction sees, or leaves it where it is ahead already.
+    /// Brings the cache to the state that the reading transaction sees, or leaves it where it is newer.
     fn catch_up(&mut self, connection: &Connection, space: &str, dimensions: usize) -> Result<()> {
         let last: i64 = connection
             .prepare_cached("SELECT coalesce(max(seq), 0) FROM changes")?

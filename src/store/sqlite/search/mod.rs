@@ -1,4 +1,4 @@
-//! Candidates of a search: by words and by meaning.
+//! Candidates of a search, by words and by meaning.
 
 pub(super) mod dense;
 pub(super) mod lexical;

@@ -1,8 +1,8 @@
-//! In how many documents words stand, what they weigh, and how much of a question a text has.
+//! How many documents contain a word, and how many of the words of a question a text contains.
 //!
-//! BM25 weighs words by the documents of the store they are looked for in. In a store of a few documents every word is
-//! common, so that its scores are next to nothing beside those of a large one: where several stores are searched, the
-//! words of the small ones are weighed as in the largest.
+//! BM25 weighs a word by the documents of the store that is searched. In a store of a few documents every word is common, so that
+//! its scores are near zero compared to those of a large store: where several stores are searched, words in the small ones get the
+//! weights of the largest. The counts are of all owners of a file together.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,16 +14,16 @@ use crate::scope::Scope;
 use crate::store::sqlite::{Inner, lock};
 use crate::store::{Store, Vocabulary};
 
-/// Documents below which every word decides.
+/// Documents below which a search uses every word.
 pub(in crate::store::sqlite) const SMALL_CORPUS: i64 = 5_000;
 
-/// The share of documents from which on a stem's count is remembered; rarer ones are counted in no time.
+/// The share of documents from which on the count of a stem is cached; rarer stems are counted fast.
 const COMMON_SHARE: f64 = 0.01;
 
-/// Words whose documents are remembered, at most. Arbitrary: a few megabytes.
+/// Words whose counts are cached, at most. Arbitrary: a few megabytes.
 const WORDS_REMEMBERED: usize = 20_000;
 
-/// In how many documents words stand, as far as it was asked, and what stems words.
+/// Cached counts of documents by stem and by word, and the tokenizer that stems words.
 #[derive(Default)]
 pub(in crate::store::sqlite) struct CommonTerms {
     documents_by_stem: HashMap<String, i64>,
@@ -32,7 +32,7 @@ pub(in crate::store::sqlite) struct CommonTerms {
     stemmer: Option<Connection>,
 }
 
-/// Returns in how many documents each of `terms`, words or phrases, stands; of a phrase, its rarest word.
+/// Returns how many documents contain each of `terms`, words or phrases; of a phrase, its rarest word.
 pub(in crate::store::sqlite) fn read(
     inner: &Inner,
     connection: &Connection,
@@ -49,8 +49,8 @@ pub(in crate::store::sqlite) fn read(
     Ok(Vocabulary { documents, counts })
 }
 
-/// Returns in how many documents the rarest of `stems` stands. A phrase stands in no more; to count its own takes as long as a
-/// search.
+/// Returns how many documents contain the rarest of `stems`. No more documents contain a phrase of them; counting those exactly
+/// would take as long as a search.
 fn least(stems: &[String], mut documents_of: impl FnMut(&str) -> Result<i64>) -> Result<i64> {
     let mut least = None;
     for stem in stems {
@@ -61,7 +61,9 @@ fn least(stems: &[String], mut documents_of: impl FnMut(&str) -> Result<i64>) ->
 }
 
 impl Store {
-    /// Returns for each of `texts` the share of `terms` that it has, each counted by its `rarity`: 1 where it has all.
+    /// Returns for each of `texts` the share of `terms` that it contains, each weighed by its `rarity`: 1 where it contains all.
+    ///
+    /// Words are stemmed as the text index stems them.
     pub async fn shares(
         &self,
         scope: &Scope,
@@ -72,7 +74,7 @@ impl Store {
         self.read(scope, move |inner, _, _| {
             let all: f64 = rarity.iter().sum();
             let words: Vec<HashSet<String>> = texts.iter().map(|text| words(text)).collect();
-            // Only what begins like a word of the question can be one.
+            // Only a word that begins like a word of the question can have its stem.
             let begins: HashSet<char> = terms.iter().filter_map(|term| term.chars().next()).collect();
             let may_be = |word: &&String| {
                 word.chars().next().is_some_and(|first| !first.is_ascii() || begins.contains(&first))
@@ -104,13 +106,13 @@ fn words(text: &str) -> HashSet<String> {
     words.map(str::to_lowercase).collect()
 }
 
-/// Returns how many documents there are, about: chunks are numbered, and few are gone.
+/// Returns about how many documents there are: chunks are numbered, and few were removed.
 pub(in crate::store::sqlite) fn documents(connection: &Connection) -> Result<i64> {
     let sql = "SELECT coalesce(max(seq), 0) FROM chunks";
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0))?)
 }
 
-/// Returns in how many of the `documents` each of `terms` stands, about.
+/// Returns about how many of the `documents` contain each of `terms`.
 pub(in crate::store::sqlite) fn count(
     inner: &Inner,
     connection: &Connection,
@@ -140,7 +142,7 @@ pub(in crate::store::sqlite) fn count(
     Ok(terms.iter().map(|term| common.documents_by_word[term].min(documents)).collect())
 }
 
-/// Returns in how many documents the stem stands.
+/// Returns how many documents contain the stem.
 fn documents_of(connection: &Connection, stem: &str) -> Result<i64> {
     Ok(connection
         .prepare_cached("SELECT doc FROM text_terms WHERE term = ?1")?
@@ -157,8 +159,7 @@ fn read_common_terms(connection: &Connection, documents: i64) -> Result<HashMap<
 }
 
 impl CommonTerms {
-    /// Returns the words of each of `terms` as the index spells them, by asking the index's own tokenizer; nothing of it is
-    /// kept.
+    /// Returns the stems of each of `terms`, by the tokenizer of the index, in an index that is rolled back.
     fn stems(&mut self, terms: &[&String]) -> Result<Vec<Vec<String>>> {
         if self.stemmer.is_none() {
             let connection = Connection::open_in_memory()?;

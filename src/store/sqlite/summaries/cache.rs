@@ -1,8 +1,8 @@
-//! Answers that were made before, kept across processes.
+//! A cache of answers, shared by processes.
 //!
-//! The key is the caller's: a hash of all that was asked and of the version of all that it was made from
-//! ([`Store::source_version`]), so that nothing here has to be told what became stale. What is lost costs time only:
-//! writes aren't waited for on disk, and are left undone where another process writes.
+//! The caller makes the key: a hash of the question and of the versions of its sources ([`Store::source_version`]). An answer whose
+//! sources changed has another key, so the cache needs no invalidation. Losing an entry costs time only: writes don't wait for the
+//! disk, and are skipped where another process writes.
 
 use std::time::Duration;
 
@@ -15,10 +15,10 @@ use crate::store::decide::retention;
 use crate::store::sqlite::{BUSY_TIMEOUT, blocking, lock};
 use crate::store::{CacheStats, Store};
 
-/// How long storing an answer waits for other writers. Arbitrary: about what the answer took to make.
+/// How long storing an answer waits for other writers. Arbitrary: about as long as making the answer takes.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// How often this process asked the cache since it could last note so.
+/// How often this process asked the cache since it last stored the counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::store::sqlite) struct CacheUse {
     hits: i64,
@@ -26,9 +26,10 @@ pub(in crate::store::sqlite) struct CacheUse {
 }
 
 impl Store {
-    /// Returns the answer kept under `key`, where it hasn't expired.
+    /// Returns the owner's answer under `key`, where it hasn't expired at `now`.
     ///
-    /// A clock that was set back doesn't keep an answer alive: time goes on from the last use of any.
+    /// A clock that was set back doesn't prolong answers: the latest `now` of any use counts. An answer that was just stored may be
+    /// missing, since [`Store::cache`] may skip it.
     pub async fn cached(&self, scope: &Scope, key: [u8; 32], now: Millis) -> Result<Option<String>> {
         let found = self
             .read(scope, move |_, connection, scope| {
@@ -49,7 +50,7 @@ impl Store {
             used.hits += i64::from(seq.is_some());
             used.misses += i64::from(seq.is_none());
         }
-        // A miss is noted with what is then stored.
+        // A miss is counted when the answer is stored.
         if seq.is_some() {
             let noted = self.write_lightly(scope, Duration::ZERO, move |connection, scope, used| {
                 let owner = scope.owner.as_str();
@@ -64,7 +65,10 @@ impl Store {
         Ok(body)
     }
 
-    /// Keeps `body` under `key` for `ttl_ms`, and of all answers as many as `max_bytes` have room for, those used last.
+    /// Stores `body` under `key` for `ttl_ms`, then removes the owner's answers that were used longest ago until all fit into
+    /// `max_bytes`.
+    ///
+    /// Stores nothing, without an error, where other processes write, the store can't be written, or `body` alone is too large.
     pub async fn cache(
         &self,
         scope: &Scope,
@@ -97,7 +101,7 @@ impl Store {
         Ok(())
     }
 
-    /// Returns what the cache holds for the scope's owner, and how often it was of use.
+    /// Returns the size of the owner's cache, and its hits and misses.
     pub async fn cache_stats(&self, scope: &Scope) -> Result<CacheStats> {
         let unnoted = *lock(&self.inner.cache_use);
         self.read(scope, move |_, connection, scope| {
@@ -124,7 +128,7 @@ impl Store {
         .await
     }
 
-    /// Runs `work` in one immediate transaction that is not waited for on disk, with what this process has to note.
+    /// Runs `work` in one immediate transaction that doesn't wait for the disk, with the counts that are not stored yet.
     ///
     /// Errors with [`Kind::Busy`] where others write for longer than `patience`.
     async fn write_lightly<T: Send + 'static>(
@@ -164,7 +168,7 @@ impl Store {
     }
 }
 
-/// Returns the latest time at which the owner used an answer.
+/// Returns the latest time at which the owner used an answer, as callers gave it.
 fn last_seen(connection: &Connection, owner: &str) -> Result<Millis> {
     let seen: Option<Millis> = connection
         .prepare_cached("SELECT max(used) FROM context_cache WHERE owner = ?1")?
@@ -205,8 +209,7 @@ fn make_room(connection: &Connection, owner: &str, max_bytes: i64) -> Result<()>
     Ok(())
 }
 
-/// Lets pass what was left undone, because others write or nothing can be written: only time is lost, and who reads
-/// doesn't need to write.
+/// Ignores that an answer could not be stored: that costs time only, and reading must work where writing doesn't.
 fn pass_over(done: Result<()>) {
     if let Err(error) = done {
         tracing::debug!(%error, "an answer is not kept");

@@ -1,6 +1,6 @@
-//! What has outlived its use by its own date, and counts of what was made of conversations.
+//! Expired rows, sessions without recent messages, and counts of summaries.
 //!
-//! Memories have no such date: what somebody said or committed is kept until somebody forgets it.
+//! Memories don't expire: they are kept until the user forgets them, or configures an age.
 
 use rusqlite::{Connection, params};
 
@@ -10,19 +10,19 @@ use crate::scope::{Scope, SessionId};
 use crate::store::sqlite::columns;
 use crate::store::{Expired, LeftSession, LevelCount, Store};
 
-/// Versions of a summary that a later one stands for.
+/// The condition that a later version of a summary exists.
 const SUPERSEDED: &str = "EXISTS (SELECT 1 FROM summaries o WHERE o.session = summaries.session
     AND o.first = summaries.first AND o.last = summaries.last AND o.level = summaries.level
     AND o.version > summaries.version)";
 
 impl Store {
-    /// Returns what has expired by `now`, for summaries: what was superseded before `before`.
+    /// Returns how many answers have expired at `now`, and how many queue entries and replaced summaries are older than `before`.
     pub async fn expired(&self, scope: &Scope, now: Millis, before: Millis) -> Result<Expired> {
         self.read(scope, move |_, connection, scope| count(connection, scope.owner.as_str(), now, before))
             .await
     }
 
-    /// Removes what [`Store::expired`] returns, and says so.
+    /// Removes the rows that [`Store::expired`] counts, and returns their counts.
     pub async fn remove_expired(&self, scope: &Scope, now: Millis, before: Millis) -> Result<Expired> {
         self.write(scope, move |connection, scope| {
             let owner = scope.owner.as_str();
@@ -45,7 +45,8 @@ impl Store {
         .await
     }
 
-    /// Returns the sessions that end before `before` and that no commit came of, the oldest first.
+    /// Returns the sessions whose last living memory is older than `before`, that led to no commit and have no marked memory, the
+    /// oldest first.
     pub async fn left_sessions(&self, scope: &Scope, before: Millis) -> Result<Vec<LeftSession>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(
@@ -68,7 +69,7 @@ impl Store {
         .await
     }
 
-    /// Returns how many summaries there are of each level by each provider, and what they stand for.
+    /// Returns the summaries of each level and provider, counted, with the tokens of their messages.
     pub async fn summary_counts(&self, scope: &Scope) -> Result<Vec<LevelCount>> {
         self.read(scope, |_, connection, scope| {
             let sql = format!(

@@ -1,8 +1,8 @@
-//! Summaries of ranges of messages, and the memory that stands for a session as a whole.
+//! Summaries of ranges of messages, and the memory that summarises a whole session.
 //!
-//! A summary is of the messages it was made of and of no others: it is stored only while they are still all there, in
-//! one transaction, and leaves with the first of them that is forgotten. Summaries of segments aren't indexed, since
-//! what they say is found by the messages; the session's is a memory of kind `conversation` and is.
+//! A summary is stored only while the living messages of its range are exactly those it was made of, and is removed when one of them
+//! is forgotten. Summaries of segments aren't indexed, since searches find their messages; the memory of a whole session, of kind
+//! `conversation`, is indexed.
 
 pub(super) mod cache;
 pub(super) mod expired;
@@ -21,7 +21,7 @@ use crate::store::sqlite::write::one::save_one;
 use crate::store::sqlite::write::session::OpenSession;
 use crate::store::{ConversationRow, Outcome, PreparedMemory, Saved, Store, Summary, SummaryRow};
 
-/// How far ahead a memory may be due: further than it is ever postponed.
+/// How far ahead a session may be due, in milliseconds: a year and a day, further than any is postponed.
 const FARTHEST: Millis = 366 * 24 * 60 * 60 * 1000;
 
 const COLUMNS: &str =
@@ -29,14 +29,17 @@ const COLUMNS: &str =
     u.model, u.quality, u.version, u.made_at, u.provenance, u.cited, u.source_hash";
 
 impl Store {
-    /// Stores a summary, where the messages of its range are still those it was made of; a range that is longer than the
-    /// session ends with it.
+    /// Stores a summary, where the living messages of its range are those it was made of. A range beyond the end of the session ends
+    /// with the session.
+    ///
+    /// Of two callers that store a summary of the same messages, level, provider and model one gets [`Saved::Made`], the other
+    /// [`Saved::AlreadyMade`].
     pub async fn save_summary(&self, scope: &Scope, summary: Summary, now: Millis) -> Result<Saved> {
         self.save_version(scope, summary, Millis::MIN, now).await
     }
 
-    /// Stores a summary as [`Store::save_summary`] does, and one that says something else than what was made of the same
-    /// messages before `since` as another version.
+    /// Stores a summary as [`Store::save_summary`] does, and as a new version where the one that is there was made before `since` and
+    /// has another text.
     pub async fn save_version(
         &self,
         scope: &Scope,
@@ -48,7 +51,7 @@ impl Store {
             .await
     }
 
-    /// Returns the newest version of the summary of each range of the session, at `level` or at all levels, in order.
+    /// Returns the newest version of the summary of each range of the session, at `level` or at all levels, in order of ranges.
     pub async fn summaries(
         &self,
         scope: &Scope,
@@ -72,7 +75,7 @@ impl Store {
         .await
     }
 
-    /// Returns the summary of the scope called `id`, or `None`.
+    /// Returns the summary of the scope with the id `id`, any version, or `None`.
     pub async fn summary(&self, scope: &Scope, id: &MemoryId) -> Result<Option<SummaryRow>> {
         let id = id.clone();
         self.read(scope, move |_, connection, scope| {
@@ -91,7 +94,7 @@ impl Store {
         .await
     }
 
-    /// Returns the memory that stands for the session, where there is one.
+    /// Returns the memory that summarises the session, where there is one.
     pub async fn conversation(&self, scope: &Scope, session: &SessionId) -> Result<Option<ConversationRow>> {
         let session = session.clone();
         self.read(scope, move |_, connection, scope| {
@@ -109,8 +112,10 @@ impl Store {
         .await
     }
 
-    /// Stores the memory that stands for its session, made of the messages up to `last` that `source_hash` names; the one
-    /// before leaves the store and its indexes in the same transaction.
+    /// Stores the memory that summarises its session, made of the messages up to `last`, whose hash is `source_hash`. It replaces the
+    /// one before, unless that was made of more messages, or is the same.
+    ///
+    /// There is never more than one for a session. Stores nothing where messages were forgotten or added up to `last`.
     pub async fn save_conversation(
         &self,
         scope: &Scope,
@@ -150,9 +155,9 @@ impl Store {
         .await
     }
 
-    /// Stores what sums up the conversations of a quarter, named by its topic, in the place of what did so before.
+    /// Stores the summary of a quarter, which its topic names, and removes the one before.
     ///
-    /// It leaves with the first of the memories that it refers to, and isn't stored where one of them has left already.
+    /// It is removed with the first of the memories that it refers to, and isn't stored where one of them is forgotten already.
     pub async fn save_quarter(&self, scope: &Scope, memory: PreparedMemory, now: Millis) -> Result<Outcome> {
         self.write(scope, move |connection, scope| {
             let mut statement = connection.prepare_cached(
@@ -173,8 +178,8 @@ impl Store {
         .await
     }
 
-    /// Returns whether what sums up the quarter, named by its topic, stands for sessions that were forgotten by their age: it
-    /// can't be made anew.
+    /// Returns whether the summary of the quarter, which its topic names, replaces sessions that were forgotten because of their age,
+    /// so that it can't be made again.
     pub async fn quarter_is_retired(&self, scope: &Scope, topic: &str) -> Result<bool> {
         let topic = topic.to_owned();
         self.read(scope, move |_, connection, scope| {
@@ -189,7 +194,7 @@ impl Store {
         .await
     }
 
-    /// Notes that more was said in the session than the memory that stands for it says, which is to be made anew at `due`.
+    /// Notes that the session has newer messages than the memory that summarises it, which is due to be made again at `due`.
     pub async fn postpone_conversation(&self, scope: &Scope, session: &SessionId, due: Millis) -> Result<()> {
         let session = session.clone();
         self.write(scope, move |connection, scope| {
@@ -203,7 +208,7 @@ impl Store {
         .await
     }
 
-    /// Returns up to `limit` sessions of the scope whose memory is to be made anew by `now`, longest due first.
+    /// Returns up to `limit` sessions of the scope whose memory is due to be made again at `now`, the longest due first.
     pub async fn due_conversations(
         &self,
         scope: &Scope,
@@ -211,7 +216,7 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<SessionId>> {
         self.read(scope, move |_, connection, scope| {
-            // What is due further ahead than any was ever postponed was noted by a clock that was wrong.
+            // A date too far ahead was noted by a clock that was wrong.
             let mut statement = connection.prepare_cached(
                 "SELECT s.name FROM conversations c JOIN sessions s ON s.seq = c.session
                  WHERE s.owner = ?1 AND c.due IS NOT NULL AND (c.due <= ?2 OR c.due > ?2 + ?3) ORDER BY c.due, s.seq",
@@ -230,7 +235,7 @@ impl Store {
     }
 }
 
-/// Returns the memory that stands for the session, as far as it decides whether another replaces it.
+/// Returns the memory that summarises the session, with the fields that decide whether another replaces it.
 fn standing(connection: &Connection, session: i64) -> Result<Option<Standing>> {
     let sql = "SELECT m.id, c.last, c.due FROM conversations c JOIN memories m ON m.seq = c.memory WHERE c.session = ?1";
     let mut statement = connection.prepare_cached(sql)?;
@@ -248,11 +253,11 @@ fn save_summary(
     now: Millis,
 ) -> Result<Saved> {
     let Summary { first, level, .. } = *summary;
-    // Forgotten and purged meanwhile, it has no name any more.
+    // The session may have been purged since.
     let Some(session) = find_session(connection, scope, &summary.session)? else {
         return Ok(Saved::SourcesChanged);
     };
-    // What is said next is in no summary made before.
+    // Later messages must not fall into the range of an earlier summary.
     let last: i64 = connection
         .prepare_cached("SELECT min(last, ?2) FROM sessions WHERE seq = ?1")?
         .query_row((session, summary.last), |row| row.get(0))?;

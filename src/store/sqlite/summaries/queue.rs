@@ -1,7 +1,7 @@
-//! Summaries that wait for a provider, and the history of those that were tried.
+//! The queue of summaries that wait for a provider, and the history of attempts.
 //!
-//! What needs no provider isn't queued: which segments lack a summary can be seen. An entry is taken under a lease that
-//! expires, so one that a killed process held is taken again.
+//! Summaries without a provider aren't queued: segments that lack one are found by looking. An entry is taken under a lease that ends,
+//! so that an entry of a killed process is taken again.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -17,11 +17,11 @@ use crate::store::{AskedBy, Attempt, QueueCounts, QueueKey, Queued, Store, Wante
 const DECIDING: &str = "q.state, q.by_user, q.tries, q.not_before, q.expires";
 
 impl Store {
-    /// Adds to the queue what is to be made from `not_before` on; what is there already, also made or failed, waits anew,
-    /// and comes first from now on if the user wants it. What nobody wants yet makes way for what is of more of the
-    /// session.
+    /// Adds a summary to the queue, to be made from `not_before` on. An entry that is there, made or failed, waits again; where the
+    /// user asks, it comes first from now on. A summary that the user didn't ask for replaces entries of the same beginning and
+    /// level that end earlier and that the user didn't ask for either.
     ///
-    /// Errors where the scope has no such session.
+    /// There is one entry for each range, level and provider. Errors with `Kind::NotFound` where the scope has no such session.
     pub async fn enqueue(
         &self,
         scope: &Scope,
@@ -119,7 +119,7 @@ impl Store {
         .await
     }
 
-    /// Notes that the entry was made; does nothing where another process has taken it over.
+    /// Notes that the summary of the entry was made; does nothing where another holder has taken the entry since.
     pub async fn finish(&self, scope: &Scope, entry: QueueKey, holder: &str, now: Millis) -> Result<()> {
         let holder = holder.to_owned();
         self.write(scope, move |connection, scope| {
@@ -135,7 +135,7 @@ impl Store {
     }
 
     /// Notes that the entry was tried without success: it waits until `not_before`, or is given up after five tries. Does
-    /// nothing where another process has taken it over.
+    /// nothing where another holder has taken the entry since.
     pub async fn fail(
         &self,
         scope: &Scope,
@@ -166,8 +166,7 @@ impl Store {
         .await
     }
 
-    /// Takes the entry out of the queue: there is nothing left to make it of. Does nothing where another process has taken
-    /// it over.
+    /// Removes the entry, whose messages are gone; does nothing where another holder has taken it since.
     pub async fn drop_queued(&self, scope: &Scope, entry: QueueKey, holder: &str) -> Result<()> {
         let holder = holder.to_owned();
         self.write(scope, move |connection, scope| {
@@ -182,7 +181,7 @@ impl Store {
         .await
     }
 
-    /// Returns how many entries of the owner's queue are in which state.
+    /// Returns how many entries of the owner's queue are in each state.
     pub async fn queue_counts(&self, scope: &Scope) -> Result<QueueCounts> {
         self.read(scope, |_, connection, scope| {
             let mut statement = connection.prepare_cached(
@@ -205,7 +204,7 @@ impl Store {
         .await
     }
 
-    /// Adds to the history of tries; where the session is gone by now there is nothing to add to.
+    /// Adds an attempt to the history; does nothing where the session was removed since.
     pub async fn attempt(&self, scope: &Scope, attempt: Attempt) -> Result<()> {
         self.write(scope, move |connection, scope| {
             let Some(session) = find_session(connection, scope, &attempt.session)? else { return Ok(()) };
@@ -245,7 +244,7 @@ fn open_entries() -> String {
     )
 }
 
-/// Returns the next entry of the scope to take; notes those on the way to it that are given up.
+/// Returns the next entry of the scope to take, and gives up entries before it that were tried too often.
 fn next_entry(connection: &Connection, scope: &Scope, now: Millis, clock: Millis) -> Result<Option<Queued>> {
     let mut statement = connection.prepare_cached(&open_entries())?;
     let mut rows = statement.query([scope.owner.as_str()])?;
@@ -270,7 +269,7 @@ fn next_entry(connection: &Connection, scope: &Scope, now: Millis, clock: Millis
     Ok(None)
 }
 
-/// Reads what decides about an entry from its columns, [`DECIDING`], which begin at `column`.
+/// Reads the columns [`DECIDING`] of an entry, which begin at `column`.
 fn entry(row: &Row<'_>, column: usize) -> rusqlite::Result<Entry> {
     Ok(Entry {
         state: columns::word(row, column, State::parse)?,

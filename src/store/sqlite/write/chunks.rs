@@ -1,4 +1,4 @@
-//! The chunks of a memory, with its rows of the text index; also of what earlier versions stored without any.
+//! The chunks of a memory, with their vectors and their rows of the text index.
 
 use rusqlite::{Connection, OptionalExtension};
 
@@ -14,7 +14,7 @@ use crate::store::{PreparedChunk, Store};
 const PATHS_INDEXED: usize = 64;
 
 impl Store {
-    /// Returns up to `limit` living facts and decisions of the owner that were derived and have no chunk.
+    /// Returns up to `limit` living derived facts and decisions of the owner without a chunk: an earlier version stored them so.
     pub async fn derived_without_chunk(&self, scope: &Scope, limit: usize) -> Result<Vec<Memory>> {
         self.read(scope, move |_, connection, scope| {
             let sql = format!(
@@ -32,7 +32,8 @@ impl Store {
         .await
     }
 
-    /// Stores the chunks of memories that have none, each given by its key and what it was made of.
+    /// Stores the chunks of memories that have none, each with its key and the draft of its text. Does nothing for a memory that is
+    /// forgotten, or has chunks already.
     pub async fn add_chunks(
         &self,
         scope: &Scope,
@@ -40,7 +41,7 @@ impl Store {
     ) -> Result<()> {
         self.write(scope, move |connection, scope| {
             for (seq, draft, chunks) in &found {
-                // It may be forgotten by now, or another process was first.
+                // It may be forgotten by now, or another process stored its chunks.
                 let is_bare = connection
                     .prepare_cached(
                         "SELECT 1 FROM memories m WHERE m.seq = ?1 AND m.owner = ?2 AND m.tombstoned_at IS NULL
@@ -72,7 +73,7 @@ pub(in crate::store::sqlite) fn save_chunks(
     for (place, chunk) in chunks.iter().enumerate() {
         let chunk_seq = save_chunk(connection, memory, place, chunk)?;
         if is_indexed {
-            // What the index sees instead of the text stands in the first row.
+            // A text that is indexed instead of the memory's own is in the row of the first chunk.
             let instead = draft.indexed.as_deref().filter(|_| place == 0);
             let piece = instead.unwrap_or(&draft.text[chunk.start..chunk.end]);
             let paths = if (place as i64) < index_text::WITH_CONTEXT { paths.as_str() } else { "" };
@@ -116,7 +117,7 @@ pub(in crate::store::sqlite) fn index(
     Ok(())
 }
 
-/// Stores the embedding of a chunk and tells the caches of vectors.
+/// Stores the embedding of a chunk, and appends to the log from which the caches of vectors catch up.
 pub(in crate::store::sqlite) fn save_vector(
     connection: &Connection,
     chunk: i64,

@@ -18,14 +18,18 @@ use crate::memory::Millis;
 use crate::scope::{Scope, SessionId};
 use crate::store::{Outcome, PreparedMemory, Receipt, Store};
 
-/// Memories stored by one transaction. Larger writes are split, so that other processes get their turn.
+/// Memories stored by one transaction. A larger write is split, so that other processes can write in between.
 const BATCH: usize = 500;
 
 impl Store {
-    /// Stores `memories` in order, `now` being the time of storing, and says what became of each.
+    /// Stores `memories` in order, `now` being the time of storing, and returns the result of each.
     ///
-    /// Writes of more than 500 memories take several transactions; where one fails, `on_batch` has told how many
-    /// are already durable.
+    /// Storing is idempotent: a memory whose id is there is not stored again, and one that was forgotten stays forgotten. A
+    /// derived memory is stored only while all its sources are living. A message gets the next ordinal of its session, so of two
+    /// callers that write to one session at once the ordinals follow the order of their transactions.
+    ///
+    /// Writes of more than 500 memories take several transactions, in order; after each, `on_batch` gets the number of memories
+    /// that are durable. Where one fails, those before it stay, and repeating the call stores the rest.
     pub async fn save(
         &self,
         scope: &Scope,

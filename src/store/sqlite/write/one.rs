@@ -1,4 +1,4 @@
-//! Storing one memory with all that stands beside it.
+//! Storing one memory with its rows in all tables.
 
 use rusqlite::{Connection, params};
 
@@ -10,6 +10,7 @@ use crate::scope::Scope;
 use crate::store::sqlite::links;
 use crate::store::{Outcome, PreparedMemory};
 
+/// Stores a memory unless its id is known, or a source that it is derived from is forgotten; returns the result.
 pub(in crate::store::sqlite) fn save_one(
     connection: &Connection,
     scope: &Scope,
@@ -35,8 +36,8 @@ pub(in crate::store::sqlite) fn save_one(
     insert(connection, scope, memory, hash, session, now)
 }
 
-/// Stores a memory that is new, as [`save_one`] does, whatever became of what it was derived from: it is forgotten in the
-/// same transaction.
+/// Stores a memory that is new, as [`save_one`] does, even where its sources are forgotten: the caller forgets it in the same
+/// transaction.
 pub(in crate::store::sqlite) fn insert_one(
     connection: &Connection,
     scope: &Scope,
@@ -52,7 +53,7 @@ pub(in crate::store::sqlite) fn insert_one(
     }
 }
 
-/// Stores a memory that is new, with all that stands beside it.
+/// Stores a memory that is new, with its rows in all tables.
 fn insert(
     connection: &Connection,
     scope: &Scope,
@@ -80,7 +81,7 @@ fn insert(
     Ok(Outcome::Stored)
 }
 
-/// Inserts the row of the memory, which stands at a session and an ordinal in it; returns its number.
+/// Inserts the row of the memory, with its session and its ordinal there; returns the number of the row.
 fn insert_row(
     connection: &Connection,
     owner: &str,

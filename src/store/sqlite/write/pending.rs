@@ -1,4 +1,4 @@
-//! Work that was put off: chunks without an embedding, and the lease that lets one process at a time do it.
+//! Chunks that wait for an embedding.
 
 use std::ops::Range;
 
@@ -13,8 +13,8 @@ use crate::store::sqlite::read::segments;
 use crate::store::sqlite::write::chunks;
 use crate::store::{PendingChunk, Store};
 
-/// The chunks of an owner that wait, oldest first. The queue comes first, in its own order: begun with the memories, all of
-/// them would be visited and sorted for each batch.
+/// The chunks of an owner that wait, the oldest first. The join begins with the queue, in its own order: one that began with the
+/// memories would visit and sort all of them for each batch.
 const WAITING: &str =
     "SELECT p.chunk, m.id, c.start_byte, m.kind, m.role, m.speaker, m.title, m.path, s.name, m.branch,
          m.topic, m.time, c.end_byte, m.seq
@@ -27,7 +27,7 @@ impl Store {
     pub async fn pending(&self, scope: &Scope) -> Result<usize> {
         self.read(scope, |_, connection, scope| {
             let owner = scope.owner.as_str();
-            // Most stores have one owner, whose chunks needn't be looked up one by one.
+            // Most stores have one owner, whose chunks don't have to be looked up one by one.
             let is_shared = connection
                 .prepare_cached("SELECT 1 FROM memories WHERE owner < ?1 UNION ALL SELECT 1 FROM memories WHERE owner > ?1 LIMIT 1")?
                 .exists([owner])?;
@@ -45,9 +45,9 @@ impl Store {
         .await
     }
 
-    /// Returns up to `limit` chunks of the scope's owner that wait, oldest first.
+    /// Returns up to `limit` chunks of the scope's owner that wait for an embedding, the oldest first.
     ///
-    /// Of each text only the piece is read.
+    /// Two callers at once may get the same chunks; a [lease](Store::lease) keeps them apart.
     pub async fn pending_chunks(&self, scope: &Scope, limit: usize) -> Result<Vec<PendingChunk>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(WAITING)?;
@@ -77,8 +77,8 @@ impl Store {
         .await
     }
 
-    /// Stores embeddings of the vector space `space`; chunks that are gone by now are passed over, also where another
-    /// has their row.
+    /// Stores embeddings of the vector space `space`. Chunks that were removed, or embedded by another caller, since they were read
+    /// are ignored.
     pub async fn save_embeddings(
         &self,
         scope: &Scope,
@@ -106,7 +106,7 @@ impl Store {
         .await
     }
 
-    /// Discards the owner's embeddings of other vector spaces than `space`, whose chunks wait for another then; returns how many.
+    /// Removes the owner's embeddings of other vector spaces than `space`, whose chunks then wait for a new one; returns how many.
     pub async fn mark_other_spaces_pending(&self, scope: &Scope, space: &str) -> Result<usize> {
         let space = space.to_owned();
         self.write(scope, move |connection, scope| {
@@ -124,10 +124,10 @@ impl Store {
     }
 }
 
-/// Reads pieces of texts without the rest of them.
+/// Reads pieces of texts without reading the whole texts.
 struct Texts<'a> {
     connection: &'a Connection,
-    /// The text read last, and its memory.
+    /// The memory whose text is open, and the text.
     open: Option<(i64, Blob<'a>)>,
 }
 
@@ -136,7 +136,7 @@ impl<'a> Texts<'a> {
         Texts { connection, open: None }
     }
 
-    /// Returns the bytes `range` of the text of `memory`, nothing where they are none of it.
+    /// Returns the bytes `range` of the text of `memory`, as far as it has them; empty where they are no UTF-8.
     fn piece(&mut self, memory: i64, range: Range<usize>) -> Result<String> {
         let text = match self.open.take() {
             Some((open, text)) if open == memory => text,

@@ -1,4 +1,4 @@
-//! What is known of a memory that may be there already: its fate, another id of a commit, another time that an output came.
+//! Memories that are stored already: their state, more ids of a commit, more occurrences of an output.
 
 use rusqlite::{Connection, OptionalExtension};
 
@@ -8,9 +8,9 @@ use crate::store::Outcome;
 use crate::store::decide::stale::{self, Known};
 use crate::store::sqlite::read::memories;
 
-/// Returns the fate of a memory whose id the store has seen before.
+/// Returns the result of storing a memory whose id the store knows; `None` for a new id.
 ///
-/// Texts that differ in the digits of their marks are the same: those depend on project and version.
+/// Texts that differ only in the digits of redaction marks count as the same: the digits depend on project and version.
 pub(super) fn met_before(
     connection: &Connection,
     owner: &str,
@@ -40,7 +40,7 @@ pub(super) fn met_before(
     Ok(stale::outcome(stored, is_purged))
 }
 
-/// Whether everything of `ids` is stored and not forgotten: what is derived from something doesn't outlive it.
+/// Returns whether all of `ids` are stored and not forgotten: a derived memory doesn't outlive its sources.
 pub(super) fn are_living(connection: &Connection, owner: &str, ids: &[MemoryId]) -> Result<bool> {
     let mut living = connection
         .prepare_cached("SELECT 1 FROM memories WHERE owner = ?1 AND id = ?2 AND tombstoned_at IS NULL")?;
@@ -52,7 +52,7 @@ pub(super) fn are_living(connection: &Connection, owner: &str, ids: &[MemoryId])
     Ok(true)
 }
 
-/// Notes that the commit `sha` is the memory called `id`.
+/// Notes that the commit `sha` is stored as the memory `id`.
 pub(in crate::store::sqlite) fn commit_id(
     connection: &Connection,
     owner: &str,

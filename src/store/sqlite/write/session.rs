@@ -32,7 +32,7 @@ impl OpenSession {
         let seq: i64 = connection
             .prepare_cached("SELECT seq FROM sessions WHERE owner = ?1 AND name = ?2")?
             .query_row((scope.owner.as_str(), id.as_str()), |row| row.get(0))?;
-        // What was made of a range stays true of it: the place of a message that was purged is not given again.
+        // The ordinal of a purged message isn't given again, so that a summary of a range stays one of the same messages.
         let next_ordinal: i64 = connection
             .prepare_cached(
                 "SELECT max(last, coalesce((SELECT max(ordinal) FROM memories WHERE session = ?1), -1)) + 1
@@ -42,14 +42,15 @@ impl OpenSession {
         Ok(OpenSession { seq, next_ordinal, first_new: next_ordinal, branch: None, head: None })
     }
 
-    /// Leaves the places before `ordinal` free, where that is ahead and no more than `widest` of them.
+    /// Skips to `ordinal`, where that is ahead by `widest` places at most.
     pub(in crate::store::sqlite) fn skip_to(&mut self, ordinal: i64, widest: i64) {
         if ordinal.checked_sub(self.next_ordinal).is_some_and(|gap| (1..=widest).contains(&gap)) {
             self.next_ordinal = ordinal;
         }
     }
 
-    /// Records where the session stands in git and indexes its new messages, and anew those they are context of.
+    /// Stores the branch and commit of the session, indexes its new messages, and indexes those before them again, whose context
+    /// they are.
     pub(in crate::store::sqlite) fn close(&self, connection: &Connection) -> Result<()> {
         if self.branch.is_some() || self.head.is_some() {
             connection

@@ -22,8 +22,8 @@ struct Turn {
     text: String,
 }
 
-/// Indexes, or indexes anew, the living messages of the session whose ordinal lies in `places`, with their neighbours as
-/// context. Of those before `new`, only the pieces that have a context: it is all that a new neighbour changes.
+/// Indexes the living messages of the session whose ordinals are in `places`, again where they are indexed, with their neighbours
+/// as context. Of messages before `new` only the chunks with a context are indexed: a new neighbour changes no others.
 pub(in crate::store::sqlite) fn index_turns(
     connection: &Connection,
     session: i64,
@@ -47,8 +47,8 @@ pub(in crate::store::sqlite) fn index_turns(
     index_among(connection, &turns, new, |turn| places.contains(&turn.ordinal))
 }
 
-/// Indexes anew the forgotten messages of the session, with all that is left around them as context: what `operation`
-/// forgot is to be purged, and not to stay there.
+/// Indexes the forgotten messages of the session again, with their remaining neighbours as context: `operation` forgot messages
+/// that are purged now and must not stay in it.
 pub(in crate::store::sqlite) fn index_forgotten(
     connection: &Connection,
     session: i64,
@@ -85,8 +85,8 @@ fn turn(row: &Row<'_>) -> rusqlite::Result<Turn> {
     })
 }
 
-/// Indexes those of `turns`, which are in order, that are `wanted`, with the others around them as context; of those
-/// before `new` only the pieces that have one.
+/// Indexes those of `turns`, which are in order, that are `wanted`, with the others around them as context; of those before `new`
+/// only the chunks with a context.
 fn index_among(
     connection: &Connection,
     turns: &[Turn],

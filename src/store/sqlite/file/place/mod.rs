@@ -1,13 +1,12 @@
-//! Whether an open store is still the file at its path, and whose turn it is to open or change that file.
+//! Whether an open store is still the file at its path, and which process may open or change that file.
 //!
-//! A file that was removed, moved or replaced stays open in the processes that use it, and SQLite goes on writing to
-//! it: what it acknowledges then is found by nobody. So an open store keeps which file it opened ([`Place`]) and looks
-//! at the path before it begins a write, before it commits and before it acknowledges. A look is one call of the
-//! operating system.
+//! A file that was removed, moved or replaced stays open in the processes that use it, and SQLite goes on writing to it, where
+//! no later process finds the writes. So an open store remembers the file that it opened ([`Place`]) and looks at the path
+//! before it begins a write, before it commits, and before it returns. A look is one system call.
 //!
-//! The log and its index (`-wal`, `-shm`) are found by name alone. Those of a file that was replaced would be taken for
-//! those of the new one and mix the two, so they are removed first where it is known that they belong to another file:
-//! `<name>.open` says which file the processes have open that still hold it.
+//! SQLite finds the log and its index (`-wal`, `-shm`) by name alone. It would take the log of a replaced file for that of the
+//! new one and mix the two, so a log that is known to belong to another file is removed first: `<name>.open` names the file
+//! that other processes have open.
 
 mod turn;
 pub(in crate::store::sqlite) mod whole;
@@ -26,17 +25,17 @@ pub(in crate::store::sqlite) use turn::Turn;
 use crate::error::{Error, Kind, Result, quoted};
 use crate::private;
 
-/// What SQLite keeps beside a database while it is in use.
+/// The suffixes of the files that SQLite keeps beside a database in use.
 const LOGS: [&str; 2] = ["-wal", "-shm"];
 
-/// The longest description of a file that is believed, in bytes.
+/// The longest content of `<name>.open` that is read, in bytes.
 const LONGEST: u64 = 64;
 
-/// How a file is opened that doesn't change while it is read.
+/// The flags for opening a file that doesn't change while it is read.
 pub(in crate::store::sqlite) const FIXED: OpenFlags =
     OpenFlags::SQLITE_OPEN_READ_ONLY.union(OpenFlags::SQLITE_OPEN_URI);
 
-/// A file, told from every other one that exists at the same time. Where the system has no such numbers all are alike.
+/// The identity of a file among those that exist at the same time. On a system without such numbers all files are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct FileId {
     device: u64,
@@ -56,20 +55,20 @@ impl FileId {
     }
 }
 
-/// Where a store was opened, and which file that was.
+/// The path at which a store was opened, and the file that was there.
 pub(in crate::store::sqlite) struct Place {
     path: PathBuf,
-    /// `None` for a store in memory, which nobody can replace.
+    /// `None` for a store in memory, which can't be replaced.
     file: Option<FileId>,
-    /// The name that the store gave itself when it was made; `None` where it is read before it has one.
+    /// The id that the store got when it was made; `None` where it was opened before it had one.
     id: Option<String>,
     is_read_only: bool,
     is_left: AtomicBool,
-    /// Held as long as the file is open: other processes see by it that somebody uses it.
+    /// Locked as long as the file is open, so that other processes see that it is in use.
     _open: Option<File>,
 }
 
-/// A store that is about to be opened: its file is there, and nothing lies beside it that belongs to another.
+/// A store that is about to be opened: its file exists, and no log of another file lies beside it.
 pub(in crate::store::sqlite) struct Entered {
     path: PathBuf,
     file: FileId,
@@ -77,8 +76,8 @@ pub(in crate::store::sqlite) struct Entered {
 }
 
 impl Entered {
-    /// Makes the file by `fill` where it is missing, and removes the log of a file that was there before. Others see the file
-    /// when it is whole: one without a byte is one that lost them.
+    /// Makes the file by `fill` where it is missing, and removes the log of a file that was there before. Other processes see
+    /// the file when it is complete, so an empty file is one that lost its content.
     ///
     /// Errors as [`private::create`] and `fill` do.
     pub(in crate::store::sqlite) fn enter(
@@ -100,8 +99,8 @@ impl Entered {
         Ok(Entered { path: path.to_owned(), file, open })
     }
 
-    /// Returns the place of the file behind `connection`, which was opened meanwhile. Where it was replaced in between,
-    /// it is not current.
+    /// Returns the place of the file behind `connection`, which was opened since. Where the file was replaced in between, the
+    /// place is not current.
     pub(in crate::store::sqlite) fn opened(self, connection: &Connection) -> Result<Place> {
         let Entered { path, file, open } = self;
         let is_read_only = connection.is_readonly("main")?;
@@ -126,13 +125,13 @@ impl Place {
         }
     }
 
-    /// Whether the file that was opened is the one at its path, and is not open for reading alone while it can be written.
+    /// Returns whether the open file is the one at its path, and is not open for reading alone while it could be written.
     pub(in crate::store::sqlite) fn is_current(&self) -> bool {
         let is_there = self.file.is_none_or(|opened| look(&self.path).is_ok_and(|file| file == opened));
         !self.is_left.load(Ordering::Relaxed) && is_there && !(self.is_read_only && can_be_used(&self.path))
     }
 
-    /// Errors with [`Kind::Store`] where the file that was opened isn't the one at its path any more.
+    /// Errors with [`Kind::Store`] where the open file isn't the one at its path any more.
     pub(in crate::store::sqlite) fn check(&self) -> Result<()> {
         if self.is_current() {
             return Ok(());
@@ -142,7 +141,7 @@ impl Place {
             .hint("nothing of this step was stored; repeat the call: it opens the store that is there now"))
     }
 
-    /// Errors with [`Kind::Store`] where what was just committed went to a file that isn't the one at its path.
+    /// Errors with [`Kind::Store`] where the transaction that was just committed went to a file that isn't the one at its path.
     pub(in crate::store::sqlite) fn acknowledge(&self) -> Result<()> {
         if self.is_current() {
             return Ok(());
@@ -152,7 +151,7 @@ impl Place {
             .hint("repeat the call: it stores everything in the store that is there now"))
     }
 
-    /// Errors with [`Kind::Store`] where the content of the file is another store's: it was overwritten.
+    /// Errors with [`Kind::Store`] where the file has the content of another store: it was overwritten.
     pub(in crate::store::sqlite) fn check_content(&self, connection: &Connection) -> Result<()> {
         if self.id.is_none() || id(connection)? == self.id {
             return Ok(());
@@ -162,12 +161,12 @@ impl Place {
             .hint("restart the programs that use it; nothing of this step was stored"))
     }
 
-    /// Whether both are of the same file.
+    /// Returns whether both are of the same file.
     pub(in crate::store::sqlite) fn is_same(&self, other: &Place) -> bool {
         (&self.path, self.file) == (&other.path, other.file)
     }
 
-    /// Notes that another store is used instead of this one from now on.
+    /// Makes the place not current: the store was closed.
     pub(in crate::store::sqlite) fn leave(&self) {
         self.is_left.store(true, Ordering::Relaxed);
     }
@@ -177,8 +176,8 @@ impl Place {
     }
 }
 
-/// Whether `error` says that SQLite can't make its log beside the database at `path`, in a folder that can't be written or
-/// on a disk that is full, and there is no log: then all that there is can be read from the file.
+/// Returns whether `error` says that SQLite can't make its log beside the database at `path`, because the folder can't be
+/// written or the disk is full, and there is no log. Then the file alone can be read.
 pub(in crate::store::sqlite) fn is_fixed(path: &Path, error: &rusqlite::Error) -> bool {
     let mut log = path.as_os_str().to_owned();
     log.push(LOGS[0]);
@@ -190,13 +189,13 @@ pub(in crate::store::sqlite) fn is_fixed(path: &Path, error: &rusqlite::Error) -
     (is_refused || is_full) && !has_log && path.exists()
 }
 
-/// Whether the store at `path` can be opened for writing.
+/// Returns whether the store at `path` can be opened for writing.
 fn can_be_used(path: &Path) -> bool {
     let opened = || crate::store::sqlite::connect_to(path, OpenFlags::SQLITE_OPEN_READ_WRITE);
     is_writable(path) && opened().is_ok_and(|connection| matches!(connection.is_readonly("main"), Ok(false)))
 }
 
-/// Whether the file and the folder that it lies in can be written.
+/// Returns whether the file and its folder can be written.
 #[cfg(unix)]
 fn is_writable(path: &Path) -> bool {
     use rustix::fs::{Access, access};
@@ -209,7 +208,7 @@ fn is_writable(path: &Path) -> bool {
     path.metadata().is_ok_and(|found| !found.permissions().readonly())
 }
 
-/// Returns the name that a store gave itself when its schema was made.
+/// Returns the id that the store got when its schema was made.
 fn id(connection: &Connection) -> Result<Option<String>> {
     let sql = "SELECT value FROM meta WHERE key = 'store'";
     Ok(connection.prepare_cached(sql)?.query_row([], |row| row.get(0)).optional()?)
@@ -225,14 +224,14 @@ fn look(path: &Path) -> Result<FileId> {
     }
 }
 
-/// Notes beside the store that `file` is open, and returns what must be held as long as it is. Where others have another
-/// file open, the log and its index are theirs and are removed. `None` where nothing can be noted.
+/// Writes to `<name>.open` that `file` is open, and returns a lock to hold as long as it is. Where other processes have another
+/// file open, the log beside the path is theirs and is removed. `None` where the note can't be written.
 fn mark(path: &Path, file: FileId) -> Option<File> {
     let mut open = turn::beside(path, "open")?;
     let is_alone = open.try_lock().is_ok();
     let mut noted = String::new();
     let is_read = Read::by_ref(&mut open).take(LONGEST).read_to_string(&mut noted).is_ok();
-    // The number of the device may be another in another container, where the file is the same.
+    // The device number of the same file can differ between containers, so only the inode is compared.
     let wanted = file.number.to_string();
     if !is_alone && is_read && !noted.is_empty() && noted != wanted {
         remove_logs(path);
@@ -248,7 +247,7 @@ fn mark(path: &Path, file: FileId) -> Option<File> {
     Some(open)
 }
 
-/// Removes the log of a file that is gone, and its index. What remains of them is reported by SQLite.
+/// Removes the log of a file that is gone, and its index.
 fn remove_logs(path: &Path) {
     for log in LOGS {
         let mut name = path.as_os_str().to_owned();

@@ -1,4 +1,4 @@
-//! Taking turns at opening, making and migrating a store.
+//! The lock that lets one process at a time open, make or migrate a store.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::path::{Path, PathBuf};
@@ -8,16 +8,16 @@ use super::FileId;
 use crate::error::{Error, Kind, Result, quoted};
 use crate::private;
 
-/// How long to wait for a process that migrates the store. Arbitrary: a migration copies the file and writes it anew,
-/// which takes a minute for 10 GB.
+/// How long to wait for a process that migrates the store. Arbitrary: a migration copies the file and rewrites it, which takes a
+/// minute for 10 GB.
 const PATIENCE: Duration = Duration::from_secs(300);
 
-/// How often to see whether it is done.
+/// The pause between two tries.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
-/// The right to open, make or change the files of one store; ends when it is dropped, or its process dies.
+/// The right to open, make or change the files of one store; it ends when this is dropped, or its process dies.
 pub(in crate::store::sqlite) struct Turn {
-    /// Locked; `None` where nothing can be locked, as in a folder that can't be written: nothing is changed there either.
+    /// The locked file; `None` where no file can be locked, as in a folder that can't be written, where no store is changed.
     lock: Option<File>,
 }
 
@@ -34,7 +34,7 @@ impl Turn {
         loop {
             let Some(lock) = beside(path, "lock") else { return Ok(Turn { lock: None }) };
             match lock.try_lock() {
-                // One that waited for the lock of a folder that was removed meanwhile waits for that of the new one.
+                // The folder may have been replaced while this waited: then the lock of the new folder counts.
                 Ok(()) if is_at(&lock, &name(path, "lock")) => return Ok(Turn { lock: Some(lock) }),
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) if began.elapsed() < patience => std::thread::sleep(LOOK_AGAIN),
@@ -49,13 +49,13 @@ impl Turn {
         }
     }
 
-    /// Whether other processes are kept away.
+    /// Returns whether other processes are locked out.
     pub(super) fn is_held(&self) -> bool {
         self.lock.is_some()
     }
 }
 
-/// Opens the file `<store>.<word>`, made where it is missing; `None` where that can't be.
+/// Opens the file `<store>.<word>`, making it where it is missing; `None` where that fails.
 pub(super) fn beside(path: &Path, word: &str) -> Option<File> {
     let name = name(path, word);
     private::create(&name).ok()?;

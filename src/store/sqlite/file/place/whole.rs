@@ -1,4 +1,4 @@
-//! Files that are there whole or not at all.
+//! Files that appear under their name only when they are complete.
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
@@ -10,13 +10,13 @@ use tempfile::TempPath;
 use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::store::sqlite::LOOK_AGAIN;
 
-/// How a file is called until it is whole.
+/// Part of the name of a file that isn't complete yet.
 pub(in crate::store::sqlite) const UNFINISHED: &str = "part";
 
-/// Makes the file `target` by `fill`, which gets the path of an empty file beside it, for this user alone. `target` has
-/// its name once everything is on the disk.
+/// Makes the file `target`, readable by this user alone: `fill` writes it at the path that it is given, and it is renamed to
+/// `target` when it is on the disk.
 ///
-/// Errors with [`Kind::BadInput`] where `target` exists already; nothing is left behind then, nor where `fill` fails.
+/// Errors with [`Kind::BadInput`] where `target` exists. No file is left behind then, nor where `fill` fails.
 pub(in crate::store::sqlite) fn make(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     if target.symlink_metadata().is_ok() {
         return Err(exists(target));
@@ -37,8 +37,8 @@ pub(in crate::store::sqlite) fn make(target: &Path, fill: impl FnOnce(&Path) -> 
     Ok(())
 }
 
-/// Makes the file `target` by `fill` as [`make`] does, where another process doesn't come first, and syncs nothing. Where no
-/// file can be made there, nothing happens.
+/// Makes the file `target` by `fill` as [`make`] does, without syncing it. Does nothing where another process makes it first, or
+/// where no file can be made there.
 pub(in crate::store::sqlite) fn begin(target: &Path, fill: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let Ok(file) = empty_beside(target) else { return Ok(()) };
     fill(&file)?;
@@ -51,7 +51,7 @@ pub(in crate::store::sqlite) fn begin(target: &Path, fill: impl FnOnce(&Path) ->
     }
 }
 
-/// Makes an empty file beside `target`, for this user alone.
+/// Makes an empty file beside `target`, readable by this user alone.
 fn empty_beside(target: &Path) -> std::io::Result<TempPath> {
     let mut prefix = target.file_name().unwrap_or_default().to_owned();
     prefix.push(".");
@@ -64,11 +64,11 @@ fn folder_of(target: &Path) -> &Path {
     target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Copies the pages of the database behind `source` into the empty file `target`, as they are at one moment: what others
-/// write meanwhile doesn't make it begin again.
+/// Copies the pages of the database behind `source` into the empty file `target`, as they are at one moment. Writes of other
+/// connections don't restart the copy.
 pub(in crate::store::sqlite) fn copy_pages(source: &Connection, target: &Path) -> Result<()> {
     let mut copy = Connection::open(target)?;
-    // Its name says whether it is whole; until then nobody reads it.
+    // The copy gets its name when it is complete and synced.
     copy.pragma_update(None, "synchronous", "OFF")?;
     let backup = Backup::new(source, &mut copy)?;
     while backup.step(-1)? != StepResult::Done {
@@ -77,7 +77,7 @@ pub(in crate::store::sqlite) fn copy_pages(source: &Connection, target: &Path) -
     Ok(())
 }
 
-/// Removes what processes that died left unfinished in `folder`.
+/// Removes the unfinished files in `folder` that processes left which died.
 pub(in crate::store::sqlite) fn remove_unfinished(folder: &Path) {
     for path in unfinished(folder) {
         if std::fs::remove_file(&path).is_err() {
@@ -86,7 +86,7 @@ pub(in crate::store::sqlite) fn remove_unfinished(folder: &Path) {
     }
 }
 
-/// Removes what processes that died left unfinished of the file `target`.
+/// Removes the unfinished files for `target` that processes left which died.
 pub(in crate::store::sqlite) fn remove_unfinished_of(target: &Path) {
     let mut prefix = target.file_name().unwrap_or_default().to_owned();
     prefix.push(".");
@@ -98,7 +98,7 @@ pub(in crate::store::sqlite) fn remove_unfinished_of(target: &Path) {
     }
 }
 
-/// Returns what is not finished in `folder`, and what SQLite keeps beside it.
+/// Returns the unfinished files in `folder`, and the files that SQLite keeps beside them.
 pub(in crate::store::sqlite) fn unfinished(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let is_unfinished = |path: &PathBuf| {
@@ -112,7 +112,7 @@ fn exists(target: &Path) -> Error {
         .hint("name a file that doesn't exist; nothing was overwritten")
 }
 
-/// Has the folder's new entry written to the disk, where the system can do that.
+/// Syncs the folder, and so its new entry, to the disk, where the system can do that.
 fn sync_folder(folder: &Path) {
     #[cfg(unix)]
     if std::fs::File::open(folder).and_then(|folder| folder.sync_all()).is_err() {

@@ -1,6 +1,6 @@
-//! Merges the text index, which every write adds a segment to: a search reads each of them by itself.
+//! Merges the segments of the text index. Every write adds one, and a search reads each of them.
 //!
-//! FTS5 keeps up to a dozen segments after 100k documents. In one, the same searches take three quarters of the time
+//! After 100,000 documents FTS5 has up to a dozen segments. With a single one the same searches take three quarters of the time
 //! (<https://sqlite.org/fts5.html#the_merge_command>).
 
 use rusqlite::{Connection, OptionalExtension};
@@ -14,13 +14,13 @@ use crate::store::sqlite::search::vocabulary::{SMALL_CORPUS, documents};
 /// Pages of the index that one step merges: some ten milliseconds, for which other writers wait.
 const PAGES: i64 = 250;
 
-/// Where `meta` has the documents that were merged into one segment, and those that are being merged.
+/// The keys in `meta` of how many documents were merged, and of how many are being merged.
 const MERGED: &str = "text_merged";
 const MERGING: &str = "text_merging";
 
 impl Store {
-    /// Merges a part of the text index where it is large and has grown by a quarter since it was merged; returns whether a
-    /// part is left.
+    /// Merges a part of the text index, where it is large and has grown by a quarter since the last merge; returns whether
+    /// a part is left to merge. Searches find the same before, in between and afterwards.
     pub async fn merge_text(&self, scope: &Scope) -> Result<bool> {
         if !self.read(scope, |_, connection, _| is_due(connection, SMALL_CORPUS)).await? {
             return Ok(false);
@@ -38,7 +38,7 @@ fn is_due(connection: &Connection, least: i64) -> Result<bool> {
 /// Merges some pages; returns whether any are left.
 fn step(connection: &Connection) -> Result<bool> {
     let begun = noted(connection, MERGING)?;
-    // A negative number takes up all segments, a positive one goes on with those.
+    // A negative number begins a merge of all segments, a positive one continues it.
     let pages = if begun.is_some() { PAGES } else { -PAGES };
     let changes = || connection.query_row("SELECT total_changes()", [], |row| row.get::<_, i64>(0));
     let before = changes()?;

@@ -1,12 +1,12 @@
 //! Candidates by words: FTS5 over chunks with their header and context.
 //!
-//! One query serves every group of kinds: its rows are read best first and handed to the group they belong to, until
-//! each has enough. Groups that got little from the first hundreds of rows are asked for by their marks, all at once.
+//! One query serves all groups of kinds: its rows are read best first, each counts for its group, until every group has enough.
+//! Groups that got few of the first hundreds of rows are searched once more, by the indexed word that names the group.
 //!
-//! What costs is a score ([`rank`]), about a microsecond a document: an OR over every word takes 85 ms at 100k documents. So
-//! small corpora alone are searched by every word. In large ones a document has to have two of the rarest words, or two
-//! of some more where few do, or one of the rarest where few have two; one of a small group has to have one of the rarest.
-//! Looser tiers are read for large groups only. At the shares of 2,760 turns the first ten hold 76.2% of the evidence that
+//! The cost of a query is the scoring ([`rank`]), about a microsecond a document: an OR over all words takes 85 ms at 100,000
+//! documents. So only a small corpus is searched by every word. In a large one a document has to contain two of the rarest words,
+//! or two of a few more where few documents do, or one of the rarest where few contain two; a document of a small group has to
+//! contain one of the rarest. The looser tiers are read for large groups only. At the shares of 2,760 turns the first ten hold 76.2% of the evidence that
 //! way, and 78.5% with every word.
 
 mod merge;
@@ -31,24 +31,24 @@ use crate::store::sqlite::search::vocabulary::{SMALL_CORPUS, count};
 use crate::store::sqlite::write::chunks;
 use crate::store::{ChunkKey, LexicalCandidate, Store, Vocabulary};
 
-/// Candidates of a large group from which on no looser tier is asked.
+/// Candidates of a large group from which on no looser tier is read.
 const ENOUGH: usize = 20;
 
-/// The share of the documents from which on a group is large. Arbitrary: the others are asked for by their mark.
+/// The share of the documents from which on a group is large. Arbitrary: the others are searched by the word of the group.
 const LARGE_SHARE: f64 = 0.2;
 
 /// Rows read to fill every group, at most. Arbitrary: a row costs some five microseconds.
 const ROWS_READ: usize = 500;
 
-/// Candidates below which a group has little.
+/// Candidates below which a group has few.
 const LITTLE: usize = 40;
 
 impl Store {
-    /// Returns for each of `groups` up to `limit` chunks that hold any of `terms`, best first within a group, and how common
-    /// `terms` are.
+    /// Returns for each of `groups` up to `limit` living chunks that contain some of `terms`, all groups together, the best
+    /// first; and how common `terms` are in the store.
     ///
-    /// `terms` are words as the user wrote them, or phrases; stemming and pruning happen here. Scope and filter hold before the
-    /// best are chosen.
+    /// `terms` are words as the user wrote them, or phrases; stemming and pruning happen here. Scope and filter apply before the
+    /// best are chosen. Scores are BM25 by the counts of this store.
     pub async fn lexical(
         &self,
         scope: &Scope,
@@ -66,7 +66,7 @@ impl Store {
             let large = large(inner, connection, &groups, vocabulary.documents)?;
             let mut found = Best::new(&groups, limit);
             let mut has_more = false;
-            // Where only small groups are asked for, the tiers would find what is of others.
+            // The tiers ignore groups: where only small groups are wanted, they would find other groups' chunks.
             let tiers = if large.is_empty() { &[] } else { &queries.tiers[..] };
             for query in tiers {
                 let query = query.in_text(&terms);
@@ -75,7 +75,7 @@ impl Store {
                     break;
                 }
             }
-            // The texts of a group that has few are found by its mark; one query serves all, unless one of them fills it.
+            // A group with few candidates is searched by its word; one query serves all such groups, unless one fills it.
             let is_pruned = queries.tiers.first() != Some(&queries.loosest);
             let has_little = |group: &Group| {
                 found.count(*group) < LITTLE && (has_more || (is_pruned && !large.contains(group)))
@@ -83,7 +83,7 @@ impl Store {
             let little: Vec<Group> = groups.iter().copied().filter(has_little).collect();
             if !little.is_empty() && !terms.is_empty() {
                 let marked = |groups: &[Group]| queries.loosest.in_text(&terms).of_groups(groups);
-                // Beside a large group, a small one needn't be filled.
+                // Beside a large group, a small one need not be filled.
                 let most = if large.is_empty() { limit } else { LITTLE.min(limit) };
                 let is_full =
                     found.read(connection, &conditions, &marked(&little), &little, most, ROWS_READ)?;
@@ -114,8 +114,8 @@ impl Best {
         self.of.iter().find(|(own, _)| *own == group).map_or(0, |(_, found)| found.len())
     }
 
-    /// Adds what matches, from `rows` rows at most, until each of the groups `wanted` got `most`; returns whether there may be
-    /// more.
+    /// Adds the chunks that match, reading `rows` rows at most, until each of the groups `wanted` got `most`; returns whether
+    /// there may be more.
     fn read(
         &mut self,
         connection: &Connection,
@@ -157,7 +157,7 @@ impl Best {
     }
 }
 
-/// Returns those of `groups` that a good part of the `documents` belong to.
+/// Returns those of `groups` that are a large share of the `documents`.
 fn large(inner: &Inner, connection: &Connection, groups: &[Group], documents: i64) -> Result<Vec<Group>> {
     if documents < SMALL_CORPUS {
         return Ok(groups.to_vec());
@@ -169,7 +169,7 @@ fn large(inner: &Inner, connection: &Connection, groups: &[Group], documents: i6
     Ok(counts.into_iter().zip(groups).filter_map(is_large).collect())
 }
 
-/// Returns those of `groups` that hold anything: the others needn't be waited for.
+/// Returns those of `groups` that the owner has memories of.
 pub(in crate::store::sqlite) fn inhabited(
     connection: &Connection,
     scope: &Scope,
@@ -187,7 +187,7 @@ pub(in crate::store::sqlite) fn inhabited(
     Ok(groups)
 }
 
-/// Hands `each` up to `limit` chunks that match, best first, until it returns `false`; returns how many.
+/// Calls `each` with up to `limit` chunks that match, the best first, until it returns `false`; returns how many.
 pub(in crate::store::sqlite) fn search(
     connection: &Connection,
     conditions: &Conditions,
@@ -195,7 +195,7 @@ pub(in crate::store::sqlite) fn search(
     limit: usize,
     each: &mut dyn FnMut(LexicalCandidate) -> bool,
 ) -> Result<usize> {
-    // The index hands out rows by rank; the join drops what is out of scope until enough have passed.
+    // The index returns rows by rank; the join drops rows that are out of scope until enough have passed.
     let sql = format!(
         "SELECT c.memory, c.seq, m.kind, t.rank FROM text_index t
          CROSS JOIN chunks c ON c.seq = t.rowid CROSS JOIN memories m ON m.seq = c.memory
@@ -220,7 +220,7 @@ pub(in crate::store::sqlite) fn search(
     Ok(count)
 }
 
-/// Returns what is asked for `terms`.
+/// Returns the queries for `terms`.
 fn queries(terms: &[String], vocabulary: &Vocabulary) -> Queries {
     match (terms, vocabulary.documents < SMALL_CORPUS) {
         ([], _) => Queries::default(),

@@ -1,41 +1,41 @@
-//! What the index is asked for: which words a document has to have, in FTS5's language. Pure.
+//! Builds queries in the language of FTS5: which words a document has to contain. Pure.
 
 use super::rank;
 use crate::memory::Group;
 use crate::store::sqlite::write::chunks;
 
-/// What a document has to have, from the strictest on: so many words of the rarest that together stand in at most this
-/// share of the documents, and at most so many of them.
+/// The tiers, the strictest first: how many words a document has to contain, of the rarest words that together stand in at most
+/// this share of the documents, and how many such words there are at most.
 const TIERS: [(usize, f64, usize); 3] = [(2, 0.15, 3), (2, 0.4, 5), (1, 0.12, MOST_WORDS)];
 
-/// Documents that the words of a tier may stand in at least, together: all where the corpus is not that large.
+/// The least number of documents that the words of a tier may stand in together, where the share is less.
 const LEAST_DOCUMENTS: i64 = 4_000;
 
-/// Words that are looked for in a large corpus at most. Arbitrary: the rarest of more decide.
+/// Words that a query of a large corpus has, at most. Arbitrary: of more words the rarest decide.
 const MOST_WORDS: usize = 16;
 
-/// Words that stood nowhere yet that are looked for in a large corpus at most. Arbitrary.
+/// Words without any document that a query of a large corpus has, at most. Arbitrary.
 const MOST_UNMET: usize = 4;
 
-/// What share of the documents the words may stand in, together, that the texts of the other groups have to have one of.
+/// The share of the documents that the words of the loosest query, for small groups, may stand in together.
 const RARE_SHARE: f64 = 0.06;
 
-/// A word or phrase, after the number of documents it stands in.
+/// The number of documents that contain a word or phrase, and the word or phrase.
 pub(super) type Counted = (i64, String);
 
-/// What is asked of the index.
+/// A query of the index.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(in crate::store::sqlite) struct Query {
-    /// In FTS5's language.
+    /// The query in the language of FTS5.
     pub text: String,
-    /// The number of each word, in the order of the text, and what it weighs; `None` where FTS5 counts the words. A word that the
-    /// text has twice has one number.
+    /// The number and the weight of each word, in the order of the query; `None` lets FTS5 weigh the words. A word that the query
+    /// has twice has one number.
     pub weights: Option<Vec<(usize, f64)>>,
 }
 
 impl Query {
-    /// Returns the query as it matches the text alone, not the marks of groups. To look into all columns takes a quarter less,
-    /// and only a few of `terms` are marks.
+    /// Returns the query restricted to the columns of text, where one of `terms` is the word of a group. A query of all columns
+    /// takes a quarter less time.
     pub(super) fn in_text(&self, terms: &[String]) -> Query {
         let is_mark = |term: &String| {
             let term = term.to_lowercase();
@@ -48,7 +48,7 @@ impl Query {
         Query { text, weights: self.weights.clone() }
     }
 
-    /// Returns the query as it matches what is of one of `groups`.
+    /// Returns the query restricted to documents of `groups`.
     pub(super) fn of_groups(&self, groups: &[Group]) -> Query {
         let marks: Vec<String> = groups.iter().map(|group| chunks::facet(*group)).collect();
         let text = format!("facets : ({}) AND ({})", marks.join(" OR "), self.text);
@@ -58,24 +58,24 @@ impl Query {
     }
 }
 
-/// What is asked for the words of a question.
+/// The queries for the words of a question.
 #[derive(Default)]
 pub(super) struct Queries {
-    /// What a text has to have, the strictest first.
+    /// The queries for all groups, the strictest first.
     pub tiers: Vec<Query>,
-    /// What a text of a group has to have that few of the others are of.
+    /// The query for small groups.
     pub loosest: Query,
 }
 
 impl Queries {
-    /// Returns the queries of a small corpus: any of `terms` will do.
+    /// Returns the queries of a small corpus: a document has to contain any of `terms`.
     pub(super) fn of_any(terms: &[String]) -> Queries {
         let text = terms.iter().map(|term| quoted(term)).collect::<Vec<_>>().join(" OR ");
         let any = Query { text, weights: None };
         Queries { tiers: vec![any.clone()], loosest: any }
     }
 
-    /// Returns the queries of a large corpus for words of which it is known in how many of its `documents` each stands.
+    /// Returns the queries of a large corpus, of `documents`, for words with their counts.
     pub(super) fn of_rare(mut terms: Vec<Counted>, documents: i64) -> Queries {
         terms.sort();
         let loosest = any(&rarest(&terms, RARE_SHARE, documents, MOST_WORDS), documents);
@@ -83,8 +83,7 @@ impl Queries {
     }
 }
 
-/// Returns the queries of a large corpus for `terms` with the documents each stands in, the rarest first; the strictest
-/// query first.
+/// Returns the tiers of a large corpus for `terms` with their counts, the rarest first; the strictest tier first.
 fn tiers(terms: &[Counted], documents: i64) -> Vec<Query> {
     let mut tiers: Vec<Query> = Vec::with_capacity(TIERS.len());
     for (least, share, most) in TIERS {
@@ -101,8 +100,8 @@ fn tiers(terms: &[Counted], documents: i64) -> Vec<Query> {
     tiers
 }
 
-/// Returns the rarest of `terms`, at least one and at most `most`, that together stand in at most `share` of the documents.
-/// Words that stood nowhere when they were counted come on top, [`MOST_UNMET`] at most: by now a text may have them.
+/// Returns the rarest of `terms`, at least one and at most `most`, that together stand in at most `share` of the documents. Up to
+/// [`MOST_UNMET`] words that no document contained when they were counted are added: a new document may contain them.
 fn rarest(terms: &[Counted], share: f64, documents: i64, most: usize) -> Vec<&Counted> {
     let room = LEAST_DOCUMENTS.max((documents as f64 * share) as i64);
     let (unmet, met) = terms.split_at(terms.partition_point(|(documents, _)| *documents == 0));
@@ -135,7 +134,7 @@ fn pairs(words: &[&Counted], documents: i64) -> Query {
     Query { text: text.join(" OR "), weights: Some(weights) }
 }
 
-/// Returns the term as the index's language quotes it.
+/// Returns the term quoted for FTS5.
 pub(in crate::store::sqlite) fn quoted(term: &str) -> String {
     format!("\"{}\"", term.replace('"', "\"\""))
 }

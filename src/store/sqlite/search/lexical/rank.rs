@@ -1,12 +1,11 @@
-//! BM25 for words that were counted before.
+//! BM25 for words whose documents are counted before the query.
 //!
-//! `bm25()` of FTS5 reads the list of every word once more, in every query, to count the documents it stands in: half of the
-//! time of a search among 100,000. How often words stand somewhere is known here, so this function is handed what each
-//! weighs. It is the formula of FTS5 otherwise (<https://sqlite.org/fts5.html#the_bm25_function>), with the frequency of a
-//! word by column.
+//! `bm25()` of FTS5 reads the list of each word once more in every query, to count its documents: half of the time of a search
+//! among 100,000. The store knows these counts, so this function takes the weight of each word as an argument. Otherwise it is the
+//! formula of FTS5 (<https://sqlite.org/fts5.html#the_bm25_function>), with the frequency of a word by column.
 //!
-//! FTS5 has functions that rank through a C interface alone
-//! (<https://sqlite.org/fts5.html#custom_auxiliary_functions>): the `unsafe` of the store is in this file.
+//! FTS5 takes ranking functions through a C interface only
+//! (<https://sqlite.org/fts5.html#custom_auxiliary_functions>): this file holds the `unsafe` code of the store.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -16,24 +15,24 @@ use rusqlite::ffi;
 
 use crate::error;
 
-/// How much a word counts in the facets, the speaker, the header, the text and the context.
+/// The weights of the columns: facets, speaker, header, text and context.
 const WEIGHTS: [f64; 5] = [0.0, 0.1, 1.0, 1.0, 0.5];
 
-/// The constants of BM25, as FTS5 has them.
+/// The constants of BM25, as in FTS5.
 const K1: f64 = 1.2;
 const B: f64 = 0.75;
 
-/// The least that a word weighs, as FTS5 has it.
+/// The least weight of a word, as in FTS5.
 const LEAST: f64 = 1e-6;
 
-/// Returns what a word weighs that stands in `with` of `all` documents.
+/// Returns the weight of a word that `with` of `all` documents contain.
 pub(in crate::store::sqlite) fn weight(all: i64, with: i64) -> f64 {
     let weight = ((all as f64 - with as f64 + 0.5) / (with as f64 + 0.5)).ln();
     if weight > 0.0 { weight } else { LEAST }
 }
 
-/// Returns the function that ranks what a query finds, where each of its words, in order, has such a number and such a
-/// weight; with `None`, FTS5 counts. What weighs nothing is not looked at; of a number at most 63, one word counts.
+/// Returns the ranking function for a query whose words, in order, have these numbers and weights; `None` for that of FTS5. A word
+/// of weight 0 is skipped; of words with the same number, up to 63, one counts.
 pub(super) fn by(words: Option<&[(usize, f64)]>) -> String {
     match words {
         None => format!("bm25({})", WEIGHTS.map(|weight| weight.to_string()).join(", ")),
@@ -77,7 +76,7 @@ pub(in crate::store::sqlite) fn add_to(connection: &Connection) -> error::Result
     if code == ffi::SQLITE_OK { Ok(()) } else { Err(failed(code).into()) }
 }
 
-/// Answers for one row: its score as FTS5 has it, the less the better.
+/// Computes the score of one row, the less the better, as FTS5 expects it.
 #[expect(unsafe_code, reason = "FTS5 calls it")]
 unsafe extern "C" fn counted_bm25(
     api: *const ffi::Fts5ExtensionApi,
@@ -86,8 +85,8 @@ unsafe extern "C" fn counted_bm25(
     count: c_int,
     words: *mut *mut ffi::sqlite3_value,
 ) {
-    // SAFETY: FTS5 hands over its interface, a row, a place for the answer, and `count` values, all of which live until this
-    // returns; two values make a word.
+    // SAFETY: FTS5 passes its interface, a row, a place for the result, and `count` values, all of which live until this returns;
+    // each word is two values.
     unsafe {
         let Some(api) = api.as_ref() else { return };
         let word = |place: c_int| {
@@ -101,12 +100,12 @@ unsafe extern "C" fn counted_bm25(
     }
 }
 
-/// Returns the score of a row for `count` words, where `word` has the number and the weight of each; SQLite's code where the
-/// index can't be read or the reading was interrupted.
+/// Returns the score of a row for `count` words, whose numbers and weights `word` returns; SQLite's error code where the index
+/// can't be read or reading was interrupted.
 ///
 /// # Safety
 ///
-/// `row` is one that FTS5 handed over with `api`.
+/// `row` is one that FTS5 passed with `api`.
 #[expect(unsafe_code, reason = "FTS5 answers through pointers")]
 unsafe fn score(
     api: &ffi::Fts5ExtensionApi,
@@ -128,7 +127,7 @@ unsafe fn score(
     let (mut own, mut all, mut rows) = (0, 0, 0);
     let mut score = 0.0;
     let mut seen = 0_u64;
-    // SAFETY: by the contract of this function; all that is written to is on the stack.
+    // SAFETY: by the contract of this function; FTS5 writes to variables on the stack only.
     unsafe {
         is_ok(column_size(row, -1, &mut own))?;
         is_ok(total_size(row, -1, &mut all))?;

@@ -1,4 +1,4 @@
-//! Candidates of a small store, with the words weighed as in a larger one.
+//! Candidates of a small store, with words weighed by the counts of a larger store.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::store::sqlite::search::vocabulary::SMALL_CORPUS;
 use crate::store::{ChunkKey, LexicalCandidate, Store, Vocabulary};
 
 impl Store {
-    /// Does what [`Store::lexical`] does, for a store that is small, with the words weighed as in the store of `weights`.
+    /// Searches a small store as [`Store::lexical`] does, with words weighed by the counts of another store, `weights`.
     pub async fn lexical_as(
         &self,
         scope: &Scope,
