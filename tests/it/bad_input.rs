@@ -290,7 +290,7 @@ fn a_damaged_or_newer_store_is_refused_and_left_unchanged() {
     for garbage in [b"garbage".repeat(1000), damaged] {
         replace(&store, &garbage);
         let told = refused(&home, &project);
-        assert!(told.contains("damaged or is no database") && told.contains("restore"), "{told}");
+        assert!(told.contains("damaged or is not a database") && told.contains("restore"), "{told}");
         assert_eq!(std::fs::read(&store).unwrap(), garbage, "a damaged file is left as it is");
     }
     replace(&store, &sound);
@@ -395,9 +395,9 @@ fn a_file_that_is_not_a_backup_is_refused_and_named() {
     std::fs::write(home.path().join("long"), "no database ".repeat(1000)).unwrap();
     let cases = [
         ("empty", "an empty file"),
-        ("short", "no database"),
-        ("text", "no database"),
-        ("long", "no database"),
+        ("short", "not a database"),
+        ("text", "not a database"),
+        ("long", "not a database"),
         ("bare.db", "an empty database"),
         ("foreign.db", "a database of another program"),
         ("missing", "no backup"),

@@ -187,7 +187,10 @@ fn an_emptied_store_is_not_mistaken_for_a_new_one() {
         }
         std::fs::write(&path, "").unwrap();
         let said = home.serve(&project).error("search_project_memory", json!({"query": "durian"}));
-        assert!(said.contains("has no bytes any more") && said.contains("`tiro restore`"), "{said}");
+        assert!(
+            said.contains("is an empty file, although it held memories") && said.contains("`tiro restore`"),
+            "{said}"
+        );
         assert!(!home.run(&project, &["search", "durian"]).is_ok);
         assert_eq!(path.metadata().unwrap().len(), 0, "it is left as it is");
         std::fs::write(&path, kept).unwrap();

@@ -285,7 +285,7 @@ impl Store {
         if scope.project == self.inner.project {
             return Ok(());
         }
-        Err(Error::not_found("the scope names another project than this store holds"))
+        Err(Error::not_found("the scope is of another project than the store"))
     }
 
     /// Moves the log into the file, so that a copy of the file alone is complete. Does nothing where another call reads or
@@ -373,7 +373,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Runs `work` on a blocking thread.
 async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
-        Err(Error::new(Kind::Store, "the store stopped in the middle of a call").source(error))
+        Err(Error::new(Kind::Store, "a call of the store ended unexpectedly").source(error))
     })
 }
 
@@ -391,7 +391,7 @@ impl From<rusqlite::Error> for Error {
         let (kind, message, hint) = match error.sqlite_error_code() {
             Some(DatabaseBusy | DatabaseLocked) => (
                 Kind::Busy,
-                "another process holds the store",
+                "another process writes to the store",
                 "try again when it is done; other servers and imports of the project write to it",
             ),
             Some(OperationInterrupted) => (
@@ -401,7 +401,7 @@ impl From<rusqlite::Error> for Error {
             ),
             Some(DiskFull) => (
                 Kind::Store,
-                "the disk is full: the last step was not stored, what was acknowledged before is kept",
+                "the disk is full: this write was not stored, earlier ones are kept",
                 "free some space, then repeat",
             ),
             Some(ReadOnly | CannotOpen | PermissionDenied) => (
@@ -411,7 +411,7 @@ impl From<rusqlite::Error> for Error {
             ),
             Some(NotADatabase | DatabaseCorrupt) => (
                 Kind::Store,
-                "the file is damaged or is no database",
+                "the file is damaged or is not a database",
                 "move it away and `tiro restore` a backup; Tiro leaves it untouched",
             ),
             _ => (Kind::Store, "the store failed", "`tiro doctor` checks the store"),

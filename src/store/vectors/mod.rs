@@ -95,11 +95,6 @@ impl VectorIndex {
         self.by_chunk.len()
     }
 
-    /// Returns whether there are no rows.
-    pub fn is_empty(&self) -> bool {
-        self.by_chunk.is_empty()
-    }
-
     /// Adds the row of `entry.chunk`, or replaces it.
     ///
     /// # Panics
@@ -147,6 +142,7 @@ impl VectorIndex {
     }
 
     /// Returns whether `chunk` has a row.
+    #[cfg(test)]
     pub fn contains(&self, chunk: i64) -> bool {
         self.place_of(chunk).is_ok()
     }

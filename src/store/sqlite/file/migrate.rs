@@ -193,7 +193,7 @@ pub(in crate::store::sqlite) fn may_write(transaction: &Connection, flavour: Fla
         return Ok(());
     }
     Err(Error::new(Kind::Store, "a newer Tiro changed the store since this one opened it")
-        .hint("restart the client, so that it starts the newer Tiro; nothing of this step was stored"))
+        .hint("restart the client, so that it starts the newer Tiro; this write was not stored"))
 }
 
 /// Copies the file beside itself before a migration changes it, and removes all but the last two copies.

@@ -127,8 +127,8 @@ fn open(scope: &Scope, source: &Path) -> Result<Reader> {
         return Err(Error::not_found(format!("no backup `{}`", source.display()))
             .hint("`tiro backup FILE` makes one"));
     }
-    let unusable = |found: &str| {
-        Error::bad_input(format!("`{}` is no backup but {found}", source.display()))
+    let unusable = |reason: &str| {
+        Error::bad_input(format!("`{}` is not a Tiro backup: {reason}", source.display()))
             .hint("give a file that `tiro backup FILE` wrote")
     };
     let opened = connect(source).and_then(|connection| {
@@ -136,7 +136,9 @@ fn open(scope: &Scope, source: &Path) -> Result<Reader> {
         Ok((connection, whose))
     });
     let (mut connection, whose) = match opened {
-        Err(error) if error.sqlite_error_code() == Some(NotADatabase) => return Err(unusable("no database")),
+        Err(error) if error.sqlite_error_code() == Some(NotADatabase) => {
+            return Err(unusable("it is not a database"));
+        }
         Err(error) => {
             return Err(error)
                 .context(Kind::Store, || format!("cannot read the backup `{}`", source.display()));
@@ -147,30 +149,30 @@ fn open(scope: &Scope, source: &Path) -> Result<Reader> {
         Whose::Ours => {}
         Whose::Nobodys => {
             return Err(unusable(match source.metadata().map_or(0, |metadata| metadata.len()) {
-                0 => "an empty file",
+                0 => "it is an empty file",
                 // SQLite takes a file that is shorter than its smallest page for an empty one.
-                1..512 => "no database",
-                _ => "an empty database",
+                1..512 => "it is not a database",
+                _ => "it is an empty database",
             }));
         }
-        Whose::Anothers => return Err(unusable("a database of another program")),
+        Whose::Anothers => return Err(unusable("it is a database of another program")),
     }
     migrate::check(&mut connection, source, Flavour::Project)
-        .map_err(|error| Error::new(error.kind(), "the backup can't be used").source(error))?;
+        .map_err(|error| Error::new(error.kind(), "the backup can't be restored").source(error))?;
     watch(&mut connection)?;
     let mut tables = HashSet::new();
     for (table, is_younger) in TABLES {
         match plain_table(&connection, table)? {
             Some(true) => drop(tables.insert(table)),
             None if is_younger => continue,
-            _ => return Err(unusable("a database whose tables aren't those of Tiro")),
+            _ => return Err(unusable("its tables aren't those of Tiro")),
         }
         let state: String = connection
             .query_row(&format!("PRAGMA quick_check('{table}')"), [], |row| row.get(0))
-            .map_err(|error| unusable("a damaged file").source(error))?;
+            .map_err(|error| unusable("it is damaged").source(error))?;
         // The report of the check may quote the file.
         if state != "ok" {
-            return Err(unusable("a damaged file"));
+            return Err(unusable("it is damaged"));
         }
     }
     let owners: Vec<String> = {
@@ -398,9 +400,9 @@ fn read(error: impl Into<rusqlite::Error>) -> Error {
     if error.sqlite_error_code() == Some(OperationInterrupted) {
         return Error::new(Kind::Store, "the backup takes too long to read").hint("it may be damaged");
     }
-    Error::new(Kind::Store, "the backup can't be read to its end")
+    Error::new(Kind::Store, "the backup can't be read completely")
         .source(error)
-        .hint("what was read of it is stored; it may be damaged")
+        .hint("the memories that were read are stored; the file may be damaged")
 }
 
 /// Returns about how many bytes the memory takes, with its rows of other tables.

@@ -126,7 +126,7 @@ impl Store {
                 std::thread::sleep(LOOK_AGAIN);
             }
             let message =
-                "what was removed may still be in the log of the store, which another process reads";
+                "removed texts may still be in the log of the store, because another process reads it";
             Err(Error::new(Kind::Busy, message)
                 .hint("`tiro gc` finishes it; other servers of the project may be busy"))
         })

@@ -79,7 +79,7 @@ impl Registry {
                 check(connection, &planned, held, day, now.div_euclid(DAY_MS))?;
                 let more = "UPDATE reservations SET reserved = reserved + ?2 WHERE id = ?1";
                 if connection.execute(more, (id, planned.most))? == 0 {
-                    return Err(Error::new(Kind::Limit, "the call took so long that it counts as given up"));
+                    return Err(Error::new(Kind::Limit, "the call took longer than its reservation lasts"));
                 }
                 Ok(())
             })

@@ -33,7 +33,7 @@ impl Registry {
         let path = data_dir.join("owner.db");
         if is_empty(&path) && has_stores(&data_dir.join("projects")) {
             return Err(emptied(&path)
-                .hint("move it away, then `tiro doctor` says what is left, or `tiro restore` a backup"));
+                .hint("move it away, then run `tiro doctor` to see which stores are left, or `tiro restore` a backup"));
         }
         let store = Store::open(&path, Flavour::Owner, ProjectId::owner_wide())?;
         Ok(Registry { store, scope: Scope::project(owner.clone(), ProjectId::owner_wide()) })
@@ -45,7 +45,7 @@ impl Registry {
         // A new store gets its name when it is complete, so an empty file is one that lost its content.
         if self.is_made(id).await? && is_empty(path) {
             return Err(emptied(path).hint(
-                "move it away, then `tiro restore` a backup; `tiro.db.backups` beside it may hold one of its own",
+                "move it away, then `tiro restore` a backup; `tiro.db.backups` beside it may contain one",
             ));
         }
         Ok(())
@@ -350,7 +350,7 @@ fn has_stores(projects: &Path) -> bool {
 fn emptied(path: &Path) -> Error {
     Error::new(
         Kind::Store,
-        format!("the store `{}` has no bytes any more, and held memories", path.display()),
+        format!("the store `{}` is an empty file, although it held memories", path.display()),
     )
 }
 

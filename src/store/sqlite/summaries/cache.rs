@@ -141,7 +141,7 @@ impl Store {
         let (store, scope) = (self.clone(), scope.clone());
         blocking(move || {
             let Ok(mut writer) = store.inner.writer.try_lock() else {
-                return Err(Error::new(Kind::Busy, "this process writes already"));
+                return Err(Error::new(Kind::Busy, "another call of this process writes"));
             };
             store.inner.place.check()?;
             writer.busy_timeout(patience)?;

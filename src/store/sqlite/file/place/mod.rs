@@ -138,7 +138,7 @@ impl Place {
         }
         let message = format!("the store `{}` was removed or replaced while it was open", self.path());
         Err(Error::new(Kind::Store, message)
-            .hint("nothing of this step was stored; repeat the call: it opens the store that is there now"))
+            .hint("this write was not stored; repeat the call, which opens the store that is there now"))
     }
 
     /// Errors with [`Kind::Store`] where the transaction that was just committed went to a file that isn't the one at its path.
@@ -148,7 +148,7 @@ impl Place {
         }
         let message = format!("the store `{}` was removed or replaced while it was written to", self.path());
         Err(Error::new(Kind::Store, message)
-            .hint("repeat the call: it stores everything in the store that is there now"))
+            .hint("repeat the call, which stores everything in the store that is there now"))
     }
 
     /// Errors with [`Kind::Store`] where the file has the content of another store: it was overwritten.
@@ -158,7 +158,7 @@ impl Place {
         }
         let message = format!("the store `{}` was overwritten while it was open", self.path());
         Err(Error::new(Kind::Store, message)
-            .hint("restart the programs that use it; nothing of this step was stored"))
+            .hint("restart the programs that use it; this write was not stored"))
     }
 
     /// Returns whether both are of the same file.
@@ -218,7 +218,7 @@ fn look(path: &Path) -> Result<FileId> {
     match path.metadata() {
         Ok(found) => Ok(FileId::of(&found)),
         Err(error) => {
-            let message = format!("cannot look at the store `{}`", quoted(path.display()));
+            let message = format!("cannot find the store `{}`", quoted(path.display()));
             Err(Error::new(Kind::Store, message).source(error))
         }
     }

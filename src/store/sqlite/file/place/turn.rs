@@ -39,8 +39,7 @@ impl Turn {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) if began.elapsed() < patience => std::thread::sleep(LOOK_AGAIN),
                 Err(TryLockError::WouldBlock) => {
-                    let message =
-                        format!("another process brings the store `{}` up to date", quoted(path.display()));
+                    let message = format!("another process upgrades the store `{}`", quoted(path.display()));
                     return Err(Error::new(Kind::Busy, message).hint("try again when it is done"));
                 }
                 // The file system has no locks.
