@@ -1,7 +1,7 @@
 //! The clock that a store measures leases by.
 //!
-//! Callers pass `now` for what is dated: when a memory was stored, when a summary is due. How long a lease lasts is the store's
-//! own affair: processes that share a store then agree on when one ended, whatever their callers believe the time to be.
+//! Callers pass `now` for dates that are stored, such as when a summary is due. A lease is measured by the store's clock instead, so
+//! that all processes which share a store agree on when it ends.
 
 #[cfg(test)]
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::memory::Millis;
 
-/// Tells a store the time; a test can set it.
+/// The clock of a store; a test can set it.
 #[derive(Default)]
 pub struct Clock {
     /// The time that a test set; 0 for that of the system.

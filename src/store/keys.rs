@@ -1,4 +1,4 @@
-//! How callers name what a store holds, without knowing where the store keeps it.
+//! Keys: opaque names of memories, chunks, sessions and queue entries within one store.
 //!
 //! A key comes from a store and is good for later calls to that same store, by any process, until the named thing is purged;
 //! a key that names nothing any more finds nothing. Keys compare, so that ties have a fixed order, and nothing else can be
@@ -15,12 +15,12 @@ macro_rules! key {
         pub struct $name(i64);
 
         impl $name {
-            /// Makes the key of what an engine keeps under `number`.
+            /// Makes the key of the row that an engine keeps under `number`.
             pub(crate) const fn from_store(number: i64) -> $name {
                 $name(number)
             }
 
-            /// Returns the number that an engine keeps the thing under.
+            /// Returns the number that an engine keeps the row under.
             pub(crate) const fn in_store(self) -> i64 {
                 self.0
             }

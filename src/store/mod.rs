@@ -3,13 +3,13 @@
 //! [`Store`] is one open file of memories, [`Registry`] the owner's file with the list of projects and the ledger of spending.
 //! SQLite is the one engine; its statements stand in `sqlite/`. Callers see keys ([`ChunkKey`] and others), versions
 //! ([`Version`]) and plain values. A decision that any engine has to take alike, such as which lease may be taken, stands in
-//! `decide/`. A store knows neither what a good answer is nor which model embeds.
+//! `decide/`. Ranking, summarising and embedding happen elsewhere.
 //!
 //! # What every call promises
 //!
 //! **Scope.** Every call takes a [`Scope`](crate::scope::Scope) and sees the memories of its owner only; a scope of some
-//! sessions narrows to their memories, and to notes and commits where a method says so. What lies outside the scope is as if
-//! it were not there: reading returns nothing of it, writing doesn't change it. A scope of another project than the store holds
+//! sessions narrows to their memories, and to notes and commits where a method says so. A call neither returns nor changes memories
+//! outside the scope, and doesn't tell whether there are any. A scope of another project than the store holds
 //! is refused with [`Kind::NotFound`](crate::error::Kind::NotFound). Most tables name the owner; the others hang on a row that
 //! does. Shared by the owners of one file are only the statistics of the text index (how common a word is), the number of the
 //! newest change, and the file itself.

@@ -1,4 +1,4 @@
-//! Who may take a lease.
+//! Whether a process may take a lease.
 
 use crate::memory::Millis;
 
@@ -22,7 +22,8 @@ pub fn may_take(held: Option<Held<'_>>, asker: &str, now: Millis) -> bool {
     held.holder == asker || has_ended(held.expires, LONGEST, now)
 }
 
-/// Returns whether what ends at `expires`, and lasts `longest` at most, has ended at `now`.
+/// Returns whether a lease or date that ends at `expires` has ended at `now`. One that ends later than `longest` from now counts as
+/// ended: a wrong clock noted it.
 pub fn has_ended(expires: Millis, longest: Millis, now: Millis) -> bool {
     expires <= now || expires > now.saturating_add(longest)
 }

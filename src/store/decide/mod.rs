@@ -1,7 +1,7 @@
-//! What a store decides, apart from how it keeps things: functions from values to values.
+//! The decisions of a store as pure functions, apart from SQL.
 //!
-//! An engine reads what a decision needs, asks here, and writes what was decided, all in one transaction. Another engine asks
-//! the same functions, so that both decide alike.
+//! An engine reads the values that a decision needs, calls a function of this module, and writes its result, all in one transaction.
+//! Every engine calls the same functions, so that all decide alike.
 
 pub mod leases;
 pub mod queue;

@@ -1,4 +1,4 @@
-//! Which entry of the queue of summaries is due, and what becomes of one that is asked for again or fails.
+//! The states of entries in the queue of summaries: which are due, and how a request or a failure changes one.
 
 use super::leases::has_ended;
 use crate::memory::Millis;
@@ -23,7 +23,7 @@ pub enum State {
 }
 
 impl State {
-    /// Returns the word that stands for the state.
+    /// Returns the word that the state is stored as.
     pub fn as_str(self) -> &'static str {
         match self {
             State::Pending => "pending",
@@ -33,7 +33,7 @@ impl State {
         }
     }
 
-    /// Returns the state that `word` stands for.
+    /// Returns the state that is stored as `word`.
     pub fn parse(word: &str) -> Option<State> {
         [State::Pending, State::Processing, State::Completed, State::Failed]
             .into_iter()
@@ -41,7 +41,7 @@ impl State {
     }
 }
 
-/// What decides about an entry.
+/// The fields of an entry that decisions depend on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// Its state.
@@ -56,7 +56,7 @@ pub struct Entry {
     pub expires: Millis,
 }
 
-/// What becomes of an entry.
+/// The next step for an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// It stays as it is.
@@ -67,7 +67,7 @@ pub enum Next {
     GiveUp,
 }
 
-/// Returns what becomes of `entry`, `now` being the caller's date and `clock` the time that leases are measured by.
+/// Returns the next step for `entry`, `now` being the caller's date and `clock` the time that leases are measured by.
 pub fn next(entry: Entry, now: Millis, clock: Millis) -> Next {
     match entry.state {
         State::Pending if has_ended(entry.not_before, FARTHEST, now) => Next::Take,
@@ -84,7 +84,7 @@ pub fn requested(known: Option<Entry>, by_user: bool, not_before: Millis) -> Ent
     let by_user_ever = by_user || known.by_user;
     match known.state {
         State::Processing => Entry { by_user: by_user_ever, ..known },
-        // What waits after a failure goes on waiting, unless the user asks.
+        // An entry that waits after a failure keeps its date, unless the user asks.
         State::Pending if by_user => {
             Entry { by_user: true, not_before: known.not_before.min(not_before), ..known }
         }

@@ -1,9 +1,9 @@
-//! What is removed to make room, and what comes back when forgetting is undone.
+//! Which cached answers are removed to make room, when the text index is merged, and which memories an undo restores.
 
 use std::collections::HashSet;
 use std::hash::Hash;
 
-/// By how much the text index grows before it is merged again: so all merges write four times what is stored at most.
+/// The growth of the text index after which it is merged again: all merges together then write at most four times its size.
 const GROWTH: f64 = 1.25;
 
 /// Returns how many of the entries of a cache are removed so that the rest, of `total` bytes with them, fits into `most`. `bytes`
@@ -38,8 +38,8 @@ pub fn coming_back<Key: Copy + Eq + Hash>(forgotten: &[(Key, Vec<Key>)]) -> Vec<
     places
 }
 
-/// Returns what says of a message, by its session and ordinal, whether a message up to `reach` places from it is not among
-/// `turns`. Those that have all their neighbours among them were forgotten with these and come back with the same context.
+/// Returns a function that takes the session and ordinal of a message, and returns whether a message up to `reach` places from it is
+/// not among `turns`. A message with all its neighbours among them was forgotten with them, and comes back with the same context.
 pub fn at_the_edge(turns: HashSet<(i64, i64)>, reach: i64) -> impl Fn((i64, i64)) -> bool {
     move |(session, ordinal)| {
         // No message stands before the first of a session.

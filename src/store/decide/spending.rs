@@ -1,7 +1,7 @@
-//! What may still be spent, and what a call that is over counts.
+//! Whether limits leave room for a request, and how a finished call is counted.
 //!
-//! Nothing that may have been spent is given back: a call whose process died counts in full, and the day that is counted on
-//! never goes back, whatever the clock does.
+//! No amount that may have been spent is given back: a call whose process died counts in full, and the day of the ledger never goes
+//! back, whatever the clock does.
 
 use crate::money::Money;
 use crate::store::{SpendLimits, Spent};
@@ -36,7 +36,7 @@ impl Limit {
         }
     }
 
-    /// Returns what the limit is on, as an error names it.
+    /// Returns the name of the limit in errors.
     pub fn as_str(self) -> &'static str {
         match self {
             Limit::Call => "one call",
@@ -60,12 +60,12 @@ pub struct Refusal {
     pub limit: Limit,
     /// Its amount.
     pub amount: Money,
-    /// What was spent of it, amounts put aside for other calls included.
+    /// The amount that was spent of it, reserved amounts included.
     pub before: Money,
 }
 
 /// Returns the first limit that leaves no room for a request of `most`, where `before` was spent of each limit, in the order of
-/// [`Limit::ALL`]. What costs nothing is never refused.
+/// [`Limit::ALL`]. A request that costs nothing is never refused.
 pub fn refusal(limits: &SpendLimits, most: Money, before: [Money; 5]) -> Option<Refusal> {
     if most == Money(0) {
         return None;
@@ -81,7 +81,7 @@ pub fn day(known: Option<i64>, today: i64) -> i64 {
     known.map_or(today, |known| known.max(today))
 }
 
-/// What a call adds to the ledger when it is over.
+/// The amounts that a finished call adds to the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settled {
     /// Calls to add.
@@ -92,8 +92,8 @@ pub struct Settled {
     pub spent: Money,
 }
 
-/// Returns what a call adds that had `held` put aside and came to `outcome`. Where its reservation is not `open` any more, all
-/// of it was counted as spent by a failed call: only what goes beyond that is new.
+/// Returns the amounts that a call adds that reserved `held` and ended with `outcome`. Where its reservation is not open any more, it
+/// was counted as spent by a failed call already: only the cost beyond it is added.
 pub fn settled(is_open: bool, held: Money, outcome: &Spent) -> Settled {
     match is_open {
         true => Settled { calls: 1, failed: outcome.has_failed.into(), spent: outcome.cost },

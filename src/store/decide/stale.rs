@@ -1,10 +1,9 @@
-//! What is stored already, and what a later writer still adds to it.
+//! Whether a write adds to the memories, summaries and segments that are stored already.
 
 use crate::memory::{MemoryId, Millis};
 use crate::store::{Outcome, SegmentRow};
 
-/// Returns the outcome of storing a memory whose id is known: `stored` says of a memory that is there whether its text is the
-/// same and whether it is forgotten; `is_purged`, whether the id was purged. `None` where the id is new.
+/// Returns the outcome of storing a memory whose id is `stored` or purged; `None` where the id is new.
 pub fn outcome(stored: Option<Known>, is_purged: bool) -> Option<Outcome> {
     match stored {
         Some(Known { is_forgotten: true, .. }) => Some(Outcome::Forgotten),
@@ -23,7 +22,7 @@ pub struct Known {
     pub is_forgotten: bool,
 }
 
-/// The memory that stands for a session, as far as it decides whether another replaces it.
+/// The memory that summarises a session, with the fields that decide whether another replaces it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Standing {
     /// Its id.
@@ -34,7 +33,7 @@ pub struct Standing {
     pub due: Option<Millis>,
 }
 
-/// What a new memory for a session does.
+/// The effect of a new memory that summarises a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standin {
     /// It is the first.
@@ -48,9 +47,9 @@ pub enum Standin {
     Stays(MemoryId),
 }
 
-/// Returns what the memory `id`, made of the messages up to `last`, does to the one that stands for the session.
+/// Returns the effect of the memory `id`, made of the messages up to `last`, where `known` summarises the session.
 ///
-/// One of the same messages in other words stays due when the one before was.
+/// One that is made of the same messages, with another text, stays due when the one before was.
 pub fn standin(known: Option<Standing>, id: &MemoryId, last: i64) -> Standin {
     match known {
         None => Standin::First,
@@ -62,7 +61,7 @@ pub fn standin(known: Option<Standing>, id: &MemoryId, last: i64) -> Standin {
 /// Returns which of the `offered` segments are closed, each as its number, its first and its last ordinal, where the next number
 /// is `next` and the next message is at `from`.
 ///
-/// Segments never change: one whose number is taken was closed by another process. A segment begins where the one before ends,
+/// Segments never change: another process closed a segment whose number is taken. A segment begins where the one before ends,
 /// so that a message which is forgotten now and comes back later is in one too. One that leaves a gap, or ends before it begins,
 /// ends the list.
 pub fn closed(mut next: i64, mut from: i64, offered: &[SegmentRow]) -> Vec<(i64, i64, i64)> {

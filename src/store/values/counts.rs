@@ -1,4 +1,4 @@
-//! Counts and sizes of what a store holds.
+//! Counts and sizes of a store.
 
 use super::SegmentRow;
 use crate::memory::Level;

@@ -153,7 +153,7 @@ pub struct RestoredMemory {
     pub shas: Vec<String>,
     /// The keys of its repeated occurrences.
     pub repeats: Vec<String>,
-    /// The sessions that a commit came of, the likeliest first, with how sure that is, 0 to 1.
+    /// The sessions that led to a commit, the likeliest first, each with a confidence from 0 to 1.
     pub links: Vec<(SessionId, f64)>,
     /// The evidence of a tool call that links its session to commits.
     pub evidence: ForeignEvidence,

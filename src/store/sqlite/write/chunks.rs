@@ -133,7 +133,7 @@ pub(in crate::store::sqlite) fn save_vector(
     Ok(())
 }
 
-/// Returns the indexed word that stands for `group`.
+/// Returns the indexed word that marks documents of `group`.
 pub(in crate::store::sqlite) fn facet(group: Group) -> String {
     format!("group{group}")
 }
