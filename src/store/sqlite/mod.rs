@@ -5,6 +5,7 @@
 //! many writers. SQLite's calls block, so they run on blocking threads.
 
 mod columns;
+mod connection;
 mod file;
 mod foreign;
 mod forget;
@@ -21,17 +22,15 @@ mod tests;
 mod write;
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, TryLockError};
 use std::time::{Duration, Instant};
 
-use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
-
+use connection::{BUSY_TIMEOUT, LOOK_AGAIN, blocking, lock, moves_log_at_close, opening};
+use file::connect::connect;
 use file::{migrate, place, readers};
-pub use foreign::Foreign;
-pub use registry::Registry;
-use search::{dense, vocabulary};
-use summaries::cache;
+use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use search::stems::CommonTerms;
+use search::vector_cache::VectorCache;
 
 use crate::error::{Error, Kind, Result};
 use crate::private;
@@ -39,17 +38,11 @@ use crate::scope::{ProjectId, Scope};
 use crate::store::Flavour;
 use crate::store::clock::Clock;
 
-/// How long a writer waits for other processes before it fails.
-const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The pause between two looks at whether another call has finished its write.
-const LOOK_AGAIN: Duration = Duration::from_millis(5);
+pub use foreign::Foreign;
+pub use registry::Registry;
 
 /// The size from which on the WAL is emptied after a write, in bytes: a little more than it reaches by small writes.
 const LONGEST_LOG: u64 = 4_350_000;
-
-/// The page cache of the writing connection, in KiB. Arbitrary: about the pages that one transaction of an import changes.
-const CACHE_KIB: i64 = 4 * 1024;
 
 /// The first SQLite without the checkpoint race that can corrupt a WAL file.
 const OLDEST_SOUND_SQLITE: i32 = 3_051_003;
@@ -69,10 +62,17 @@ struct Inner {
     project: ProjectId,
     writer: Mutex<Connection>,
     readers: readers::Readers,
-    vectors: Mutex<dense::VectorCache>,
-    common_terms: Mutex<vocabulary::CommonTerms>,
-    cache_use: Mutex<cache::CacheUse>,
+    vectors: Mutex<VectorCache>,
+    common_terms: Mutex<CommonTerms>,
+    cache_use: Mutex<CacheUse>,
     clock: Clock,
+}
+
+/// How often this process asked the cache since it last stored the counts.
+#[derive(Clone, Copy, Debug, Default)]
+struct CacheUse {
+    hits: i64,
+    misses: i64,
 }
 
 impl Store {
@@ -174,7 +174,7 @@ impl Store {
         self.inner.place.leave();
         self.inner.readers.close();
         if let Ok(mut vectors) = self.inner.vectors.try_lock() {
-            *vectors = dense::VectorCache::default();
+            *vectors = VectorCache::default();
         }
         match (self.inner.writer.try_lock(), Connection::open_in_memory()) {
             (Ok(mut writer), Ok(empty)) => *writer = empty,
@@ -324,101 +324,5 @@ impl Inner {
         drop(writer.busy_timeout(Duration::ZERO));
         drop(writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())));
         drop(writer.busy_timeout(BUSY_TIMEOUT));
-    }
-}
-
-/// Lets SQLite move the log into the file when the last connection is closed.
-///
-/// Called once the connection is known to belong to the same file as the log: a connection that was opened just after another
-/// file was renamed into place would write the log of the old file into the new one.
-fn moves_log_at_close(connection: &Connection) -> Result<()> {
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
-    Ok(())
-}
-
-/// Opens a connection with the settings of every connection: for reading alone where the file can't be written. It doesn't touch
-/// the log when it closes, until [`moves_log_at_close`] allows it.
-fn connect(path: &Path, flags: OpenFlags) -> Result<Connection> {
-    let opened = connect_to(path, flags);
-    match &opened {
-        Err(error) if place::is_fixed(path, error) => {
-            Ok(connect_to(Path::new(&foreign::uri(path)), place::FIXED)?)
-        }
-        _ => Ok(opened?),
-    }
-}
-
-fn connect_to(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
-    // Only a store in memory is named by a URI: the path of a file is canonical and begins with `/`.
-    let named = if path.starts_with("file:") { OpenFlags::SQLITE_OPEN_URI } else { OpenFlags::empty() };
-    let connection = Connection::open_with_flags(path, flags | named | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    connection.busy_timeout(BUSY_TIMEOUT)?;
-    connection.pragma_update(None, "cache_size", -CACHE_KIB)?;
-    connection.pragma_update(None, "foreign_keys", true)?;
-    connection.pragma_update(None, "synchronous", "FULL")?;
-    connection.pragma_update(None, "secure_delete", true)?;
-    connection.pragma_update(None, "temp_store", "MEMORY")?;
-    connection.set_prepared_statement_cache_capacity(64);
-    // SQLite opens the file with the first statement.
-    connection.query_row("PRAGMA schema_version", [], |_| Ok(()))?;
-    Ok(connection)
-}
-
-/// Locks a mutex that a panicking thread may have poisoned: no user leaves its value half changed.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Runs `work` on a blocking thread.
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
-        Err(Error::new(Kind::Store, "a call of the store ended unexpectedly").source(error))
-    })
-}
-
-/// Adds to an error that the store at `path` was being opened.
-fn opening(path: &Path, error: Error) -> Error {
-    let hint =
-        error.way_out().unwrap_or("check the folder's permissions and free space, or set TIRO_DATA_DIR");
-    let hint = hint.to_owned();
-    Error::new(error.kind(), format!("cannot open the store `{}`", path.display())).source(error).hint(hint)
-}
-
-impl From<rusqlite::Error> for Error {
-    fn from(error: rusqlite::Error) -> Error {
-        use rusqlite::ErrorCode::*;
-        let (kind, message, hint) = match error.sqlite_error_code() {
-            Some(DatabaseBusy | DatabaseLocked) => (
-                Kind::Busy,
-                "another process writes to the store",
-                "try again when it is done; other servers and imports of the project write to it",
-            ),
-            Some(OperationInterrupted) => (
-                Kind::Busy,
-                "reading the store took longer than a minute and was ended",
-                "try again when the machine has less to do, or ask for less",
-            ),
-            Some(DiskFull) => (
-                Kind::Store,
-                "the disk is full: this write was not stored, earlier ones are kept",
-                "free some space, then repeat",
-            ),
-            Some(ReadOnly | CannotOpen | PermissionDenied) => (
-                Kind::Store,
-                "the store can't be written",
-                "make its folder writable, or name another data directory in TIRO_DATA_DIR",
-            ),
-            Some(NotADatabase | DatabaseCorrupt) => (
-                Kind::Store,
-                "the file is damaged or is not a database",
-                "move it away and `tiro restore` a backup; Tiro leaves it untouched",
-            ),
-            _ => (Kind::Store, "the store failed", "`tiro doctor` checks the store"),
-        };
-        // SQLite's message may quote a text; its code can't.
-        let code = error.sqlite_error().filter(|_| message == "the store failed");
-        let code = code.map_or(String::new(), |code| format!(" with code {} of SQLite", code.extended_code));
-        Error::new(kind, format!("{message}{code}")).source(error).hint(hint)
     }
 }

@@ -7,8 +7,9 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::error::{Error, Kind, Result, quoted};
 use crate::scope::Scope;
+use crate::store::sqlite::Inner;
+use crate::store::sqlite::connection::{blocking, lock};
 use crate::store::sqlite::file::place::whole;
-use crate::store::sqlite::{Inner, blocking, lock};
 use crate::store::{Check, Store};
 
 impl Store {
@@ -78,7 +79,8 @@ impl Inner {
     /// Writes the content of the store at one moment into the empty file `target`, without free pages.
     fn copy_to(&self, target: &Path) -> Result<()> {
         // Reading connections refuse writes, to other files too.
-        let source = crate::store::sqlite::connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+        let source =
+            crate::store::sqlite::file::connect::connect(&self.path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
         self.place.check()?;
         // A file name may be any bytes.
         source.execute("VACUUM INTO CAST(?1 AS TEXT)", [target.as_os_str().as_encoded_bytes()])?;
@@ -88,8 +90,8 @@ impl Inner {
 
 /// Removes the memories of other owners from the copied store, and checks it.
 fn keep_only(copy: &Path, scope: &Scope) -> Result<()> {
-    let connection = crate::store::sqlite::connect(copy, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-    crate::store::sqlite::moves_log_at_close(&connection)?;
+    let connection = crate::store::sqlite::file::connect::connect(copy, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    crate::store::sqlite::connection::moves_log_at_close(&connection)?;
     // The copy has no name yet, and is synced as a whole.
     connection.pragma_update(None, "synchronous", "OFF")?;
     connection.pragma_update(None, "journal_mode", "MEMORY")?;

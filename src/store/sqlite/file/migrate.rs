@@ -157,7 +157,7 @@ pub(in crate::store::sqlite) fn check(
     path: &Path,
     flavour: Flavour,
 ) -> Result<i32> {
-    let refused = |error| crate::store::sqlite::opening(path, Error::from(error));
+    let refused = |error| crate::store::sqlite::connection::opening(path, Error::from(error));
     // Read in one snapshot, since another process may just be making the tables.
     let connection = connection.transaction().map_err(refused)?;
     let version: i32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(refused)?;

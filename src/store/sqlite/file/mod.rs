@@ -1,6 +1,7 @@
 //! The database file: its place, its schema, its reading connections, and copies of it.
 
 pub(super) mod backup;
+pub(super) mod connect;
 pub(super) mod migrate;
 pub(super) mod place;
 pub(super) mod readers;

@@ -16,8 +16,9 @@ use rusqlite::{Connection, OpenFlags};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::error::{Error, Result};
+use crate::store::sqlite::connection::lock;
+use crate::store::sqlite::file::connect::connect;
 use crate::store::sqlite::search::lexical::rank;
-use crate::store::sqlite::{connect, lock};
 
 /// Snapshots open at the same time, at most. Arbitrary: more than there are processors to work on them; each takes two file
 /// descriptors.

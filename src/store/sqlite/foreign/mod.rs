@@ -25,7 +25,7 @@ use crate::memory::{
     CommitRecord, Kind as MemoryKind, LONGEST_TEXT, Memory, MemoryId, Millis, Provenance, Role,
 };
 use crate::scope::Scope;
-use crate::store::sqlite::blocking;
+use crate::store::sqlite::connection::blocking;
 use crate::store::sqlite::file::migrate;
 use crate::store::sqlite::file::migrate::Whose;
 use crate::store::{Flavour, ForeignDepth, ForeignMemory, ForeignPage, ForeignPart};

@@ -6,7 +6,7 @@ use super::{Foreign, LATEST, LONGEST_NAME, MOST_BESIDE, Reader, is_sha, read};
 use crate::error::Result;
 use crate::memory::{Level, MemoryId, Millis, Provenance};
 use crate::scope::SessionId;
-use crate::store::sqlite::blocking;
+use crate::store::sqlite::connection::blocking;
 use crate::store::sqlite::read::segments;
 use crate::store::{ForeignConversation, ForeignDepth, ForeignForgotten, ForeignSession, Origin, Summary};
 

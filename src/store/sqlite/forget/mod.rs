@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 use crate::memory::{MemoryId, Millis};
 use crate::scope::{Scope, SessionId};
 use crate::store::decide::retention;
-use crate::store::sqlite::blocking;
+use crate::store::sqlite::connection::blocking;
 use crate::store::sqlite::write::turns;
 use crate::store::{Forgotten, Operation, Reach, Selection, Store};
 

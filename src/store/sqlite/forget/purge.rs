@@ -14,9 +14,9 @@ use super::{Act, SelectedRow, forgotten, give_way, retired, selected_row};
 use crate::error::{Error, Kind, Result};
 use crate::memory::Millis;
 use crate::scope::Scope;
+use crate::store::sqlite::connection::{LOOK_AGAIN, blocking, lock};
 use crate::store::sqlite::file::migrate;
 use crate::store::sqlite::write::turns;
-use crate::store::sqlite::{LOOK_AGAIN, blocking, lock};
 use crate::store::{Forgotten, Selection, Store};
 
 /// Memories removed by one transaction, in some tens of milliseconds.

@@ -2,4 +2,6 @@
 
 pub(super) mod dense;
 pub(super) mod lexical;
+pub(super) mod stems;
+pub(super) mod vector_cache;
 pub(super) mod vocabulary;

@@ -11,7 +11,8 @@ use rusqlite::{Connection, OptionalExtension};
 use crate::chunk::index_text;
 use crate::error::Result;
 use crate::scope::Scope;
-use crate::store::sqlite::{Inner, lock};
+use crate::store::sqlite::Inner;
+use crate::store::sqlite::connection::lock;
 use crate::store::{Store, Vocabulary};
 
 /// Documents below which a search uses every word.
@@ -22,15 +23,6 @@ const COMMON_SHARE: f64 = 0.01;
 
 /// Words whose counts are cached, at most. Arbitrary: a few megabytes.
 const WORDS_REMEMBERED: usize = 20_000;
-
-/// Cached counts of documents by stem and by word, and the tokenizer that stems words.
-#[derive(Default)]
-pub(in crate::store::sqlite) struct CommonTerms {
-    documents_by_stem: HashMap<String, i64>,
-    documents_by_word: HashMap<String, i64>,
-    read_at: i64,
-    stemmer: Option<Connection>,
-}
 
 /// Returns how many documents contain each of `terms`, words or phrases; of a phrase, its rarest word.
 pub(in crate::store::sqlite) fn read(
@@ -156,53 +148,4 @@ fn read_common_terms(connection: &Connection, documents: i64) -> Result<HashMap<
     let bar = (documents as f64 * COMMON_SHARE) as i64;
     let rows = statement.query_map([bar], |row| Ok((row.get(0)?, row.get(1)?)))?;
     Ok(rows.collect::<Result<_, _>>()?)
-}
-
-impl CommonTerms {
-    /// Returns the stems of each of `terms`, by the tokenizer of the index, in an index that is rolled back.
-    fn stems(&mut self, terms: &[&String]) -> Result<Vec<Vec<String>>> {
-        if self.stemmer.is_none() {
-            let connection = Connection::open_in_memory()?;
-            connection.execute_batch(
-                "CREATE VIRTUAL TABLE words USING fts5 (
-                     text, content = '', contentless_delete = 1,
-                     tokenize = 'porter unicode61 remove_diacritics 2'
-                 );
-                 CREATE VIRTUAL TABLE stems USING fts5vocab (words, instance);",
-            )?;
-            self.stemmer = Some(connection);
-        }
-        let connection = self.stemmer.as_mut().expect("made above");
-        let transaction = connection.transaction()?;
-        let mut stems = vec![Vec::new(); terms.len()];
-        {
-            let mut insert = transaction.prepare_cached("INSERT INTO words (rowid, text) VALUES (?1, ?2)")?;
-            for (place, term) in terms.iter().enumerate() {
-                insert.execute((place as i64, term))?;
-            }
-            let mut select =
-                transaction.prepare_cached("SELECT doc, term FROM stems ORDER BY doc, offset")?;
-            let mut rows = select.query([])?;
-            while let Some(row) = rows.next()? {
-                stems[row.get::<_, i64>(0)? as usize].push(row.get(1)?);
-            }
-        }
-        transaction.rollback()?;
-        Ok(stems)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_are_stemmed_as_the_index_does_it_and_nothing_is_kept() {
-        let mut common = CommonTerms::default();
-        let words = ["running", "Größe", "x", "no colors"].map(str::to_owned);
-        let terms: Vec<&String> = words.iter().collect();
-        let expected: [&[&str]; 4] = [&["run"], &["groß"], &["x"], &["no", "color"]];
-        assert_eq!(common.stems(&terms).unwrap(), expected);
-        assert_eq!(common.stems(&terms[..1]).unwrap(), [["run"]]);
-    }
 }

@@ -12,18 +12,12 @@ use crate::error::{Error, Kind, Result};
 use crate::memory::Millis;
 use crate::scope::Scope;
 use crate::store::decide::retention;
-use crate::store::sqlite::{BUSY_TIMEOUT, blocking, lock};
+use crate::store::sqlite::CacheUse;
+use crate::store::sqlite::connection::{BUSY_TIMEOUT, blocking, lock};
 use crate::store::{CacheStats, Store};
 
 /// How long storing an answer waits for other writers. Arbitrary: about as long as making the answer takes.
 const PATIENCE: Duration = Duration::from_millis(50);
-
-/// How often this process asked the cache since it last stored the counts.
-#[derive(Clone, Copy, Debug, Default)]
-pub(in crate::store::sqlite) struct CacheUse {
-    hits: i64,
-    misses: i64,
-}
 
 impl Store {
     /// Returns the owner's answer under `key`, where it hasn't expired at `now`.

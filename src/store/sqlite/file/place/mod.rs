@@ -105,7 +105,7 @@ impl Entered {
         let Entered { path, file, open } = self;
         let is_read_only = connection.is_readonly("main")?;
         if look(&path).is_ok_and(|now| now == file) {
-            crate::store::sqlite::moves_log_at_close(connection)?;
+            crate::store::sqlite::connection::moves_log_at_close(connection)?;
         }
         let (id, is_left) = (id(connection)?, AtomicBool::new(false));
         Ok(Place { id, path, file: Some(file), is_read_only, is_left, _open: open })
@@ -191,7 +191,7 @@ pub(in crate::store::sqlite) fn is_fixed(path: &Path, error: &rusqlite::Error) -
 
 /// Returns whether the store at `path` can be opened for writing.
 fn can_be_used(path: &Path) -> bool {
-    let opened = || crate::store::sqlite::connect_to(path, OpenFlags::SQLITE_OPEN_READ_WRITE);
+    let opened = || crate::store::sqlite::connection::connect_to(path, OpenFlags::SQLITE_OPEN_READ_WRITE);
     is_writable(path) && opened().is_ok_and(|connection| matches!(connection.is_readonly("main"), Ok(false)))
 }
 

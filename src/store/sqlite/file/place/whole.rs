@@ -8,7 +8,7 @@ use rusqlite::backup::{Backup, StepResult};
 use tempfile::TempPath;
 
 use crate::error::{Context, Error, Kind, Result, quoted};
-use crate::store::sqlite::LOOK_AGAIN;
+use crate::store::sqlite::connection::LOOK_AGAIN;
 
 /// Part of the name of a file that isn't complete yet.
 pub(in crate::store::sqlite) const UNFINISHED: &str = "part";
