@@ -62,7 +62,7 @@ pub(crate) async fn is_welcome(engine: &Engine, purpose: Use) -> Result<bool> {
     let registry = &engine.begin_installation().await?.registry;
     let now = engine.now();
     for candidate in candidates {
-        let until = registry.left_alone(&candidate.provider.name).await?;
+        let until = registry.retry_after(&candidate.provider.name).await?;
         // Further ahead than anybody is left alone, it was noted by a clock that was wrong.
         if until.is_some_and(|until| (1..=LONGEST_WAIT).contains(&until.saturating_sub(now))) {
             return Ok(false);
@@ -173,7 +173,7 @@ pub(crate) async fn ask_one(
     let asked = client.on_failure(on_failure).ask(&request, deadline, None).await;
     if let Some(wait) = asked.as_ref().err().and_then(Error::left_alone) {
         let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX).min(LONGEST_WAIT);
-        installation.registry.leave_alone(&provider.name, engine.now() + wait).await?;
+        installation.registry.note_retry_after(&provider.name, engine.now() + wait).await?;
     }
     let reply = match asked {
         Ok(reply) => reply,

@@ -40,12 +40,3 @@ pub(crate) mod vectors;
 pub use keys::{ChunkKey, QueueKey, SessionKey, Version};
 pub use sqlite::{Foreign, Registry, Store};
 pub use values::*;
-
-/// Which of the two kinds of files a store is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Flavour {
-    /// `projects/<name>-<id>/tiro.db`: the memories of a project.
-    Project,
-    /// `owner.db`: the owner's memories, the registry of projects and the installation's secret.
-    Owner,
-}

@@ -22,7 +22,7 @@ pub use forget::{Expired, Forgotten, LeftSession, Operation, Reach, Selection};
 pub use found::{ChunkRange, DenseCandidate, LexicalCandidate, Neighbour, ShownMemory, Vocabulary};
 pub use ledger::{Planned, Reservation, SpendLimits, SpendingRow, Spent};
 pub use links::{BehindRow, CallRow, CameOfRow, CommitLinks, GraphRow, MadeRow, WriteRow};
-pub use projects::ProjectRow;
+pub use projects::{Flavour, ProjectRow};
 pub use sessions::{About, GrownSession, MessageRow, Origin, SegmentRow, SessionRow, source_hash};
 pub use summaries::{
     AskedBy, Attempt, ConversationRow, QueueCounts, Queued, Saved, Summary, SummaryRow, Wanted,

@@ -1,4 +1,4 @@
-//! Projects as the registry lists them.
+//! The two kinds of stores, and projects as the registry lists them.
 
 use crate::scope::ProjectId;
 
@@ -13,4 +13,13 @@ pub struct ProjectRow {
     pub folder: String,
     /// Where it was seen, latest first: canonical paths.
     pub places: Vec<String>,
+}
+
+/// Which of the two kinds of files a store is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flavour {
+    /// `projects/<name>-<id>/tiro.db`: the memories of a project.
+    Project,
+    /// `owner.db`: the owner's memories, the registry of projects and the installation's secret.
+    Owner,
 }

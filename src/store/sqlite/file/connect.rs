@@ -7,7 +7,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::place;
 use crate::error::Result;
 use crate::store::sqlite::connection::connect_to;
-use crate::store::sqlite::foreign::uri;
+use crate::store::sqlite::foreign::open::uri;
 
 /// Opens a connection with the settings of every connection: for reading alone where the file can't be written. It doesn't touch
 /// the log when it closes, until [`moves_log_at_close`](crate::store::sqlite::connection::moves_log_at_close) allows it.

@@ -8,7 +8,7 @@
 //! Ids, times and kinds are taken as the file has them. The provenance of a memory is never more trusted than its speaker allows.
 
 mod evidence;
-mod open;
+pub(super) mod open;
 mod rest;
 mod restore;
 
@@ -18,7 +18,6 @@ use std::path::Path;
 use rusqlite::ErrorCode::{NotADatabase, OperationInterrupted};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-pub(in crate::store::sqlite) use self::open::uri;
 use self::open::{connect, plain_table, watch};
 use crate::error::{Context, Error, Kind, Result};
 use crate::memory::{

@@ -94,7 +94,7 @@ impl Registry {
     }
 
     /// Stores that `provider` asked us not to send requests before `until` (`Retry-After`); the last of several callers wins.
-    pub async fn leave_alone(&self, provider: &str, until: Millis) -> Result<()> {
+    pub async fn note_retry_after(&self, provider: &str, until: Millis) -> Result<()> {
         let key = format!("left_alone:{provider}");
         self.store
             .write(&self.scope, move |connection, _| {
@@ -106,7 +106,7 @@ impl Registry {
     }
 
     /// Returns the time before which `provider` last asked us not to send requests; `None` where it never did. It may be past.
-    pub async fn left_alone(&self, provider: &str) -> Result<Option<Millis>> {
+    pub async fn retry_after(&self, provider: &str) -> Result<Option<Millis>> {
         let key = format!("left_alone:{provider}");
         self.store
             .read(&self.scope, move |_, connection, _| {
