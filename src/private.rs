@@ -1,12 +1,12 @@
-//! Files and folders that no other user of the machine reads, whatever the umask.
+//! Creates files and folders that no other user can read, whatever the umask.
 //!
-//! What Tiro keeps is everything that was said, and the secret that marks are keyed with. So its folders have the mode
-//! 0700 and its files 0600, from the moment they exist: a file is made with its mode before a library writes to it. What
-//! an older Tiro or somebody else left open is closed where it belongs to this user and is Tiro's own, and refused
-//! otherwise: it is never used as it is.
+//! Tiro stores everything that was said, and the secret key of the marks. So its folders have the mode 0700 and its
+//! files 0600 from the moment they exist: a file is created with its mode before a library writes to it. If an older
+//! version or another program made something of Tiro's readable to others, it is closed if it belongs to this user,
+//! otherwise refused; it is never used as it is.
 //!
-//! It is not: a defence against root, or against another program of the same user. Where there are no modes, as on
-//! Windows, the folders of a user's profile are private by themselves, and nothing is checked.
+//! This does not protect from root, or from another program of the same user. On platforms without modes, such as
+//! Windows, the folders of a user's profile are private, and nothing is checked.
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind};
@@ -14,34 +14,39 @@ use std::path::{Path, PathBuf};
 
 use crate::error::{Context, Error, Kind, Result, quoted};
 
-/// What Tiro keeps in a data directory for one user alone, by name.
+/// The private files and folders in a data directory, by name.
 const OWN_NAMES: [&str; 5] = [OWNER_STORE, "projects", "spool", "init", "demo"];
 
-/// What it keeps there that is no secret.
+/// The folder in a data directory that is not private.
 const MODELS: &str = "models";
 
-/// The database that makes a folder a data directory.
+/// The database that marks a folder as a data directory.
 const OWNER_STORE: &str = "owner.db";
 
-/// What may lie beside a database and belongs to it.
+/// The suffixes of files that belong to a database.
 const BESIDE: [&str; 5] = ["-wal", "-shm", "-journal", ".lock", ".open"];
 
-/// Folders and files that are closed at most when a data directory was found open. Arbitrary.
+/// Folders and files that are closed at most if a data directory is open to others. Arbitrary.
 const MOST_CLOSED: usize = 100_000;
 
-/// Makes `path` and what is missing above it, for this user alone; where it is there already, closes it.
+/// Creates `path` and its missing parents, private to this user; closes it if it exists. It must be a folder of Tiro's
+/// own.
 ///
-/// It must be a folder of Tiro's own. Errors with [`Kind::Store`] where it can't be made or closed, or is another user's.
+/// # Errors
+///
+/// [`Kind::Store`] if it can't be created or closed, or belongs to another user.
 pub fn create_dir(path: &Path) -> Result<()> {
     make_dir(path).map_err(|error| unmade(path, error))?;
     close(path, DIR_MODE)
 }
 
-/// Makes the data directory where it is missing; where it is open to others, closes it and all of Tiro's in it, and returns
-/// what to say of that.
+/// Creates the data directory if it is missing. If it is open to others, closes it and everything of Tiro's in it, and
+/// returns a message about that.
 ///
-/// Errors with [`Kind::Store`] where it can't be made or closed, is another user's, or is open and holds what isn't
-/// Tiro's: then nothing is changed.
+/// # Errors
+///
+/// [`Kind::Store`] if it can't be created or closed, if it belongs to another user, or if it is open and contains other
+/// things than Tiro's. Nothing is changed then.
 pub fn data_dir(path: &Path) -> Result<Option<String>> {
     make_dir(path).map_err(|error| unmade(path, error))?;
     let store = path.join(OWNER_STORE);
@@ -74,9 +79,11 @@ pub fn data_dir(path: &Path) -> Result<Option<String>> {
     }))
 }
 
-/// Makes the file `path`, empty and for this user alone, and returns it.
+/// Creates the empty file `path`, private to this user, and returns it.
 ///
-/// Errors with [`Kind::BadInput`] where something is there already, and with [`Kind::Io`] where it can't be made.
+/// # Errors
+///
+/// [`Kind::BadInput`] if it exists, [`Kind::Io`] if it can't be created.
 pub fn create_new(path: &Path) -> Result<File> {
     options().write(true).create_new(true).open(path).map_err(|error| match error.kind() {
         ErrorKind::AlreadyExists => Error::bad_input(format!("`{}` exists already", quoted(path.display())))
@@ -87,10 +94,12 @@ pub fn create_new(path: &Path) -> Result<File> {
     })
 }
 
-/// Makes the file `path` for this user alone where it is missing; where it is there, closes it and, of a database, what
-/// lies beside it.
+/// Creates the file `path`, private to this user, if it is missing. Otherwise closes it and the files that belong to it
+/// as a database.
 ///
-/// Errors with [`Kind::Store`] where it can't be made or closed, or is another user's.
+/// # Errors
+///
+/// [`Kind::Store`] if it can't be created or closed, or belongs to another user.
 pub fn create(path: &Path) -> Result<()> {
     match options().write(true).create_new(true).open(path) {
         Ok(_) => return Ok(()),
@@ -112,7 +121,7 @@ pub fn create(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Returns what other users may do with the folder or the file at `path`, in words; `None` where that is nothing.
+/// Returns what other users may do with the file or folder at `path`, in words; `None` if they may do nothing.
 pub fn openness(path: &Path) -> Option<String> {
     let found = look(path)?;
     if !found.is_ours {
@@ -126,22 +135,25 @@ pub fn openness(path: &Path) -> Option<String> {
     Some(format!("{does} (mode {:04o})", found.mode))
 }
 
-/// Returns what of Tiro's in the data directory other users can read or change, itself first.
+/// Returns what other users can read or change of Tiro's in the data directory, the directory itself first, each with a
+/// description.
 pub fn open_to_others(data_dir: &Path) -> Vec<(PathBuf, String)> {
     let below = OWN_NAMES.into_iter().flat_map(|name| beneath(&data_dir.join(name)));
     let all = std::iter::once(data_dir.to_owned()).chain(below).take(MOST_CLOSED);
     all.filter_map(|path| openness(&path).map(|how| (path, how))).collect()
 }
 
-/// Returns the folder above `path` in which another user could put something else in the place of what leads to `path`.
+/// Returns a folder above `path` in which another user could replace a part of `path`; `None` if there is none.
 pub fn replaceable(path: &Path) -> Option<PathBuf> {
     let path = fs::canonicalize(path).ok()?;
     path.ancestors().skip(1).find(|above| is_replaceable_in(above)).map(Path::to_owned)
 }
 
-/// Makes the folder and what is missing above it for this user alone. What is there is left as it is.
+/// Creates the folder and its missing parents, private to this user. Existing folders stay as they are.
 ///
-/// Errors with that of the file system.
+/// # Errors
+///
+/// Those of the file system.
 pub fn make_dir(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -164,12 +176,12 @@ fn options() -> OpenOptions {
     options
 }
 
-/// Whether the folder holds nothing that Tiro doesn't make.
+/// Returns whether the folder contains only things that Tiro creates.
 fn holds_only_ours(path: &Path) -> bool {
     let Ok(entries) = fs::read_dir(path) else { return false };
     entries.into_iter().all(|entry| {
         let name = entry.map(|entry| entry.file_name().to_string_lossy().into_owned()).unwrap_or_default();
-        // A database is made under a name of its own beside the one that it gets.
+        // A database is created under a temporary name next to its own.
         let is_beside =
             |rest: &str| BESIDE.contains(&rest) || (rest.starts_with('.') && rest.contains(".part"));
         let is_own = |own: &str| name == own || name.strip_prefix(own).is_some_and(is_beside);
@@ -177,7 +189,7 @@ fn holds_only_ours(path: &Path) -> bool {
     })
 }
 
-/// Returns `path` and what lies beneath it, without following links; the files beside a database with it.
+/// Returns `path`, the files that belong to it as a database, and everything below, without following links.
 fn beneath(path: &Path) -> Vec<PathBuf> {
     let mut found = vec![path.to_owned()];
     for beside in BESIDE {
@@ -198,7 +210,8 @@ fn beneath(path: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Closes all of Tiro's in the data directory: it was open, and so may be what older programs left there.
+/// Closes everything of Tiro's in the data directory. The directory was open, so files of older versions may be open
+/// too.
 fn close_all(data_dir: &Path) -> Result<()> {
     for path in OWN_NAMES.into_iter().flat_map(|name| beneath(&data_dir.join(name))) {
         let mode = if path.is_dir() { DIR_MODE } else { FILE_MODE };
@@ -210,10 +223,10 @@ fn close_all(data_dir: &Path) -> Result<()> {
 const DIR_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
-/// The bits of a mode that let others in.
+/// The bits of a mode that allow others access.
 const OTHERS: u32 = 0o077;
 
-/// What there is to know of who may use a file.
+/// Who may access a file.
 struct Found {
     mode: u32,
     is_ours: bool,
@@ -232,7 +245,7 @@ fn look(path: &Path) -> Option<Found> {
     fs::metadata(path).ok().map(|_| Found { mode: 0, is_ours: true })
 }
 
-/// Takes the rights of others from what is at `path`, where there is anything.
+/// Removes the access of others to `path`, if it exists.
 #[cfg(unix)]
 fn close(path: &Path, mode: u32) -> Result<()> {
     use std::os::unix::fs::PermissionsExt;
@@ -246,7 +259,7 @@ fn close(path: &Path, mode: u32) -> Result<()> {
         return Err(Error::new(Kind::Store, message).hint(hint));
     }
     let closed = fs::set_permissions(path, fs::Permissions::from_mode(mode));
-    // Another process may have removed it: a database takes its log with it.
+    // Another process may have removed it, as a database removes its log.
     let left = look(path).map_or(0, |found| found.mode);
     if left & OTHERS == 0 {
         return Ok(());
@@ -266,7 +279,7 @@ fn close(_path: &Path, _mode: u32) -> Result<()> {
     Ok(())
 }
 
-/// Whether another user could replace what lies in the folder.
+/// Returns whether another user could replace the files in the folder.
 #[cfg(unix)]
 fn is_replaceable_in(folder: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;

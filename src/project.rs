@@ -1,9 +1,10 @@
-//! Which project a call is about.
+//! Finds the project of a call.
 //!
-//! A project is a repository with all its worktrees, or a directory that lies in none. Its id is random and kept in
-//! the git common directory, so that it survives moves and renames, worktrees share it and equal names don't
-//! collide; a copied repository brings a copied id, and gets a new one while the original still stands. Directories
-//! are keyed by the bytes of their canonical path. `/` and the home directory are never projects: everything would be.
+//! A project is a repository with all its worktrees, or a directory outside any repository. Its id is random and kept
+//! in the git common directory, so it survives moves and renames, worktrees share it, and equal names don't collide. A
+//! copied repository contains a copied id; it gets a new one while the original still exists. Directories are
+//! identified by the bytes of their canonical path. `/` and the home directory are never projects, because they would
+//! contain everything.
 
 mod open;
 
@@ -20,25 +21,23 @@ use crate::store::{ProjectRow, Registry};
 
 pub use self::open::{OpenProject, SeenProject};
 
-/// A project that was found and registered.
+/// A registered project.
 pub struct Project {
-    /// Its id.
+    /// The id.
     pub id: ProjectId,
-    /// Its name: that of its directory when it was first seen.
+    /// The name: that of its directory when it was first seen.
     pub name: String,
-    /// The root of the work tree that the call came from, or the directory.
+    /// The root of the work tree from which the call came, or the directory.
     pub root: PathBuf,
-    /// The folder of its store beneath `projects/` in the data directory.
+    /// The folder of its store below `projects/` in the data directory.
     pub folder: String,
-    /// Its repository, where it is one.
+    /// Its repository; `None` for a directory, and if the repository can't be read.
     pub repository: Option<Repository>,
-    /// Why its repository can't be read, where it is one and can't.
+    /// Why its repository can't be read.
     pub trouble: Option<Error>,
 }
 
-/// Returns the canonical path of the directory `named`.
-///
-/// Errors with [`Kind::NoProject`] where there is none or it can't be opened, naming the way out.
+/// Returns the directory of the call: the one that the user named, otherwise the working directory.
 pub fn directory(named: Option<&Path>) -> Result<PathBuf> {
     const WAY_OUT: &str = "name a directory with --project or TIRO_PROJECT";
     let Some(named) = named else {
@@ -55,20 +54,20 @@ pub fn directory(named: Option<&Path>) -> Result<PathBuf> {
     Ok(directory)
 }
 
-/// Returns which repositories the user trusts: those that `git.trusted` names, and the one `named` as the project.
+/// Returns the repositories that the user trusts: those in `git.trusted`, and the one named as the project.
 pub fn trust(config: &Config, named: Option<&Path>) -> Trust {
     let trusted = config.options.git_trusted.0.iter().map(String::as_str);
     Trust::new(named).and_of(config.sudo_user).and_in(trusted, config.home.as_deref())
 }
 
-/// Returns the canonical path that the project of `directory` is known by, or `None` for `/` and the home directory.
+/// Returns the canonical path that identifies the project of `directory`; `None` for `/` and the home directory.
 ///
-/// That is the git common directory, or the directory where it lies in no repository. Nothing is registered.
+/// This is the git common directory, or the directory itself outside any repository. Nothing is registered.
 pub fn place(directory: &Path, config: &Config, named: Option<&Path>) -> Result<Option<PathBuf>> {
     Ok(place_and_repository(directory, config, named)?.map(|(place, _)| place))
 }
 
-/// Returns what [`place`] does, and the repository where it lies in one.
+/// Returns the result of [`place`] and the repository that contains `directory`.
 pub fn place_and_repository(
     directory: &Path,
     config: &Config,
@@ -87,25 +86,27 @@ pub fn place_and_repository(
     Ok((!is_everything).then_some((place, repository)))
 }
 
-/// A project as it stands, whether it was registered or not.
+/// A project, registered or not.
 pub struct Seen {
-    /// Its name: that of its directory when it was first seen.
+    /// The name: that of its directory when it was first seen.
     pub name: String,
-    /// The root of the work tree that the call came from, or the directory.
+    /// The root of the work tree from which the call came, or the directory.
     pub root: PathBuf,
-    /// Its repository, where it is one.
+    /// Its repository; `None` for a directory, and if the repository can't be read.
     pub repository: Option<Repository>,
-    /// Why its repository can't be read, where it is one and can't.
+    /// Why its repository can't be read.
     pub trouble: Option<Error>,
-    /// Its id and the folder of its store, where it was registered.
+    /// Its id and the folder of its store, if it is registered.
     pub known: Option<(ProjectId, String)>,
-    /// The project whose repository it is a copy of, where it has no id of its own yet.
+    /// The project that its repository was copied from, if it has no id of its own yet.
     pub original: Option<ProjectRow>,
 }
 
-/// Looks which project `directory` is and changes nothing; without a registry none was registered.
+/// Returns the project of `directory` without changing anything. Without a `registry` no project is registered.
 ///
-/// Errors with [`Kind::NoProject`] for `/` and the home directory.
+/// # Errors
+///
+/// [`Kind::NoProject`] for `/` and the home directory.
 pub async fn look(
     directory: &Path,
     config: &Config,
@@ -134,9 +135,11 @@ pub async fn look(
     Ok(Seen { name, root, repository, trouble, known: row.map(|row| (row.id, row.folder)), original })
 }
 
-/// Finds the project of `directory` and registers it, `fresh` being the id it gets where it has none.
+/// Returns the project of `directory` and registers it; a new project gets the id `fresh`.
 ///
-/// Errors with [`Kind::NoProject`] for `/` and the home directory.
+/// # Errors
+///
+/// [`Kind::NoProject`] for `/` and the home directory.
 pub async fn find(
     directory: &Path,
     config: &Config,
@@ -161,12 +164,12 @@ pub async fn find(
         }
         None => {
             let name = name_of(&root);
-            // Where the registry was lost the store is still there, under the name the project had then.
+            // If the registry was lost, the store still exists under the project's former name.
             let stray = registry.strays().await?.into_iter().find(|row| row.id == id);
             let folder = stray.map_or_else(|| format!("{}-{}", slug(&name), id.as_str()), |row| row.folder);
             let is_known_by_place = id == fresh_id && !is_kept(&place, &id);
             if is_known_by_place {
-                // Of several processes that see a place for the first time one names it and all take that name.
+                // If several processes see a new place at once, one names it and all use that name.
                 let row = registry.claim(&id, &name, &folder, &place_name, now).await?;
                 return Ok(Project {
                     id: row.id,
@@ -187,18 +190,18 @@ pub async fn find(
     Ok(Project { id, name, root, folder, repository, trouble })
 }
 
-/// What a directory lies in.
+/// What contains a directory.
 struct Around {
     repository: Option<Repository>,
     trouble: Option<Error>,
     /// The root of the project.
     root: PathBuf,
-    /// The place it is known by.
+    /// The path that identifies it.
     place: PathBuf,
 }
 
-/// Returns what `directory` lies in. What git's files say wrong takes no memory away: such a repository is known by its
-/// place and its id, like any other.
+/// Returns the project that contains `directory`. A repository with invalid files keeps its memory: it is identified by
+/// its path and id, like any other.
 fn around(directory: &Path, config: &Config, named: Option<&Path>) -> Result<Around> {
     let around = match Repository::find(directory, &trust(config, named))? {
         None => {
@@ -220,15 +223,15 @@ fn around(directory: &Path, config: &Config, named: Option<&Path>) -> Result<Aro
     Ok(around)
 }
 
-/// Whether the repository that `directory` lies in still can't be read.
+/// Returns whether the repository that contains `directory` still can't be read.
 pub fn is_in_trouble(directory: &Path, config: &Config, named: Option<&Path>) -> bool {
     around(directory, config, named).map_or(true, |around| around.trouble.is_some())
 }
 
-/// Returns the id kept in the repository, giving it one where it has none or only a copy of another's.
+/// Returns the id in the repository. Gives it a new one if it has none, or only a copy of another repository's.
 ///
-/// A repository that can't be written is known by its place, like a directory. Beside the id stands the other's, where
-/// the repository is a copy and was taken for one just now.
+/// A read-only repository is identified by its path, like a directory. The second value is the original's id, if the
+/// repository turned out to be a copy just now.
 async fn repository_id(
     common_dir: &Path,
     registry: &Registry,
@@ -257,7 +260,7 @@ async fn repository_id(
     Ok((id, copied))
 }
 
-/// Whether the repository at `place` has `id` only because it was copied from one that still stands.
+/// Returns whether the repository at `place` has `id` only because it was copied from one that still exists.
 async fn is_copy(id: &ProjectId, place: &str, registry: &Registry) -> Result<bool> {
     let known = registry.by_id(id).await?;
     let mut others = known.into_iter().flat_map(|row| row.places).filter(|known| *known != *place);
@@ -265,14 +268,13 @@ async fn is_copy(id: &ProjectId, place: &str, registry: &Registry) -> Result<boo
     Ok(stands && registry.by_place(place).await?.is_none_or(|row| row.id != *id))
 }
 
-/// Whether the repository at `place` keeps `id` itself, so that every process reads the same.
+/// Returns whether the repository at `place` contains `id`, so that every process reads the same.
 fn is_kept(place: &Path, id: &ProjectId) -> bool {
     let kept = identity::read(place).ok().flatten();
     kept.is_some_and(|text| ProjectId::parse(&text).as_ref() == Some(id))
 }
 
-/// Whether the repository at `place` still keeps `id` itself. One that can't be read is taken to: what can't be known
-/// changes nothing.
+/// Returns whether the repository at `place` still contains `id`; true if it can't be read, so that nothing changes.
 pub fn keeps(place: &Path, id: &ProjectId) -> bool {
     match identity::read(place) {
         Ok(kept) => kept.is_some_and(|text| ProjectId::parse(&text).as_ref() == Some(id)),
@@ -296,7 +298,7 @@ fn name_of(root: &Path) -> String {
     name.filter(|name| !name.is_empty()).unwrap_or_else(|| "project".into())
 }
 
-/// Returns `name` as part of a folder's name: lower-case letters, digits and dashes, at most 40.
+/// Returns `name` as part of a folder's name: at most 40 lower-case letters, digits and dashes.
 fn slug(name: &str) -> String {
     let mut slug = String::new();
     for c in name.chars().flat_map(char::to_lowercase) {

@@ -1,8 +1,8 @@
-//! Servers of Tiro that somebody configured beside the one that `tiro init` sets up.
+//! Finds servers of Tiro that a user configured in addition to the one that `tiro init` sets up.
 //!
-//! A client with both starts two of them, and the agent reads every tool twice. They are reported and left alone; who has
-//! no other server than such a one set Tiro up by hand, and is not advised to remove it. It is not a search of all
-//! configurations that a client may have: those of the user and of this project are looked at.
+//! A client with both starts both, and the agent gets every tool twice. They are reported and not changed. If there is
+//! no server from `tiro init`, the user set Tiro up by hand and gets no report. Only the configuration of the user and
+//! of this project is searched.
 
 use std::path::{Path, PathBuf};
 
@@ -16,10 +16,10 @@ use crate::file::user_file;
 /// The name of the server that `tiro init` sets up.
 const OURS: &str = "tiro";
 
-/// Returns a finding for each server of Tiro that is configured besides ours, for the user or for the project in `root`,
-/// in the clients that have ours, or get it by `plan`, where that is to be written.
+/// Returns a finding for each additional server of Tiro, for the user or for the project in `root`. Only clients count
+/// that have the server of `tiro init`, or get it by `plan`.
 ///
-/// A file that is missing or can't be read has none.
+/// A file that is missing or can't be read has no servers.
 pub fn look(places: &Places, root: Option<&Path>, plan: Option<&Plan>) -> Vec<Finding> {
     let mut found = Vec::new();
     let is_planned =
@@ -32,7 +32,7 @@ pub fn look(places: &Places, root: Option<&Path>, plan: Option<&Plan>) -> Vec<Fi
         };
         found.extend(servers.iter().map(|name| finding(client, path, name, offered)));
     };
-    // Where the user chose another directory, the file is in it, else beside it.
+    // If the user chose another directory the file is inside it, otherwise next to it.
     let user = match places.claude_code == places.home.join(".claude") {
         true => places.home.join(".claude.json"),
         false => places.claude_code.join(".claude.json"),
@@ -46,11 +46,11 @@ pub fn look(places: &Places, root: Option<&Path>, plan: Option<&Plan>) -> Vec<Fi
         add(Client::ClaudeCode, &user, servers);
     }
     let in_project = |name: &str| root.map(|root| root.join(name));
-    // The server of a plugin has a name of its own: one that is called like ours is a second one.
+    // The plugin's server has its own name, so a server called like ours is a second one.
     if let Some(path) = in_project(".mcp.json") {
         add(Client::ClaudeCode, &path, servers_in(&path, Client::ClaudeCode));
     }
-    // The other clients start one server of each name.
+    // The other clients start one server for each name.
     let others = |servers: Vec<String>| servers.into_iter().filter(|name| name != OURS).collect();
     for client in [Client::Codex, Client::Gemini] {
         for path in files(places, root, client) {
@@ -60,12 +60,12 @@ pub fn look(places: &Places, root: Option<&Path>, plan: Option<&Plan>) -> Vec<Fi
     found
 }
 
-/// Whether a server that is called like ours is set up in `client`: of Claude Code the plugin's.
+/// Returns whether `client` has the server of `tiro init`: in Claude Code the plugin's.
 fn is_ours_there(places: &Places, root: Option<&Path>, client: Client) -> bool {
     files(places, root, client).iter().any(|path| servers_in(path, client).iter().any(|name| name == OURS))
 }
 
-/// Returns the files in which `client` has our server, for the user and for the project.
+/// Returns the files in which `client` would have our server, for the user and for the project.
 fn files(places: &Places, root: Option<&Path>, client: Client) -> Vec<PathBuf> {
     let in_project = |name: &str| root.map(|root| root.join(name));
     let files = match client {
@@ -130,7 +130,7 @@ fn toml_servers(path: &Path) -> Vec<String> {
     servers.filter(|(_, server)| starts_tiro(&words(server))).map(|(name, _)| name.to_owned()).collect()
 }
 
-/// Whether a command is `tiro serve`, also behind a shell, `env` or another program that starts it.
+/// Returns whether a command is `tiro serve`, directly or through a shell, `env` or another program.
 fn starts_tiro(words: &[String]) -> bool {
     let mut words = words.iter().flat_map(|word| word.split_whitespace());
     let is_tiro = |word: &str| {

@@ -1,10 +1,10 @@
-//! Claude Code: a plugin in `skills/tiro` of its configuration directory.
+//! Sets up Claude Code: a plugin in `skills/tiro` of its configuration directory.
 //!
-//! A directory there that has a `plugin.json` is loaded as the plugin `tiro@skills-dir` from the next session on, with
-//! its server and hooks. So no settings are edited and nothing is registered; who removes the directory has removed
-//! Tiro. A marketplace would take two entries in `settings.json` and files that Claude Code writes about it, and gains
-//! nothing here. Timeouts of tools are left alone: the default is half an hour. What somebody adds to the files of the
-//! plugin is theirs, and keeps it a plugin when ours goes.
+//! Claude Code loads a directory there with a `plugin.json` as the plugin `tiro@skills-dir` when the next session
+//! starts, with its server and hooks. So no settings are edited and nothing is registered; removing the directory
+//! removes Tiro. A marketplace would need two entries in `settings.json` and files that Claude Code writes itself,
+//! without any benefit. The timeout of tools is not set: the default is half an hour. What a user adds to the plugin's
+//! files belongs to the user, and keeps the plugin when our part is removed.
 
 use std::path::{Path, PathBuf};
 
@@ -13,25 +13,25 @@ use super::{Client, Places, Plan, SERVE, Setup, cut};
 use crate::error::{Result, quoted};
 use crate::file::user_file;
 
-/// How our entries are found again.
+/// Identifies our entries.
 const OURS: Ours = Ours { members: &[&["mcpServers", "tiro"]], command: " hook claude-code" };
 
-/// The files of the plugin, the one last that makes it a plugin.
+/// The files of the plugin; the last one makes the directory a plugin.
 pub const FILES: [&str; 3] = [SERVERS, HOOKS, PLUGIN];
 const SERVERS: &str = ".mcp.json";
 const HOOKS: &str = "hooks/hooks.json";
 const PLUGIN: &str = ".claude-plugin/plugin.json";
 
-/// How long a hook may take, in seconds. Ours take a tenth of one.
+/// The timeout of a hook in seconds. Ours take a tenth of a second.
 const HOOK_TIMEOUT: u32 = 5;
 
-/// When the transcript has grown, or a session begins.
+/// The events at which a transcript has grown or a session begins.
 const EVENTS: &[&str] = &["SessionStart", "Stop", "SubagentStop", "PreCompact", "SessionEnd"];
 
-/// Adds what Claude Code needs to `plan`.
+/// Adds the files for Claude Code to `plan`.
 pub fn plan(setup: &Setup<'_>, plan: &mut Plan) {
     let directory = setup.places.claude_code.join("skills/tiro");
-    // With `args` the command is run as it is, without a shell.
+    // With `args` the command runs as it is, without a shell.
     let hook = json!([{
         "type": "command",
         "command": (setup.binary),
@@ -64,12 +64,12 @@ pub fn plan(setup: &Setup<'_>, plan: &mut Plan) {
     }
 }
 
-/// Returns the file of the plugin that names its servers.
+/// Returns the path of the plugin's file of servers.
 pub fn servers(places: &Places) -> PathBuf {
     places.claude_code.join("skills/tiro").join(SERVERS)
 }
 
-/// Returns `text` without what is ours; empty where that is all.
+/// Returns `text` without our entries; empty if nothing else is left.
 pub fn without(path: &Path, text: &str, before: Option<&str>) -> Result<String> {
     if !path.ends_with(PLUGIN) {
         return cut::remove(text, before, &OURS);
@@ -78,19 +78,19 @@ pub fn without(path: &Path, text: &str, before: Option<&str>) -> Result<String> 
     Ok(if is_ours { before.unwrap_or_default() } else { text }.to_owned())
 }
 
-/// Returns whether `path` makes a plugin of what somebody added to the others of its files.
+/// Returns whether the file at `path` must stay, because a user added something to the other files of the plugin.
 pub fn is_needed(path: &Path) -> bool {
     let directory = path.ancestors().nth(2).filter(|_| path.ends_with(PLUGIN));
     let is_theirs = |path: &Path| {
         let Some(now) = user_file::look(path).ok().and_then(|target| target.state) else { return false };
         let left = std::str::from_utf8(&now.bytes.0).map(|text| cut::remove(text, None, &OURS));
-        // What can't be read may be anything.
+        // A file that can't be read may contain anything.
         !matches!(left, Ok(Ok(left)) if matches!(left.trim(), "" | "{}"))
     };
     directory.is_some_and(|directory| [SERVERS, HOOKS].iter().any(|name| is_theirs(&directory.join(name))))
 }
 
-/// Returns what to say of a file that is needed.
+/// Returns the note about a file that must stay.
 pub fn needed(path: &Path) -> String {
     format!(
         "`{}` stays: it makes a plugin of what somebody added to the files beside it.",

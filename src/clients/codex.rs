@@ -1,10 +1,11 @@
-//! Codex: `config.toml` names the server; the hooks are in `hooks.json`, or with the others where the user keeps theirs.
+//! Sets up Codex: the server in `config.toml`, the hooks in `hooks.json`, or in `config.toml` if the user has hooks
+//! there.
 //!
-//! Codex warns of hooks in both files, so ours go where there are some. It runs no hook before the user has approved
-//! it in `/hooks`; we don't write the approval in their place.
+//! Codex warns if both files contain hooks, so ours go where there already are some. It runs no hook before the user
+//! approves it in `/hooks`; we don't write the approval for the user.
 //!
-//! `toml_edit` keeps comments and order. It writes line feeds only and drops a byte order mark, so both are put back;
-//! a file that would still lose something, such as one with mixed line ends, is left alone.
+//! `toml_edit` keeps comments and order. It writes line feeds only and drops a byte order mark, so both are restored
+//! afterwards. A file that would still lose something, such as one with mixed line ends, is not edited.
 
 use std::path::Path;
 
@@ -15,27 +16,26 @@ use super::{Client, Plan, SERVE, Setup, cut, quoted};
 use crate::error::{Context, Error, Kind, Result};
 use crate::file::user_file;
 
-/// How our hooks are found again in `hooks.json`.
+/// Identifies our hooks in `hooks.json`.
 const OURS: Ours = Ours { members: &[], command: HOOK };
 
-/// How the command of a hook of ours ends, whichever binary it names.
+/// The end of our hooks' command, for any path of the program.
 const HOOK: &str = " hook codex";
 
-/// How long the server may take to start and a tool to answer, in seconds: asking an agent takes minutes.
+/// The timeouts for starting the server and for a tool, in seconds: asking another agent takes minutes.
 const STARTUP_TIMEOUT: i64 = 30;
 pub(super) const TOOL_TIMEOUT: i64 = 600;
 
-/// How long a hook may take, in seconds: the most that Codex gives one at the end of a session. Ours take a tenth of
-/// one.
+/// The timeout of a hook in seconds: the most that Codex allows at the end of a session. Ours take a tenth of a second.
 const HOOK_TIMEOUT: u32 = 3;
 
-/// What the server gets of the environment besides what Codex gives every server.
+/// Environment variables that the server gets in addition to those that Codex passes to every server.
 const VARIABLES: [&str; 3] = ["TIRO_DATA_DIR", "TIRO_MODEL_DIR", "XDG_DATA_HOME"];
 
-/// When the transcript has grown, or a session begins.
+/// The events at which a transcript has grown or a session begins.
 const EVENTS: [&str; 4] = ["SessionStart", "Stop", "PreCompact", "SessionEnd"];
 
-/// Adds what Codex needs to `plan`.
+/// Adds the changes for Codex to `plan`.
 pub fn plan(setup: &Setup<'_>, plan: &mut Plan) {
     let config = setup.places.codex.join("config.toml");
     let hooks = setup.places.codex.join("hooks.json");
@@ -71,7 +71,7 @@ pub fn plan(setup: &Setup<'_>, plan: &mut Plan) {
     }
 }
 
-/// Returns `text` without what is ours; tables that become empty go, unless `before` had them.
+/// Returns `text` without our entries. Tables that become empty are removed, unless `before` contained them.
 pub fn without(path: &Path, text: &str, before: Option<&str>) -> Result<String> {
     match path.extension().is_some_and(|extension| extension == "json") {
         true => cut::remove(text, before, &OURS),
@@ -79,7 +79,7 @@ pub fn without(path: &Path, text: &str, before: Option<&str>) -> Result<String> 
     }
 }
 
-/// The hooks that are in `config.toml`.
+/// The hooks in `config.toml`.
 enum Inline {
     None,
     Ours,
@@ -145,7 +145,7 @@ fn without_tables(text: &str, before: Option<&str>) -> Result<String> {
                 Some(former) => drop(servers.insert("tiro", former.clone())),
                 None => {
                     if let Some(Item::Table(server)) = servers.remove("tiro") {
-                        // What stands before a header may be about something else.
+                        // A comment before the header may be about something else.
                         let before =
                             server.decor().prefix().and_then(|text| text.as_str()).unwrap_or_default();
                         comments = before
@@ -193,7 +193,7 @@ fn without_tables(text: &str, before: Option<&str>) -> Result<String> {
     })
 }
 
-/// Returns `text` as `change` leaves it, with its mark, line ends and last line end.
+/// Applies `change` to `text` and restores the byte order mark, the line ends and the end of the last line.
 fn edit(text: &str, change: impl FnOnce(&mut DocumentMut) -> Result<()>) -> Result<String> {
     let (mark, body) = split_mark(text);
     let is_crlf = body.contains("\r\n");
@@ -224,10 +224,10 @@ fn lossy() -> Error {
     )
 }
 
-/// Returns the table `key` of `parent`, made if it is missing: inline in an inline table.
+/// Returns the table `key` of `parent`, and creates it if it is missing: inline in an inline table.
 fn table<'a>(parent: &'a mut dyn TableLike, key: &str) -> Result<&'a mut dyn TableLike> {
     let mut new = Table::new();
-    // A table whose members are tables needs no header of its own.
+    // A table that contains only tables needs no header.
     new.set_implicit(true);
     parent
         .entry(key)
@@ -236,7 +236,7 @@ fn table<'a>(parent: &'a mut dyn TableLike, key: &str) -> Result<&'a mut dyn Tab
         .ok_or_else(|| Error::bad_input(format!("`{key}` is no table")))
 }
 
-/// Sets `key` to `new` where it is something else, keeping what is written around it.
+/// Sets `key` to `new` unless it is equal, and keeps the comments and spaces around it.
 fn set(table: &mut dyn TableLike, key: &str, new: Value) {
     let text = |value: &Value| value.clone().decorated("", "").to_string();
     match table.get_mut(key).and_then(Item::as_value_mut) {
@@ -250,7 +250,7 @@ fn set(table: &mut dyn TableLike, key: &str, new: Value) {
     }
 }
 
-/// Sets `key` where it is missing: what the user chose stays.
+/// Sets `key` if it is missing; a value of the user stays.
 fn propose(table: &mut dyn TableLike, key: &str, new: Value) {
     if !table.contains_key(key) {
         table.insert(key, Item::Value(new));

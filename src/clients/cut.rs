@@ -1,7 +1,7 @@
-//! Taking our entries out of settings in JSON.
+//! Removes our entries from settings in JSON.
 //!
-//! A member is cut with one comma and the whitespace before it, by its place in the text. The tree that
-//! [`edit`](super::edit) inserts with would take comments beside the member along, and they are not ours.
+//! A member is cut out of the text by its position, with one comma and the white space before it. Removing it from the
+//! tree that [`edit`](super::edit) uses would also remove comments next to it, which are not ours.
 
 use std::ops::Range;
 
@@ -13,8 +13,8 @@ use jsonc_parser::{CollectOptions, Scanner, ScannerOptions, parse_to_ast};
 use super::edit::{Ours, STRICT, is_ours, split_mark, value};
 use crate::error::{Context, Kind, Result};
 
-/// Returns `text` without what is ours. What `before` had in its place comes back; objects and arrays that become
-/// empty go, unless `before` had them.
+/// Returns `text` without our entries. Values that `before` had in their place come back. Objects and arrays that
+/// become empty are removed, unless `before` contained them.
 ///
 /// # Errors
 ///
@@ -42,7 +42,7 @@ pub fn remove(text: &str, before: Option<&str>, ours: &Ours) -> Result<String> {
     Ok(format!("{mark}{text}"))
 }
 
-/// Where a member is in the text.
+/// The position of a member in the text.
 struct Place {
     whole: Range<usize>,
     value: Range<usize>,
@@ -61,7 +61,7 @@ fn find(text: &str, path: &[&str]) -> Option<Place> {
     })
 }
 
-/// Returns the event of the first hook of ours and where it is: its group, if that has no other.
+/// Returns our first hook's event and position: that of its group, if the group contains no other hook.
 fn first_hook(text: &str, ours: &Ours) -> Option<(String, Range<usize>)> {
     let command = |hook: &Value<'_>| {
         let hook = hook.as_object()?;
@@ -92,7 +92,7 @@ fn range(node: &impl Ranged) -> Range<usize> {
     node.start()..node.end()
 }
 
-/// Cuts the member at `path` and then those above it, while they are empty and `before` did not have them.
+/// Cuts the member at `path`, then each of its parents that is empty and was not in `before`.
 fn prune(mut text: String, path: &[&str], before: &str) -> Result<String> {
     for end in (1..=path.len()).rev() {
         let Some(member) = find(&text, &path[..end]) else { continue };
@@ -104,7 +104,7 @@ fn prune(mut text: String, path: &[&str], before: &str) -> Result<String> {
     Ok(text)
 }
 
-/// Returns `text` without the member or element in `range` and without the comma that it leaves over.
+/// Returns `text` without the member or element in `range`, and without the comma that it leaves behind.
 fn cut(text: &str, range: Range<usize>) -> Result<String> {
     let (mut before, mut after) = (None, None);
     let mut ends_in_comment = None;
@@ -128,7 +128,7 @@ fn cut(text: &str, range: Range<usize>) -> Result<String> {
     if ends_in_comment == Some(start)
         && !text[range.end..].trim_start_matches([' ', '\t', ',']).starts_with(['\r', '\n'])
     {
-        // What follows must not become part of the comment.
+        // The text that follows must not become part of the comment.
         start = range.start;
     }
     let (head, between, tail) = match (before, after) {

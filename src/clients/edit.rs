@@ -1,8 +1,8 @@
-//! Settings in JSON as people keep them: with comments, trailing commas and a layout of their own.
+//! Edits settings in JSON as people write them: with comments, trailing commas and their own layout.
 //!
-//! An edit touches our entries alone; `jsonc-parser` keeps the text as a tree that prints byte for byte. What
-//! came of an edit is read back and compared with the values and comments that must be there: an edit that would
-//! lose something is refused, and a file is never written anew from its values.
+//! An edit changes only our entries; the tree of `jsonc-parser` prints the rest byte for byte. The result is parsed and
+//! compared with the expected values and comments, and refused if it would lose anything. A file is never rewritten
+//! from its values.
 
 use jsonc_parser::cst::{CstInputValue, CstNode, CstObject, CstRootNode};
 use jsonc_parser::tokens::Token;
@@ -13,7 +13,7 @@ use crate::error::{Context, Error, Kind, Result};
 
 pub use jsonc_parser::json;
 
-/// What is ours in a settings file.
+/// Our entries in a settings file.
 #[derive(Default)]
 pub struct Entries {
     /// Members of objects, parents first.
@@ -30,43 +30,43 @@ pub struct Member {
     pub when: When,
 }
 
-/// When a member gets our value.
+/// When a member is set to our value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum When {
-    /// It always has it.
+    /// Always.
     Always,
-    /// It is a proposal: what the user chose stays.
+    /// Only if it is missing, so that the user's value stays.
     Absent,
 }
 
-/// A group of the array `hooks.<event>`, as all three clients have them.
+/// A group in the array `hooks.<event>`, which all three clients have.
 pub struct Hook {
     pub event: &'static str,
-    /// The command of the only hook in `group`, without its arguments.
+    /// The command of the only hook in `group`, without arguments.
     pub command: String,
     pub group: CstInputValue,
 }
 
-/// How what is ours is found again, whatever became of it.
+/// Identifies our entries in any state.
 pub struct Ours {
     /// Members, by their keys.
     pub members: &'static [&'static [&'static str]],
-    /// How the line that a hook of ours runs ends, whichever binary it names.
+    /// The end of the command line of our hooks, for any path of the program.
     pub command: &'static str,
 }
 
 impl Member {
-    /// Returns a member at `path`.
+    /// Returns the member at `path`.
     pub fn new(path: &[&str], value: CstInputValue, when: When) -> Member {
         Member { path: path.iter().map(|key| (*key).to_owned()).collect(), value, when }
     }
 }
 
-/// Returns `text` with `entries` in it; the same bytes where they are already there.
+/// Returns `text` with `entries`; the same bytes if they are already there.
 ///
 /// # Errors
 ///
-/// [`Kind::BadInput`] if `text` is no JSON object, or has something else where our entries belong.
+/// [`Kind::BadInput`] if `text` is not a JSON object, or has other values where our entries belong.
 pub fn insert(text: &str, entries: &Entries, ours: &Ours) -> Result<String> {
     let (mark, body) = split_mark(text);
     let body = if body.trim().is_empty() { "{}\n" } else { body };
@@ -115,25 +115,25 @@ pub fn insert(text: &str, entries: &Entries, ours: &Ours) -> Result<String> {
     Ok(format!("{mark}{edited}"))
 }
 
-/// Returns `value` as a file of its own.
+/// Returns `value` as the text of a new file.
 pub fn pretty(value: CstInputValue) -> String {
     let root = CstRootNode::parse("{}\n", &STRICT).expect("this is JSON");
     root.set_value(value);
     root.to_string()
 }
 
-/// Returns an object of `members`, in their order.
+/// Returns an object with `members`, in order.
 pub fn object<'a>(members: impl IntoIterator<Item = (&'a str, CstInputValue)>) -> CstInputValue {
     CstInputValue::Object(members.into_iter().map(|(key, value)| (key.to_owned(), value)).collect())
 }
 
-/// Returns the values of a text, of two members with one key the last.
+/// Returns the parsed text; of duplicate keys the last one counts.
 pub fn value(text: &str) -> Result<Value> {
     parse_to_serde_value(text, &STRICT)
         .context(Kind::BadInput, || "the settings are not valid JSON".to_owned())
 }
 
-/// JSON with comments and trailing commas, which the clients read, and nothing more.
+/// JSON with comments and trailing commas, as the clients accept it.
 pub const STRICT: ParseOptions = ParseOptions {
     allow_comments: true,
     allow_loose_object_property_names: false,
@@ -151,7 +151,7 @@ fn parse(text: &str) -> Result<CstRootNode> {
     CstRootNode::parse(text, &STRICT).context(Kind::BadInput, || "the settings are not valid JSON".to_owned())
 }
 
-/// Splits off the byte order mark, which some editors on Windows write.
+/// Splits off a byte order mark, which some editors on Windows write.
 pub fn split_mark(text: &str) -> (&str, &str) {
     text.split_at(if text.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 })
 }
@@ -180,13 +180,13 @@ fn descend(object: &CstObject, path: &[String]) -> Result<CstObject> {
     Ok(object)
 }
 
-/// Returns the object at `path`, with its parents made where they are missing.
+/// Returns the object at `path`; missing parents are created.
 fn objects<'a>(value: &'a mut Value, path: &[String]) -> &'a mut Map<String, Value> {
     let mut object = value.as_object_mut().expect("the text is an object");
     for key in path {
         let next = object.entry(key).or_insert_with(|| Value::Object(Map::new()));
         if !next.is_object() {
-            // Of two members with one key the text's first was an object; the comparison refuses the edit.
+            // With duplicate keys the first one was an object; the comparison then refuses the edit.
             *next = Value::Object(Map::new());
         }
         object = next.as_object_mut().expect("just made sure");
@@ -209,7 +209,7 @@ fn commands(groups: &[CstNode], ours: &Ours) -> Vec<jsonc_parser::cst::CstObject
         .collect()
 }
 
-/// Returns the line that a hook runs: its command, and the arguments where they stand apart.
+/// Returns the command line of a hook: its command and separate arguments.
 fn command(hook: &CstNode) -> Option<String> {
     line_of(&value(&hook.to_string()).ok()?)
 }
@@ -225,9 +225,9 @@ fn hooks_of(group: &mut Value) -> impl Iterator<Item = &mut Value> {
     group.get_mut("hooks").and_then(Value::as_array_mut).into_iter().flatten()
 }
 
-/// Returns whether the line that a hook runs is one of ours.
+/// Returns whether the command line of a hook is one of ours.
 pub fn is_ours(command: &str, ours: &Ours) -> bool {
-    // Other programs have hooks too: what runs must be this one.
+    // Other programs have hooks with the same name, so the program must be Tiro.
     let program =
         command.trim_end().strip_suffix(ours.command).map(|program| program.trim_matches(['"', '\'', ' ']));
     let name = program.and_then(|program| program.rsplit(['/', '\\']).next());

@@ -1,22 +1,22 @@
-//! Gemini CLI: `settings.json` names the server and the hooks.
+//! Sets up Gemini CLI: the server and the hooks in `settings.json`.
 
 use super::edit::{Entries, Hook, Member, Ours, When, insert, json};
 use super::{Client, Plan, SERVE, Setup, quoted};
 
-/// How our entries are found again.
+/// Identifies our entries.
 pub const OURS: Ours = Ours { members: &[&["mcpServers", "tiro"]], command: " hook gemini" };
 
-/// How long a tool may take, in milliseconds: asking an agent takes minutes.
+/// The timeout of a tool in milliseconds: asking another agent takes minutes.
 pub(super) const TOOL_TIMEOUT: u32 = 600_000;
 
-/// How long a hook may take, in milliseconds. Ours take a tenth of a second.
+/// The timeout of a hook in milliseconds. Ours take a tenth of a second.
 const HOOK_TIMEOUT: u32 = 5_000;
 
-/// When the transcript has grown, or a prompt is on its way: what a hook adds at the start of a session stands in the
-/// first prompt, which a resumed session then drops.
+/// The events at which a transcript has grown or a prompt is sent. Text that a hook adds at the start of a session
+/// becomes part of the first prompt, which a resumed session drops, so that event is not used.
 const EVENTS: [&str; 4] = ["BeforeAgent", "AfterAgent", "PreCompress", "SessionEnd"];
 
-/// Adds what Gemini CLI needs to `plan`.
+/// Adds the changes for Gemini CLI to `plan`.
 pub fn plan(setup: &Setup<'_>, plan: &mut Plan) {
     let path = setup.places.gemini.join("settings.json");
     let reason = "the MCP server `tiro` and hooks that note where conversations are kept";
@@ -26,7 +26,7 @@ pub fn plan(setup: &Setup<'_>, plan: &mut Plan) {
     });
 }
 
-/// Returns what stands in the settings for us.
+/// Returns our entries in the settings.
 pub fn entries(binary: &str) -> Entries {
     let command = format!("{}{}", quoted(binary), OURS.command);
     let member = |key: &str, value, when| Member::new(&["mcpServers", "tiro", key], value, when);

@@ -1,10 +1,10 @@
-//! Git's post-commit hook: a nudge that there is something to import.
+//! Sets up git's post-commit hook, which reports a new commit at once.
 //!
-//! A shell script gets a marked block right behind its first line, since scripts of other tools end in `exit` or
-//! `exec`; the block leaves stdin and the exit code to them, and waits for nothing. A hook that something else runs or
-//! reads would not be itself with our lines in it, nor from another place: it may look at its path, its name or what
-//! lies beside it. It is left alone, for it is not missed: the next call notices commits without a nudge. Hooks that
-//! other repositories share, or that everybody gets with the repository, are not ours to change.
+//! A shell script gets a marked block right after its first line, because scripts of other tools end in `exit` or
+//! `exec`. The block leaves stdin and the exit code to the script, and runs in the background. A hook that is no shell
+//! script, or that another program reads, is not changed: it may depend on its own bytes, its path, or files next to
+//! it. Nothing is lost, because the next call notices commits without the hook. Hooks that other repositories share, or
+//! that are part of the repository, are not changed either.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,13 +18,13 @@ const NAME: &str = "post-commit";
 const BEGIN: &str = "# >>> tiro: `tiro init --remove` takes this out";
 const END: &str = "# <<< tiro";
 
-/// What runs a hook that is a shell script.
+/// Programs that run a hook as a shell script.
 const SHELLS: &[&str] = &["sh", "bash", "dash", "ash", "ksh", "mksh", "zsh"];
 
-/// How a script has another program read it.
+/// Commands by which a script lets another program read it.
 const READERS: &[&str] = &["exec", "tail"];
 
-/// Adds what git needs to `plan`.
+/// Adds the changes for git to `plan`.
 pub fn plan(setup: &Setup<'_>, project: &GitPlace, plan: &mut Plan) {
     let path = project.hooks.join(NAME);
     match change(setup, project, &path) {
@@ -96,7 +96,7 @@ fn change(setup: &Setup<'_>, project: &GitPlace, path: &Path) -> Result<Option<C
     Ok(change(Some(now), after))
 }
 
-/// Returns `text` without our lines, or `None` for what we wrote whole.
+/// Returns `text` without our lines, or `None` if nothing else is left of a hook that we wrote whole.
 pub fn without(text: &str) -> Result<Option<String>> {
     let left = match find_block(text)? {
         Some(range) => format!("{}{}", &text[..range.start], &text[range.end..]),
@@ -106,8 +106,8 @@ pub fn without(text: &str) -> Result<Option<String>> {
     Ok((!is_empty).then_some(left))
 }
 
-/// Returns the hook of a repository in which something of ours may stand: not what everybody gets, nor what lies
-/// elsewhere.
+/// Returns the hook of a repository that may contain our lines: not one that is part of the repository, nor one outside
+/// it.
 pub fn own(project: &GitPlace) -> Option<PathBuf> {
     let path = project.hooks.join(NAME);
     let owned = [Some(&project.common), project.work_tree.as_ref()];
@@ -115,8 +115,8 @@ pub fn own(project: &GitPlace) -> Option<PathBuf> {
     (is_own && holds_ours(&path)).then_some(path)
 }
 
-/// Returns where the hook is now that was written at `path`, or `None` where its repository is not there any more and
-/// none of `repositories` was it.
+/// Returns the current path of the hook that was written at `path`; `None` if its repository is gone and none of
+/// `repositories` was at that place.
 pub fn whereabouts(path: &Path, repositories: &[GitPlace]) -> Option<PathBuf> {
     if holds_ours(path) {
         return Some(path.to_owned());
@@ -130,7 +130,7 @@ pub fn whereabouts(path: &Path, repositories: &[GitPlace]) -> Option<PathBuf> {
         });
         places.flatten().find(|place| holds_ours(place))
     });
-    // The directory of hooks, the git directory or the one above it.
+    // The directory of hooks, the git directory, or its parent.
     let stands = || {
         path.ancestors().skip(1).take(3).any(|dir| {
             dir.join(".git").exists() || (dir.join("HEAD").exists() && dir.join("objects").exists())
@@ -148,20 +148,20 @@ fn block(setup: &Setup<'_>) -> String {
     format!("{BEGIN}\n{}\n{END}\n", line(setup))
 }
 
-/// Returns the line that calls us: not in CI, with nothing to say, no exit code, and nothing of the script's in its
-/// hands. Nobody waits for it, whatever became of the program.
+/// Returns the line of the hook that runs Tiro: not in CI, without output or exit code, without the script's stdin, and
+/// in the background, even if the program is gone.
 fn line(setup: &Setup<'_>) -> String {
     let binary = quoted(setup.binary);
     format!("[ -z \"${{CI-}}\" ] && [ -x {binary} ] && ({} &) || :", call(setup))
 }
 
-/// Returns the command that calls us, without the descriptors that a shell can name.
+/// Returns the command that runs Tiro, with the descriptors that a shell can name closed.
 fn call(setup: &Setup<'_>) -> String {
     let others: String = (3..=9).map(|number| format!(" {number}>&-")).collect();
     format!("{} hook git-post-commit </dev/null >/dev/null 2>&1{others}", quoted(setup.binary))
 }
 
-/// Returns `text` with `block` in the place of an older one, else behind the first line if that names the shell.
+/// Returns `text` with `block` in place of an older block, otherwise after a first line that names the shell.
 fn with_block(text: &str, block: &str) -> Result<String> {
     let range = match find_block(text)? {
         Some(range) => range,
@@ -174,7 +174,7 @@ fn with_block(text: &str, block: &str) -> Result<String> {
     Ok(format!("{}{block}{}", &text[..range.start], &text[range.end..]))
 }
 
-/// Returns where our lines are in `text`.
+/// Returns the range of our lines in `text`.
 fn find_block(text: &str) -> Result<Option<std::ops::Range<usize>>> {
     let Some(start) = text.find(BEGIN) else { return Ok(None) };
     let Some(end) = text[start..].find(END).map(|at| start + at + END.len()) else {
@@ -185,7 +185,7 @@ fn find_block(text: &str) -> Result<Option<std::ops::Range<usize>>> {
     Ok(Some(start..end))
 }
 
-/// Returns whether git would have a shell run `text`: named in the first line, or for want of one.
+/// Returns whether git runs `text` with a shell: because the first line names one, or because there is no such line.
 fn is_shell_script(text: &str) -> bool {
     if text.contains('\0') {
         return false;
@@ -202,8 +202,8 @@ fn is_shell_script(text: &str) -> bool {
     program.is_some_and(|program| SHELLS.contains(&program.as_str()))
 }
 
-/// Returns whether a shell script hands itself to another program, which would read our lines too: one that is Python
-/// behind its first lines, or carries an archive.
+/// Returns whether a shell script passes itself to another program, which would read our lines too: such as Python code
+/// after the first lines, or an archive.
 fn is_read_by_another(text: &str) -> bool {
     let reads = |line: &str| line.contains("$0") && READERS.iter().any(|reader| line.contains(reader));
     text.lines().any(|line| reads(line) && !line.contains("dirname"))
@@ -213,12 +213,12 @@ fn executable(text: String) -> State {
     State { bytes: Bytes(text.into_bytes()), mode: if cfg!(unix) { 0o755 } else { 0 } }
 }
 
-/// Returns whether git would run it; everywhere but on Unix it runs what is there.
+/// Returns whether git runs the file. Outside Unix it runs any file.
 fn is_executable(state: &State) -> bool {
     !cfg!(unix) || state.mode & 0o111 != 0
 }
 
-/// Returns whether `path`, which may not exist yet, is beneath `dir`, through links.
+/// Returns whether `path`, which may not exist yet, is below `dir`, with links resolved.
 fn is_beneath(path: &Path, dir: &Path) -> bool {
     let real = path.ancestors().skip(1).find_map(|above| fs::canonicalize(above).ok());
     match (real, fs::canonicalize(dir)) {

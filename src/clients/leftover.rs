@@ -1,8 +1,8 @@
-//! Taking out what is ours where nothing was recorded: the data directory was lost, or the record moved away.
+//! Removes our entries where no record exists: the data directory was lost, or the record was moved.
 //!
-//! What stood there before is not known, so only what nobody else writes goes: our marked lines in a hook, hooks that
-//! run this program, and a server `tiro` that is started just as we have it started. A server that somebody set up by
-//! hand stays.
+//! The former content is unknown, so only entries are removed that nobody else writes: our marked lines in a hook,
+//! hooks that run this program, and a server `tiro` with exactly the settings that we write. A server that a user
+//! configured by hand stays.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,14 +16,14 @@ use super::{
 use crate::error::{Error, Result};
 use crate::file::user_file::{self, Bytes, State};
 
-/// Takes ours out of the files of all clients and of `repositories`, but not of those that were recorded, and adds to
-/// `removed` what came of it.
+/// Removes our entries from the files of all clients and of `repositories`, except those in the record, and adds the
+/// result to `removed`.
 pub fn remove(places: Option<&Places>, repositories: &[GitPlace], keep: &Keep, removed: &mut Removed) {
     let mut files: Vec<(Client, PathBuf, &Path)> = Vec::new();
     if let Some(places) = places {
         let plugin = places.claude_code.join("skills/tiro");
         let home = places.home.as_path();
-        // The last first: it says whether the others are a plugin.
+        // The last file first: it shows whether the others belong to a plugin.
         files.extend(
             claude_code::FILES.iter().rev().map(|name| (Client::ClaudeCode, plugin.join(name), home)),
         );
@@ -54,22 +54,22 @@ pub fn remove(places: Option<&Places>, repositories: &[GitPlace], keep: &Keep, r
     }
     if let Some(places) = places.filter(|_| !keep.clients) {
         for name in [".claude-plugin", "hooks", ""] {
-            // One that somebody put something into stays.
+            // Fails if the user put something into the directory, which then stays.
             let _ = fs::remove_dir(places.claude_code.join("skills/tiro").join(name));
         }
     }
 }
 
-/// Returns whether something was taken out.
+/// Returns whether an entry was removed.
 fn take_out(client: Client, path: &Path, home: &Path) -> Result<bool> {
     let target = user_file::look(path)?;
     let Some(now) = &target.state else { return Ok(false) };
     let text = std::str::from_utf8(&now.bytes.0)
         .map_err(|error| Error::bad_input("it is not UTF-8").source(error))?;
-    // A server that is somebody's is put back where it was.
+    // A server that the user configured is put back where it was.
     let before = server(path, text).is_some_and(|server| !is_ours(&server)).then_some(text);
     let left = match without(client, path, text, before) {
-        // It may be broken and have nothing of ours.
+        // The file may be invalid without containing anything of ours.
         Err(_) if !text.contains("tiro") => return Ok(false),
         left => left?,
     };
@@ -86,15 +86,15 @@ fn take_out(client: Client, path: &Path, home: &Path) -> Result<bool> {
     Ok(true)
 }
 
-/// How a server `tiro` is set up.
+/// The settings of a server `tiro`.
 struct Server {
-    /// The words that it is started with.
+    /// The words of its command line.
     words: Vec<String>,
-    /// Whether a tool may take as long as we let one.
+    /// Whether it has our timeout for tools.
     is_patient: bool,
 }
 
-/// Returns how the server `tiro` is set up in `text`.
+/// Returns the settings of the server `tiro` in `text`.
 fn server(path: &Path, text: &str) -> Option<Server> {
     let text = edit::split_mark(text).1;
     if path.extension().is_some_and(|extension| extension == "toml") {
@@ -112,7 +112,7 @@ fn server(path: &Path, text: &str) -> Option<Server> {
     let arguments = server["args"].as_array().into_iter().flatten();
     let words = std::iter::once(&server["command"]).chain(arguments);
     let words = words.map(|word| word.as_str().unwrap_or_default().to_owned()).collect();
-    // The plugin is ours, and its server has no time of its own.
+    // The plugin is ours, and its server has no timeout of its own.
     let is_patient = server["timeout"] == gemini::TOOL_TIMEOUT || is_plugin(path);
     Some(Server { words, is_patient })
 }
@@ -121,8 +121,8 @@ fn is_plugin(path: &Path) -> bool {
     path.ancestors().nth(2).is_some_and(|folder| folder.ends_with("skills"))
 }
 
-/// Returns whether we set a server up so, or did before every tool was offered: the program in full, and the time we
-/// give it or the toolsets we named.
+/// Returns whether these are the settings that we write, now or in earlier versions: the full path of the program, and
+/// our timeout or the toolsets of earlier versions.
 fn is_ours(Server { words, is_patient }: &Server) -> bool {
     let Some((command, arguments)) = words.split_first() else { return false };
     let program = Path::new(command);

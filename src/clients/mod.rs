@@ -1,12 +1,12 @@
-//! The clients that Tiro is set up in, and the git hook: finding them and editing their configuration.
+//! Sets Tiro up in the agents on this machine, and in git's hooks.
 //!
-//! Three steps, so that nothing is written that was not shown: [`plan`] looks and returns what would change,
-//! [`apply`] writes it and keeps a record of what was there, [`remove`] puts that back, and takes out what is ours
-//! beyond doubt where nothing was recorded. What a client wants is in its
-//! file; what is common to them (looking, replacing, recording, editing JSON) is beside.
+//! Three steps make sure that nothing is written that was not shown: [`plan`] returns the changes, [`apply`] writes
+//! them and keeps a record of the former content, and [`remove`] restores that content. Without a record, `remove`
+//! removes only what is certainly ours. Each client has a file with what it needs; reading, replacing, recording and
+//! editing files are shared.
 //!
-//! A configuration that cannot be edited without losing something is left alone and reported as a [`Finding`]. It is
-//! not a way to configure the clients otherwise: only our own entries are known here.
+//! A configuration that can't be edited without losing something is not changed but reported as a [`Finding`]. Only our
+//! own entries are changed.
 
 pub mod by_hand;
 mod claude_code;
@@ -31,96 +31,96 @@ use crate::file::user_file::{self, State};
 
 pub use record::{Applied, Removed, apply, lost, was_applied};
 
-/// Something that is told to use Tiro.
+/// A program that is set up to use Tiro.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Client {
-    /// Anthropic's.
+    /// Claude Code by Anthropic.
     ClaudeCode,
-    /// OpenAI's.
+    /// Codex by OpenAI.
     Codex,
-    /// Google's Gemini CLI.
+    /// Gemini CLI by Google.
     Gemini,
-    /// A repository's hook, which is no client but is set up and taken back like one.
+    /// A repository's hook, which is set up and removed like a client.
     Git,
 }
 
-/// Where clients keep their configuration.
+/// The directories of the clients' configuration.
 #[derive(Clone, Debug)]
 pub struct Places {
-    /// The home directory; a link may lead anywhere beneath it.
+    /// The home directory. Configuration files may be links to anywhere below it.
     pub home: PathBuf,
-    /// Claude Code's: `CLAUDE_CONFIG_DIR`, else `.claude`.
+    /// The directory of Claude Code: `CLAUDE_CONFIG_DIR`, otherwise `.claude`.
     pub claude_code: PathBuf,
-    /// Codex's: `CODEX_HOME`, else `.codex`.
+    /// The directory of Codex: `CODEX_HOME`, otherwise `.codex`.
     pub codex: PathBuf,
-    /// Gemini CLI's: `.gemini`, beneath `GEMINI_CLI_HOME` if that is set.
+    /// The directory of Gemini CLI: `.gemini`, below `GEMINI_CLI_HOME` if that is set.
     pub gemini: PathBuf,
 }
 
-/// Where a repository's hooks are.
+/// The directories of a repository and its hooks.
 #[derive(Clone, Debug)]
 pub struct GitPlace {
-    /// The directory that git looks in: `core.hooksPath`, else `hooks` in the common directory.
+    /// The directory of hooks: `core.hooksPath`, otherwise `hooks` in the common directory.
     pub hooks: PathBuf,
     /// The git directory that all worktrees share.
     pub common: PathBuf,
     /// The root of the work tree, unless the repository is bare.
     pub work_tree: Option<PathBuf>,
-    /// Whether the hook is part of the repository: everybody would get what is written there.
+    /// Whether the hook is part of the repository, so that every clone would get a change.
     pub is_tracked: bool,
-    /// Where its git directory was seen before.
+    /// Former paths of its git directory.
     pub formerly: Vec<PathBuf>,
 }
 
-/// What would be done, and what cannot be.
+/// The changes that would be made, and what can't be changed.
 #[derive(Debug, Default)]
 pub struct Plan {
-    /// The clients that are here.
+    /// The clients that are installed.
     pub found: Vec<Client>,
-    /// What would be written, in this order. Empty once everything is as it should be.
+    /// The changes, in order; empty if everything is set up.
     pub changes: Vec<Change>,
-    /// What is left alone, and why.
+    /// What is not changed, and why.
     pub findings: Vec<Finding>,
 }
 
-/// One file that would change.
+/// A change of one file.
 #[derive(Clone, Debug)]
 pub struct Change {
-    /// Whose it is.
+    /// The client that the file belongs to.
     pub client: Client,
-    /// The file by the name people know; it may be a link.
+    /// The path that users know; it may be a link.
     pub path: PathBuf,
-    /// What is there; `None` if there is no file.
+    /// The current content; `None` if there is no file.
     pub before: Option<State>,
-    /// What will be there.
+    /// The new content.
     pub after: State,
-    /// What it is for, in a line for people.
+    /// The purpose, in one line for people.
     pub reason: String,
 }
 
-/// Something about a client that we leave alone.
+/// A part of a client's configuration that is not changed.
 #[derive(Clone, Debug, Serialize)]
 pub struct Finding {
-    /// Whose it is.
+    /// The client that the file belongs to.
     pub client: Client,
-    /// The file by the name people know.
+    /// The path that users know.
     pub path: PathBuf,
-    /// What was found.
+    /// The problem.
     pub found: String,
-    /// What to do about it.
+    /// What the user can do about it.
     pub mend: String,
 }
 
-/// The arguments that the program is started with as a server: it offers every tool.
+/// The arguments of the server, which offers every tool.
 const SERVE: [&str; 1] = ["serve"];
 
-/// What stays where the rest is taken back.
+/// What [`remove`] keeps.
 #[derive(Clone, Debug, Default)]
 pub struct Keep {
     /// Whether the clients stay set up.
     pub clients: bool,
-    /// Hooks of repositories.
+    /// Hooks of repositories that stay.
     pub hooks: Vec<PathBuf>,
 }
 
@@ -133,18 +133,18 @@ impl Keep {
     }
 }
 
-/// What is to be set up.
+/// The program to set up.
 struct Setup<'a> {
     places: &'a Places,
-    /// The program, absolute.
+    /// The absolute path of the program.
     binary: &'a str,
 }
 
-/// Returns what has to be written so that every client that is here uses `binary`. Writes nothing.
+/// Returns the changes that make every installed client use `binary`. Writes nothing.
 ///
 /// # Errors
 ///
-/// [`crate::error::Kind::BadInput`] if the path of the binary is relative or no text: configuration files are text.
+/// [`crate::error::Kind::BadInput`] if the path of the binary is relative or not UTF-8.
 pub fn plan(places: &Places, binary: &Path, project: Option<&GitPlace>) -> Result<Plan> {
     let binary = binary.to_str().filter(|text| binary.is_absolute() && !text.contains(['\n', '\r']));
     let binary = binary.ok_or_else(|| {
@@ -172,13 +172,13 @@ pub fn plan(places: &Places, binary: &Path, project: Option<&GitPlace>) -> Resul
     Ok(plan)
 }
 
-/// Takes back what is recorded in `dir`, and what is ours beyond doubt where nothing is; `repositories` are those that
-/// are known, wherever they were before.
+/// Restores what is recorded in `dir`, and removes other entries that are certainly ours. `repositories` are all known
+/// repositories, with their former places.
 ///
 /// # Errors
 ///
-/// [`crate::error::Kind::Io`] if the record cannot be read or kept, [`crate::error::Kind::Busy`] if somebody else is
-/// at it.
+/// [`crate::error::Kind::Io`] if the record can't be read or written, [`crate::error::Kind::Busy`] if another process
+/// is working on it.
 pub fn remove(
     dir: &Path,
     places: Option<&Places>,
@@ -190,11 +190,11 @@ pub fn remove(
     Ok(removed)
 }
 
-/// Returns the hooks in which our lines stand, recorded in `dir` or those of `repositories`, by path.
+/// Returns the paths of hooks with our lines, those recorded in `dir` and those of `repositories`, sorted.
 ///
 /// # Errors
 ///
-/// [`crate::error::Kind::Io`] if the record cannot be read.
+/// [`crate::error::Kind::Io`] if the record can't be read.
 pub fn hooks(dir: &Path, repositories: &[GitPlace]) -> Result<Vec<PathBuf>> {
     let mut hooks = record::hooks(dir, repositories)?;
     hooks.extend(repositories.iter().filter_map(git_hook::own));
@@ -203,20 +203,20 @@ pub fn hooks(dir: &Path, repositories: &[GitPlace]) -> Result<Vec<PathBuf>> {
     Ok(hooks)
 }
 
-/// Returns the hook of a repository in which our lines stand, where there is one.
+/// Returns the path of the repository's hook if it contains our lines.
 pub fn hook_of(repository: &GitPlace) -> Option<PathBuf> {
     git_hook::own(repository)
 }
 
 impl Plan {
-    /// Returns whether `client` is here and set up as it would be now.
+    /// Returns whether `client` is installed and completely set up.
     pub fn is_set_up(&self, client: Client) -> bool {
         self.found.contains(&client)
             && !self.changes.iter().any(|change| change.client == client)
             && !self.findings.iter().any(|finding| finding.client == client)
     }
 
-    /// Returns what would be written and captured, and what is left alone, for people.
+    /// Returns the changes, what will be remembered, and what is not changed, as text for people.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for client in &self.found {
@@ -248,8 +248,8 @@ impl Plan {
         text
     }
 
-    /// Adds what has to be written so that `path` is as `edit` returns it, or why that cannot be. A file that is new
-    /// gets `mode`; one that is there keeps its own.
+    /// Adds the change of `path` to the result of `edit`, or a finding with the reason why that is not possible. A new
+    /// file gets `mode`; an existing one keeps its own.
     fn edit(
         &mut self,
         setup: &Setup<'_>,
@@ -283,14 +283,14 @@ impl Plan {
 }
 
 impl Client {
-    /// Returns the client that `word` names, as [`Client::word`] spells it.
+    /// Returns the client called `word`, see [`Client::word`].
     pub fn of(word: &str) -> Option<Client> {
         [Client::ClaudeCode, Client::Codex, Client::Gemini, Client::Git]
             .into_iter()
             .find(|client| client.word() == word)
     }
 
-    /// Returns the word it goes by on the command line and in the store.
+    /// Returns the word for the client on the command line and in the store.
     pub fn word(self) -> &'static str {
         match self {
             Client::ClaudeCode => "claude-code",
@@ -300,7 +300,7 @@ impl Client {
         }
     }
 
-    /// Returns the name people know it by.
+    /// Returns the product name.
     pub fn name(self) -> &'static str {
         match self {
             Client::ClaudeCode => "Claude Code",
@@ -329,9 +329,9 @@ impl Finding {
     }
 }
 
-/// Returns `text` without what is ours, or `None` if the file has nothing else and was not there before.
+/// Returns `text` without our entries, or `None` if nothing else is left of a file that did not exist before.
 ///
-/// Knows the files of all clients, since what was recorded may be older than what is planned now.
+/// This covers the files of all clients, because the record may be older than the current plan.
 fn without(client: Client, path: &Path, text: &str, before: Option<&str>) -> Result<Option<String>> {
     match client {
         Client::ClaudeCode => claude_code::without(path, text, before).map(Some),
@@ -345,7 +345,7 @@ fn without(client: Client, path: &Path, text: &str, before: Option<&str>) -> Res
     })
 }
 
-/// Returns `text` as one word of a shell, quoted where it has to be.
+/// Returns `text` as one word for a shell, quoted if necessary.
 fn quoted(text: &str) -> String {
     if !text.is_empty() && text.chars().all(|c| c.is_ascii_alphanumeric() || "/._+-".contains(c)) {
         return text.to_owned();

@@ -1,9 +1,9 @@
-//! Applying a plan and taking it back.
+//! Applies a plan and records it, so that it can be undone.
 //!
-//! Before anything is written, `changes.json` says what was there and what will be. So a process that dies between
-//! the two leaves a record of something that never happened, which [`remove`] sees by the bytes, and never a change
-//! without a record. A file that still has the bytes we wrote gets its former bytes back; from one that was changed
-//! since, only our entries are taken.
+//! Before a file is written, `changes.json` records its former and its new content. A process that dies in between
+//! leaves a record without a change, which [`remove`] recognises by the bytes, and never a change without a record. A
+//! file with the bytes that we wrote gets its former bytes back; from a file that was changed since only our entries
+//! are removed.
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
@@ -16,40 +16,40 @@ use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::file::user_file::{self, Bytes, State};
 use crate::private;
 
-/// The largest record that is read, in bytes. Arbitrary: it holds the former text of a few files of 4 MiB at most.
+/// The largest record that is read, in bytes. Arbitrary: it contains the former text of a few files of at most 4 MiB.
 const LARGEST: u64 = 256 << 20;
 
 const FILE: &str = "changes.json";
 const LOCK: &str = "changes.lock";
 
-/// How long to wait for another process that is at work.
+/// How long to wait for another process that uses the record.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What came of applying a plan.
+/// The result of applying a plan.
 #[derive(Debug, Default, Serialize)]
 pub struct Applied {
-    /// The files that are now as planned.
+    /// The files that now have the planned content.
     pub written: Vec<PathBuf>,
-    /// What could not be written.
+    /// The files that could not be written, and why.
     pub findings: Vec<Finding>,
 }
 
-/// What came of taking back.
+/// The result of removing.
 #[derive(Debug, Default, Serialize)]
 pub struct Removed {
-    /// Files that are as they were before us, or gone as they were.
+    /// Files with their former content, or deleted if they did not exist.
     pub restored: Vec<PathBuf>,
-    /// Files that somebody changed since: only our entries are gone.
+    /// Files that were changed since; only our entries are removed.
     pub edited: Vec<PathBuf>,
-    /// Files that nothing was recorded of: what is ours beyond doubt is gone.
+    /// Files without a record; what is certainly ours is removed.
     pub swept: Vec<PathBuf>,
-    /// Files that were left as they are; what they need is still recorded.
+    /// Files that were not changed; their record stays.
     pub findings: Vec<Finding>,
     /// Hooks of other repositories, which stay.
     pub kept: Vec<PathBuf>,
-    /// What stays on purpose, and what could not be known, in words.
+    /// What stays on purpose, and what is unknown, in words.
     pub notes: Vec<String>,
-    /// Every file that was recorded, where it is now.
+    /// The current paths of all recorded files.
     #[serde(skip)]
     pub(super) recorded: Vec<PathBuf>,
 }
@@ -65,18 +65,19 @@ struct Recorded {
     #[serde(with = "crate::file::as_text")]
     path: PathBuf,
     before: Option<State>,
-    /// What may stand there from us, oldest first; more than one only while something is being written.
+    /// The contents that we wrote, oldest first; more than one only while the file is being written.
     wrote: Vec<State>,
-    /// Directories that were made for it, outermost first.
+    /// Directories that were created for it, outermost first.
     made: Vec<PathBuf>,
 }
 
-/// Writes `changes`, after recording in `dir` what is there. A file that cannot be written does not keep the others
-/// from it.
+/// Writes `changes`, after recording the current content in `dir`. If a file can't be written, the others are written
+/// all the same.
 ///
 /// # Errors
 ///
-/// [`Kind::Io`] if the record cannot be kept; then nothing was written. [`Kind::Busy`] if somebody else is at it.
+/// [`Kind::Io`] if the record can't be written; then nothing is changed. [`Kind::Busy`] if another process is working
+/// on it.
 pub fn apply(changes: &[Change], dir: &Path) -> Result<Applied> {
     let mut applied = Applied::default();
     if changes.is_empty() {
@@ -103,11 +104,11 @@ pub fn apply(changes: &[Change], dir: &Path) -> Result<Applied> {
     Ok(applied)
 }
 
-/// Takes back everything that is recorded in `dir`, the last first. Doing it again, also after a crash, is harmless.
+/// Undoes everything that is recorded in `dir`, the last change first. It can be repeated, also after a crash.
 ///
 /// # Errors
 ///
-/// [`Kind::Io`] if the record cannot be read or kept. [`Kind::Busy`] if somebody else is at it.
+/// [`Kind::Io`] if the record can't be read or written. [`Kind::Busy`] if another process is working on it.
 pub(super) fn remove(dir: &Path, repositories: &[GitPlace], spared: &Keep) -> Result<Removed> {
     let mut removed = Removed::default();
     if !dir.join(FILE).exists() {
@@ -145,7 +146,7 @@ pub(super) fn remove(dir: &Path, repositories: &[GitPlace], spared: &Keep) -> Re
             }
         }
         for made in file.made.iter().rev() {
-            // One that somebody put something into stays.
+            // Fails if the user put something into the directory, which then stays.
             let _ = fs::remove_dir(made);
         }
     }
@@ -161,11 +162,11 @@ pub(super) fn remove(dir: &Path, repositories: &[GitPlace], spared: &Keep) -> Re
     Ok(removed)
 }
 
-/// Returns the hooks that are recorded in `dir`, where they are now.
+/// Returns the current paths of the hooks that are recorded in `dir`.
 ///
 /// # Errors
 ///
-/// [`Kind::Io`] if the record cannot be read.
+/// [`Kind::Io`] if the record can't be read.
 pub(super) fn hooks(dir: &Path, repositories: &[GitPlace]) -> Result<Vec<PathBuf>> {
     let found = |mut file: Recorded| {
         let is_hook = file.client == Client::Git && find(&mut file, dir, repositories).is_ok();
@@ -174,19 +175,19 @@ pub(super) fn hooks(dir: &Path, repositories: &[GitPlace]) -> Result<Vec<PathBuf
     Ok(load(dir)?.files.into_iter().filter_map(found).collect())
 }
 
-/// Whether something of a client, and not only hooks of repositories, is recorded in `dir`.
+/// Returns whether `dir` records anything of a client, not only hooks of repositories.
 pub fn was_applied(dir: &Path) -> bool {
     let recorded = load(dir).map(|record| record.files);
-    // A record that can't be read may hold anything.
+    // A record that can't be read may contain anything.
     recorded.map_or(true, |files| files.iter().any(|file| file.client != Client::Git))
 }
 
-/// Returns what is recorded in `dir` and is nowhere to be found: hooks of repositories that are not where they were and
-/// none of `repositories`.
+/// Returns a finding for each recorded hook whose repository can't be found: it is not at its former place, and none of
+/// `repositories` was.
 ///
 /// # Errors
 ///
-/// [`Kind::Io`] if the record cannot be read.
+/// [`Kind::Io`] if the record can't be read.
 pub fn lost(dir: &Path, repositories: &[GitPlace]) -> Result<Vec<Finding>> {
     let lost = |mut file: Recorded| {
         let error = find(&mut file, dir, repositories).err()?;
@@ -195,7 +196,7 @@ pub fn lost(dir: &Path, repositories: &[GitPlace]) -> Result<Vec<Finding>> {
     Ok(load(dir)?.files.into_iter().filter_map(lost).collect())
 }
 
-/// Follows a hook whose repository was moved.
+/// Updates the path of a hook whose repository was moved.
 fn find(file: &mut Recorded, dir: &Path, repositories: &[GitPlace]) -> Result<()> {
     if file.client != Client::Git {
         return Ok(());
@@ -215,7 +216,7 @@ fn find(file: &mut Recorded, dir: &Path, repositories: &[GitPlace]) -> Result<()
     Ok(())
 }
 
-/// Adds `change` to what is recorded about its file.
+/// Adds `change` to the record of its file.
 fn note(record: &mut Record, change: &Change) {
     let made = missing_directories(&change.path);
     let Some(file) = record.files.iter_mut().find(|file| file.path == change.path) else {
@@ -226,7 +227,7 @@ fn note(record: &mut Record, change: &Change) {
     file.made.extend(made.into_iter().filter(|dir| !file.made.contains(dir)).collect::<Vec<_>>());
     let is_as_we_left_it = change.before.as_ref().is_some_and(|before| file.wrote.contains(before));
     if !is_as_we_left_it {
-        // Somebody changed the file since. What comes back is theirs, without our entries from the time before.
+        // The file was changed since. Its former content becomes the current one without our entries.
         let former = file.before.take();
         file.before = change.before.as_ref().and_then(|now| ours_removed(change, now, former.as_ref()));
         file.wrote.clear();
@@ -257,14 +258,14 @@ fn write(change: &Change) -> Result<()> {
 enum TakenBack {
     Whole,
     OurEntries,
-    /// It is ours, and somebody needs it.
+    /// The file is ours, but must stay.
     Needed,
     Nothing,
 }
 
 fn take_back(file: &Recorded) -> Result<TakenBack> {
     let target = user_file::look(&file.path)?;
-    // Deleted by somebody, or never written.
+    // The user deleted it, or it was never written.
     let Some(now) = &target.state else { return Ok(TakenBack::Nothing) };
     if file.before.as_ref() == Some(now) {
         return Ok(TakenBack::Nothing);
@@ -275,7 +276,7 @@ fn take_back(file: &Recorded) -> Result<TakenBack> {
     let wrote = file.wrote.iter().find(|wrote| wrote.bytes == now.bytes);
     if let Some(wrote) = wrote {
         match file.before.clone() {
-            // Only the mode may have been changed since, and then it stays.
+            // If only the mode was changed since, the new mode stays.
             Some(before) if now.mode == wrote.mode => user_file::replace(&target.path, &before)?,
             Some(before) => user_file::replace(&target.path, &State { mode: now.mode, ..before })?,
             None => user_file::delete(&target.path)?,
@@ -298,7 +299,7 @@ fn text_of(state: &State) -> Option<&str> {
     std::str::from_utf8(&state.bytes.0).ok()
 }
 
-/// Returns the directories above `path` that are not there yet, outermost first.
+/// Returns the missing directories above `path`, outermost first.
 fn missing_directories(path: &Path) -> Vec<PathBuf> {
     let above = path.ancestors().skip(1);
     let mut missing: Vec<PathBuf> = above.take_while(|dir| !dir.exists()).map(Path::to_owned).collect();
@@ -328,8 +329,8 @@ fn keep(dir: &Path, record: &Record) -> Result<()> {
     user_file::replace(&dir.join(FILE), &State { bytes: Bytes(bytes), mode: 0o600 })
 }
 
-/// Held while the record and the files are changed; the system lets go of it when the process ends. A file system
-/// without locks is trusted to have one user.
+/// Locks the record until the file is dropped or the process ends. File systems without locks are assumed to have one
+/// user.
 fn lock(dir: &Path) -> Result<File> {
     let path = dir.join(LOCK);
     private::create(&path)?;
@@ -337,7 +338,7 @@ fn lock(dir: &Path) -> Result<File> {
         File::create(&path).context(Kind::Io, || format!("cannot write `{}`", quoted(path.display())))?;
     let began = Instant::now();
     while let Err(TryLockError::WouldBlock) = file.try_lock() {
-        // A program that is being started has our files open for a moment.
+        // Starting another program keeps our files open for a moment.
         if began.elapsed() > PATIENCE {
             return Err(Error::new(Kind::Busy, "another `tiro init` is at work")
                 .hint("run this again when it has ended"));

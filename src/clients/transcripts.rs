@@ -1,8 +1,8 @@
-//! Where clients keep their transcripts, and reading one line by line.
+//! Finds the transcripts of clients, and reads them line by line.
 //!
-//! A transcript grows while it is read, may end in half a line, may be replaced, and may be gigabytes: only whole lines
-//! are handed out, one at a time, and of a line that is too long only its beginning. What a hook names may be anything:
-//! only regular files are read, and none that the system makes up.
+//! A transcript may grow while it is read, end in half a line, be replaced, or have gigabytes. Only whole lines are
+//! returned, one at a time, and only the beginning of a line that is too long. A hook can name any path, so only
+//! regular files are read, and none that the system generates.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
@@ -12,41 +12,41 @@ use super::{Client, Places};
 use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::file::{self, Links};
 
-/// Bytes of a line that are read whole; a longer one is an image or a file that somebody pasted.
+/// The longest line that is read whole, in bytes; a longer one contains an image or a pasted file.
 const LONGEST_LINE: u64 = 32 * 1024 * 1024;
 
-/// Bytes kept of a line that is longer.
+/// Bytes that are kept of a longer line.
 const START: usize = 64 * 1024;
 
-/// Bytes looked at for the directory that a session was held in: first lines can be whole prompts.
+/// Bytes that are searched for the working directory of a session: the first lines can be whole prompts.
 const SEARCHED: u64 = 4 * 1024 * 1024;
 
-/// Where files are no files: reading one may wait for ever.
+/// Folders of generated files, where reading may block forever.
 const SYSTEM: [&str; 3] = ["/proc", "/sys", "/dev"];
 
-/// Bytes of a file that holds a path.
+/// Bytes of a file that contains a path, at most.
 const PATH: u64 = 4096;
 
-/// Folders deep that transcripts lie, at most.
+/// Nested folders that are searched for transcripts.
 const DEPTH: usize = 5;
 
-/// A transcript of a session held in the project.
+/// A transcript of a session in the project.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Found {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// How long it is now.
+    /// Its current length.
     pub bytes: u64,
 }
 
-/// Returns the transcripts of the sessions that `client` held within `roots`, or above them where they name one, by path.
+/// Returns the transcripts of `client` for sessions in `roots`, or above them if they mention a root, sorted by path.
 ///
-/// Roots are canonical: those of the project's work trees. What can't be read is passed over.
+/// `roots` are the canonical roots of the project's work trees. What can't be read is skipped.
 pub fn of_project(places: &Places, client: Client, roots: &[PathBuf]) -> Vec<Found> {
     let mut files = Vec::new();
     match client {
         Client::ClaudeCode => {
-            // A folder is named after the directory, every character that isn't plain a dash.
+            // The name of a folder is the path of the directory with every special character replaced by a dash.
             let prefixes: Vec<String> = roots.iter().map(|root| dashed(root)).collect();
             let above: Vec<String> =
                 roots.iter().flat_map(|root| root.ancestors().skip(1)).map(dashed).collect();
@@ -86,7 +86,7 @@ pub fn of_project(places: &Places, client: Client, roots: &[PathBuf]) -> Vec<Fou
         .collect()
 }
 
-/// Returns the directory that the session of a transcript was held in first, where that is known.
+/// Returns the first working directory of a transcript's session, if it is known.
 pub fn directory_of(client: Client, path: &Path) -> Option<PathBuf> {
     match client {
         Client::Gemini => path.ancestors().take(DEPTH).find_map(project_root),
@@ -94,13 +94,13 @@ pub fn directory_of(client: Client, path: &Path) -> Option<PathBuf> {
     }
 }
 
-/// Whether `client` named a folder that the transcript lies in by the digest of one of the roots, as an older Gemini CLI
-/// does, which says nowhere else where a session was held.
+/// Returns whether `client` named the folder of the transcript by the hash of one of the roots. Old versions of Gemini
+/// CLI do so, and record the directory nowhere else.
 pub fn is_named_after(client: Client, path: &Path, roots: &[PathBuf]) -> bool {
     client == Client::Gemini && path.ancestors().skip(1).take(DEPTH).any(|folder| is_hash_of(folder, roots))
 }
 
-/// Returns the directory that Gemini CLI keeps `folder` for.
+/// Returns the directory that a folder of Gemini CLI belongs to.
 fn project_root(folder: &Path) -> Option<PathBuf> {
     let mut text = String::new();
     open(&folder.join(".project_root")).ok()?.take(PATH).read_to_string(&mut text).ok()?;
@@ -110,7 +110,7 @@ fn project_root(folder: &Path) -> Option<PathBuf> {
 fn held_in(path: &Path) -> Option<PathBuf> {
     let lines = BufReader::new(open(path).ok()?.take(SEARCHED)).lines();
     for line in lines.map_while(Result::ok) {
-        // Most lines have none, and parsing is what takes time.
+        // Parsing is slow, and most lines have no directory.
         if !line.contains("\"cwd\"") {
             continue;
         }
@@ -129,25 +129,25 @@ fn is_within(directory: &Path, roots: &[PathBuf]) -> bool {
     roots.iter().any(|root| directory.starts_with(root))
 }
 
-/// Whether one of the roots lies beneath `directory`.
+/// Returns whether one of the roots is below `directory`.
 fn is_above(directory: &Path, roots: &[PathBuf]) -> bool {
     let canonical = directory.canonicalize();
     let directory = canonical.as_deref().unwrap_or(directory);
     roots.iter().any(|root| root != directory && root.starts_with(directory))
 }
 
-/// Whether a transcript names one of the roots, or something in it, anywhere.
+/// Returns whether a transcript mentions one of the roots, or a path below one.
 fn names(path: &Path, roots: &[PathBuf]) -> bool {
     let needles: Vec<String> =
         roots.iter().filter_map(|root| Some(serde_json::json!(root.to_str()?).to_string())).collect();
-    // Without the quotes around it.
+    // Without the quotes.
     let needles: Vec<&str> = needles.iter().map(|needle| &needle[1..needle.len() - 1]).collect();
     let Ok(file) = open(path) else { return false };
     let mut reader = BufReader::new(file);
     let mut part = Vec::new();
     loop {
         part.clear();
-        // A line may be too long to be kept; what is cut in two is named elsewhere, too.
+        // A line may be too long to keep in memory. A path that is cut in two appears elsewhere, too.
         match reader.by_ref().take(SEARCHED).read_until(b'\n', &mut part) {
             Ok(0) | Err(_) => return false,
             Ok(_) => {}
@@ -162,7 +162,7 @@ fn names(path: &Path, roots: &[PathBuf]) -> bool {
     }
 }
 
-/// Whether an older Gemini CLI named the folder by the digest of one of the roots.
+/// Returns whether an old version of Gemini CLI named the folder by the hash of one of the roots.
 fn is_hash_of(folder: &Path, roots: &[PathBuf]) -> bool {
     use sha2::{Digest, Sha256};
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -200,39 +200,39 @@ fn collect(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
 /// A line of a transcript.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Line<'a> {
-    /// All of it, without its end.
+    /// The whole line, without its line end.
     Whole(&'a [u8]),
-    /// The beginning of one that is too long, and how long it is.
+    /// The beginning of a line that is too long, and the length of the line.
     Cut(&'a [u8], u64),
 }
 
-/// The lines of a transcript from some place on.
+/// Reads the lines of a transcript from some position on.
 pub struct Lines {
     reader: BufReader<File>,
     at: u64,
-    /// Bytes of the line at `at` that were looked at without finding its end.
+    /// Bytes of the current line that were searched for its end.
     looked: u64,
-    /// Bytes that may still be looked at.
+    /// Bytes that may still be read.
     most: u64,
     buffer: Vec<u8>,
 }
 
 impl Lines {
-    /// Opens the transcript at `path`; reading begins `at` bytes into it.
+    /// Opens the transcript at `path` to read from byte `at` on.
     ///
     /// # Errors
     ///
-    /// [`Kind::Io`] if it can't be read, [`Kind::BadInput`] if it is no regular file.
+    /// [`Kind::Io`] if it can't be read, [`Kind::BadInput`] if it is not a regular file.
     pub fn open(path: &Path, at: u64) -> Result<Lines> {
         Lines::resume(path, at, 0, u64::MAX)
     }
 
-    /// Opens the transcript at `path` to look at `most` bytes of it; the line that begins `at` bytes into it doesn't end
-    /// within its first `looked`, which [`Lines::looked`] returned before.
+    /// Opens the transcript at `path` to read at most `most` bytes from byte `at` on. The line there does not end
+    /// within its first `looked` bytes, see [`Lines::looked`].
     ///
     /// # Errors
     ///
-    /// As [`Lines::open`].
+    /// As for [`Lines::open`].
     pub fn resume(path: &Path, at: u64, looked: u64, most: u64) -> Result<Lines> {
         let failed = || format!("cannot read the transcript `{}`", quoted(path.display()));
         let mut file = open(path)?;
@@ -245,8 +245,8 @@ impl Lines {
         Ok(Lines { reader: BufReader::with_capacity(256 * 1024, file), at, looked, most, buffer })
     }
 
-    /// Returns the next whole line and where it begins, or `None` where only part of one, or nothing, is left, or where
-    /// as much was looked at as may be.
+    /// Returns the next whole line and the byte at which it begins. `None` if no whole line is left, or if the limit of
+    /// bytes is reached.
     ///
     /// # Errors
     ///
@@ -283,28 +283,32 @@ impl Lines {
         Ok(Some((begins, Line::Whole(self.buffer.trim_ascii_end()))))
     }
 
-    /// Returns where the next line begins.
+    /// Returns the byte at which the next line begins.
     pub fn at(&self) -> u64 {
         self.at
     }
 
-    /// Returns how much of the next line needn't be looked at again: nothing, unless it is too long already.
+    /// Returns how many bytes of the next line need not be searched again: 0 unless it is already too long.
     pub fn looked(&self) -> u64 {
         if self.looked > LONGEST_LINE { self.looked } else { 0 }
     }
 
-    /// Whether as much was looked at as may be.
+    /// Returns whether the limit of bytes is reached.
     pub fn is_spent(&self) -> bool {
         self.most == 0
     }
 }
 
-/// Whether a regular file is there that can be a transcript.
+/// Returns whether `path` is a regular file that can be a transcript.
 pub fn is_file(path: &Path) -> bool {
     real(path).is_ok()
 }
 
-/// Returns where a regular file really is; errors with [`Kind::BadInput`] where it is none, or the system makes it up.
+/// Returns the real path of a regular file.
+///
+/// # Errors
+///
+/// [`Kind::BadInput`] if it is not a regular file or the system generates it.
 fn real(path: &Path) -> Result<PathBuf> {
     let failed = || format!("cannot read the transcript `{}`", quoted(path.display()));
     let real = path.canonicalize().context(Kind::Io, failed)?;
@@ -319,7 +323,7 @@ fn no_file(path: &Path) -> Error {
     Error::bad_input(format!("`{}` is no regular file", quoted(path.display()))).hint("name a transcript")
 }
 
-/// Opens a regular file: a pipe would never answer, and none that takes the file's place meanwhile is waited for.
+/// Opens a regular file without blocking, even if a pipe takes its place meanwhile.
 fn open(path: &Path) -> Result<File> {
     let failed = || format!("cannot read the transcript `{}`", quoted(path.display()));
     match file::open(&real(path)?, Links::Followed, u64::MAX) {
@@ -328,12 +332,12 @@ fn open(path: &Path) -> Result<File> {
     }
 }
 
-/// Returns the length of the file, and what stands in it at its beginning and before `at`, up to `length` bytes each: by
-/// these a file that was replaced or rewound is known.
+/// Returns the length of the file, and up to `length` bytes at its beginning and before `at`. They show whether the
+/// file was replaced or truncated.
 ///
 /// # Errors
 ///
-/// As [`Lines::open`].
+/// As for [`Lines::open`].
 pub fn around(path: &Path, at: u64, length: u64) -> Result<(u64, Vec<u8>)> {
     let failed = || format!("cannot read the transcript `{}`", quoted(path.display()));
     let mut file = open(path)?;

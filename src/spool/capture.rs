@@ -1,8 +1,8 @@
-//! Which projects are captured: those that hooks may leave references for.
+//! Which projects are captured: those for which hooks may write references.
 //!
-//! Hooks of clients run in every project of the machine. The choice lies where they look without opening a database: the
-//! scope beside all spools, and in the spool of each chosen project its root. A scope that can't be read counts as the
-//! smaller one.
+//! Hooks of clients run in every project of the machine. The user's choice is kept where hooks read it without a
+//! database: the scope next to all spools, and in the spool of each chosen project its root. A scope that can't be read
+//! counts as the smaller one.
 
 use std::path::{Path, PathBuf};
 
@@ -18,14 +18,14 @@ const CAPTURED: &str = "captured";
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Scope {
-    /// Every project in which a client works.
+    /// Every project in which a client runs.
     Machine,
-    /// The projects in which that was chosen, and no others.
+    /// Only the projects that the user chose.
     Project,
 }
 
 impl Scope {
-    /// Returns what was chosen, or `None` where nothing was.
+    /// Returns the choice, or `None` if there is none.
     pub fn chosen(data_dir: &Path) -> Option<Scope> {
         let everywhere = Spool::everywhere(data_dir);
         let folder = Folder::open(&everywhere.root, &everywhere.root).ok()?;
@@ -36,7 +36,7 @@ impl Scope {
         }
     }
 
-    /// Notes that this was chosen.
+    /// Stores the choice.
     pub fn choose(self, data_dir: &Path) -> Result<()> {
         let word = match self {
             Scope::Machine => "machine",
@@ -45,7 +45,7 @@ impl Scope {
         Spool::everywhere(data_dir).put(SCOPE, word.as_bytes())
     }
 
-    /// Takes the choice back, and that of every project.
+    /// Removes the choice, and that of every project.
     pub fn forget(data_dir: &Path) {
         let everywhere = Spool::everywhere(data_dir);
         for (folder, _) in chosen_folders(&everywhere.root) {
@@ -57,7 +57,7 @@ impl Scope {
     }
 }
 
-/// Returns the roots of the projects that were chosen, by path.
+/// Returns the roots of the chosen projects, sorted.
 pub fn chosen_projects(data_dir: &Path) -> Vec<PathBuf> {
     let mut roots: Vec<PathBuf> =
         chosen_folders(&Spool::everywhere(data_dir).root).into_iter().map(|(_, root)| root).collect();
@@ -77,17 +77,18 @@ fn chosen_folders(root: &Path) -> Vec<(Folder, PathBuf)> {
 }
 
 impl Spool {
-    /// Whether what is done in the project is captured, where capture is not paused.
+    /// Returns whether work in the project is captured while capture is not paused.
     pub fn is_captured(&self) -> bool {
         self.scope() != Some(Scope::Project) || self.is_chosen()
     }
 
-    /// Whether the project was chosen.
+    /// Returns whether the user chose the project.
     pub fn is_chosen(&self) -> bool {
         self.folders().any(|folder| Folder::open(&self.root, folder).is_ok_and(|folder| folder.has(CAPTURED)))
     }
 
-    /// Whether commits are followed although none were imported: the user had this project captured, or all.
+    /// Returns whether new commits are imported although the history was not: the user chose this project or all of
+    /// them.
     pub fn is_followed(&self) -> bool {
         match self.scope() {
             Some(Scope::Machine) => true,
@@ -96,12 +97,12 @@ impl Spool {
         }
     }
 
-    /// Chooses the project, whose root is `root`.
+    /// Chooses the project with the root `root`.
     pub fn choose(&self, root: &Path) -> Result<()> {
         self.put(CAPTURED, text_of(root).as_bytes())
     }
 
-    /// Takes the choice of the project back.
+    /// Removes the choice of the project.
     pub fn leave_out(&self) -> Result<()> {
         for folder in self.folders() {
             let Ok(opened) = Folder::open(&self.root, folder) else { continue };
@@ -114,7 +115,7 @@ impl Spool {
         Ok(())
     }
 
-    /// Removes what was left here: references, marks and the pointer.
+    /// Removes references, marks and the pointer.
     pub fn clear(&self) {
         for folder in self.folders() {
             if let Ok(opened) = Folder::open(&self.root, folder) {

@@ -1,9 +1,8 @@
-//! A folder of the spool, opened once: what is read, written and removed is in that folder and nowhere else.
+//! A folder of the spool, opened once: reading, writing and removing happen in that folder only.
 //!
-//! Where somebody puts a link in the place of a folder, what the link leads to is not the spool: nothing there is read,
-//! moved or removed. So no path is followed twice: the folder is opened without following a link, must belong to the
-//! user who runs this, and every file is named relative to it. Where the platform has no such calls, paths are checked
-//! before each use.
+//! If a link takes the place of a folder, its target is not the spool: nothing there is read, moved or removed. So no
+//! path is resolved twice: the folder is opened without following a link, must belong to the current user, and every
+//! file is opened relative to it. On platforms without such calls, paths are checked before each use.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +12,7 @@ pub(super) use paths::Folder;
 #[cfg(unix)]
 pub(super) use relative::Folder;
 
-/// The longest file that is read, in bytes: a reference is two paths and a few words.
+/// The longest file that is read, in bytes: a reference has two paths and a few words.
 pub(super) const LIMIT: u64 = 64 * 1024;
 
 fn name_below<'p>(root: &Path, folder: &'p Path) -> Option<&'p str> {
@@ -40,16 +39,18 @@ mod relative {
     use super::{LIMIT, name_below, unfinished};
     use crate::file::{Refused, read_all, regular};
 
-    /// An opened folder.
+    /// An open folder.
     #[derive(Debug)]
     pub struct Folder {
         folder: OwnedFd,
     }
 
     impl Folder {
-        /// Opens `folder`, which is `root` or stands in it.
+        /// Opens `folder`, which is `root` or in it.
         ///
-        /// Errors where it is not there, and where either is a link, no folder, or belongs to somebody else.
+        /// # Errors
+        ///
+        /// If it does not exist, or if one of the two is a link, not a folder, or another user's.
         pub fn open(root: &Path, folder: &Path) -> io::Result<Folder> {
             let root_folder = own(openat(CWD, root, FOLDER, Mode::empty()))?;
             let folder = match name_below(root, folder) {
@@ -59,7 +60,7 @@ mod relative {
             Ok(Folder { folder })
         }
 
-        /// Opens `folder` in `root`, which is there, and makes it where it is not.
+        /// Opens `folder` in the existing folder `root`, and creates it if it is missing.
         pub fn make(root: &Path, folder: &Path) -> io::Result<Folder> {
             if let Some(name) = name_below(root, folder) {
                 let root_folder = own(openat(CWD, root, FOLDER, Mode::empty()))?;
@@ -71,7 +72,7 @@ mod relative {
             Folder::open(root, folder)
         }
 
-        /// Returns the names of the regular files in it.
+        /// Returns the names of its regular files.
         pub fn names(&self) -> Vec<String> {
             let Ok(entries) = Dir::read_from(&self.folder) else { return Vec::new() };
             let is_file = |name: &str| {
@@ -83,7 +84,7 @@ mod relative {
             names.filter(|name| is_file(name)).collect()
         }
 
-        /// Returns the text of the regular file `name`; `None` where there is none, or too large a one.
+        /// Returns the text of the regular file `name`; `None` if there is none or it is too large.
         pub fn read(&self, name: &str) -> Option<String> {
             let flags =
                 OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -92,23 +93,23 @@ mod relative {
             String::from_utf8(read_all(file, LIMIT).ok()?).ok()
         }
 
-        /// Whether something is called that, or may be.
+        /// Returns whether `name` exists, or may exist.
         pub fn has(&self, name: &str) -> bool {
             let found = statat(&self.folder, name, AtFlags::SYMLINK_NOFOLLOW);
             !matches!(found, Err(rustix::io::Errno::NOENT))
         }
 
-        /// Calls the file `from` `to`, in the place of what is called that.
+        /// Renames the file `from` to `to`, which is replaced.
         pub fn rename(&self, from: &str, to: &str) -> io::Result<()> {
             Ok(renameat(&self.folder, from, &self.folder, to)?)
         }
 
-        /// Removes the file `name`; a link is removed itself.
+        /// Removes the file or the link `name`.
         pub fn remove(&self, name: &str) -> io::Result<()> {
             Ok(unlinkat(&self.folder, name, AtFlags::empty())?)
         }
 
-        /// Writes the file `name`, which appears whole or not at all.
+        /// Writes the file `name`, whole or not at all.
         pub fn put(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
             let new = unfinished()?;
             let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -120,7 +121,7 @@ mod relative {
             written
         }
 
-        /// Writes a file and removes it, as a trial.
+        /// Writes a file and removes it, to test whether writing works.
         pub fn probe(&self) -> io::Result<()> {
             let new = unfinished()?;
             self.put(&new, b"")?;
@@ -131,10 +132,10 @@ mod relative {
     const FOLDER: OFlags =
         OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-    /// Returns what was opened where it belongs to the user who runs this, or that user may do anything anyway.
+    /// Returns the folder if it belongs to the current user, or if the current user is root.
     fn own(opened: rustix::io::Result<OwnedFd>) -> io::Result<OwnedFd> {
         let opened = match opened {
-            // What Linux and others say of a link.
+            // The errors for a link on Linux and other systems.
             Err(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR | rustix::io::Errno::MLINK) => {
                 return Err(Refused::NoFolder.into());
             }
@@ -157,7 +158,7 @@ mod paths {
     use super::{LIMIT, name_below, unfinished};
     use crate::file::{self, Links, Refused};
 
-    /// A folder that was looked at.
+    /// A folder whose path was checked.
     #[derive(Debug)]
     pub struct Folder {
         folder: PathBuf,

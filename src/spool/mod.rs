@@ -1,16 +1,16 @@
-//! What hooks leave for the next call: references to what grew, never text.
+//! Passes references from hooks to the next call: which transcripts have grown, never their text.
 //!
-//! A hook has a tenth of a second and must not wait for anybody, so it opens no database. It leaves a small file that
-//! names a transcript or a repository; the next call of any process of that project follows it. One file stands for one
-//! session, the latest reference replacing the one before, so that what waits is bounded. Beside the references of a
-//! project lie its pointer, the line that a session begins with, and a mark while capture is paused.
+//! A hook has a tenth of a second and must not wait, so it opens no database. It writes a small file that names a
+//! transcript or a repository, and the next call of any process for that project follows it. Each session has one file,
+//! which its latest reference replaces, so the number of files is bounded. The folder of a project also contains the
+//! pointer, which is the line that a session begins with, and a mark while capture is paused.
 //!
-//! A repository's folder is named after the id that it keeps, so that a pause lasts when it is moved; until it has one,
-//! after its path. A mark or a list of pauses that can't be read counts as a pause: what is kept out can still be
-//! imported, what was stored against somebody's will can't be unread.
+//! The folder of a repository is named after the id in the repository, so that a pause lasts when the repository is
+//! moved; before it has an id, after its path. A mark or a list of pauses that can't be read counts as a pause: skipped
+//! text can still be imported later, but text that was stored against the user's will can't be taken back.
 //!
-//! A reference is taken by renaming it and removed once what it names is stored; where a process dies in between, the
-//! next one finds the renamed file and follows it again, which stores nothing twice.
+//! A reference is taken by renaming its file, and the file is removed once the session is stored. If the process dies
+//! in between, the next one follows the renamed file again, which stores nothing twice.
 
 pub mod capture;
 mod folder;
@@ -29,71 +29,71 @@ use crate::memory::Millis;
 
 use folder::Folder;
 
-/// Pauses that are remembered one by one; where there are more, the closest become one. Half of what fits a file.
+/// Pauses that are kept separately; if there are more, the closest ones are joined. Half of what fits into a file.
 const MOST_PAUSES: usize = 1000;
 
 const TAKEN: &str = ".taken";
 const WAITING: &str = ".json";
-/// Characters of a name before that.
+/// Characters of a name that come before its hash.
 const STEM: usize = 16;
 const PAUSED: &str = "paused";
 const PAUSES: &str = "pauses";
 
-/// Something that grew since it was last read.
+/// A transcript or repository that has grown since it was last read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reference {
-    /// The program whose hook left it: `claude-code`, `codex`, `gemini` or `git`.
+    /// The client whose hook wrote it: `claude-code`, `codex`, `gemini` or `git`.
     pub client: String,
-    /// The hook that left it, by the client's own name.
+    /// The event of the hook, as the client calls it.
     pub event: String,
-    /// What tells sessions apart, see [`key`]; empty for git.
+    /// Identifies the session, see [`key`]; empty for git.
     #[serde(default)]
     pub session: String,
-    /// Where the session is written down.
+    /// The path of the transcript.
     #[serde(default, with = "crate::file::as_optional_text")]
     pub transcript: Option<PathBuf>,
-    /// The commit that was made while no branch was checked out: no reference may lead to it later.
+    /// A commit that was made with a detached `HEAD`, which no reference may lead to later.
     #[serde(default)]
     pub commit: Option<String>,
-    /// The directory it happened in.
+    /// The working directory.
     #[serde(with = "crate::file::as_text")]
     pub directory: PathBuf,
-    /// When.
+    /// When the hook ran.
     pub at: Millis,
     /// Why it could not be followed the last time.
     #[serde(default)]
     pub trouble: Option<String>,
 }
 
-/// Returns what stands for a client's id of a session: a client may call it anything, a secret included.
+/// Returns a hash of a client's session id, because the id could be anything, even a secret.
 pub fn key(session: &str) -> String {
     blake3::hash(session.as_bytes()).to_hex()[..32].to_owned()
 }
 
-/// A reference that this process follows.
+/// A reference that this process is following.
 #[derive(Debug)]
 pub struct Taken {
-    /// What it refers to.
+    /// The reference.
     pub reference: Reference,
     folder: Arc<Folder>,
     name: String,
 }
 
-/// The references and marks of one project.
+/// The folder of one project: its references and marks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spool {
     /// The folder of all spools.
     root: PathBuf,
     folder: PathBuf,
-    /// Where things were left before the repository had an id.
+    /// The project's folder before the repository had an id.
     former: Option<PathBuf>,
 }
 
-/// When capture was paused: from when, until when.
+/// The beginning and the end of a pause.
 type Pause = (Millis, Millis);
 
 impl Spool {
-    /// Returns the spool of the project at `place`, the canonical path that it is known by; nothing is created.
+    /// Returns the spool of the project with the canonical path `place`. Creates nothing.
     pub fn of(data_dir: &Path, place: &Path) -> Spool {
         let root = data_dir.join("spool");
         let named = |key: &[u8]| root.join(&blake3::hash(key).to_hex()[..16]);
@@ -107,14 +107,15 @@ impl Spool {
         }
     }
 
-    /// Returns what holds for all projects: it has no references, but a mark.
+    /// Returns the spool for all projects, which contains no references, only marks.
     pub fn everywhere(data_dir: &Path) -> Spool {
         Spool { root: data_dir.join("spool"), folder: data_dir.join("spool"), former: None }
     }
 
-    /// Leaves a reference, in place of an earlier one to the same session.
+    /// Writes a reference, and replaces an earlier one of the same session.
     ///
-    /// It appears whole or not at all, but is not forced to disk: the next hook of the session would leave it again.
+    /// The file appears whole or not at all. It is not synced to disk: the next hook of the session would write it
+    /// again.
     pub fn leave(&self, reference: &Reference) -> Result<()> {
         let session = format!("{}\0{}", reference.client, reference.session);
         let name = blake3::hash(session.as_bytes()).to_hex();
@@ -122,7 +123,7 @@ impl Spool {
         self.put(&format!("{}{WAITING}", &name[..STEM]), &bytes)
     }
 
-    /// Takes every reference that waits, oldest first; files in the place of one that are none are removed.
+    /// Takes every reference, oldest first. Invalid files are removed.
     pub fn take(&self) -> Vec<Taken> {
         let mut found: Vec<Taken> = Vec::new();
         for (folder, name) in self.references() {
@@ -130,7 +131,7 @@ impl Spool {
                 Some(stem) => format!("{stem}{TAKEN}"),
                 None => name.clone(),
             };
-            // What was taken and not finished is replaced by what came later.
+            // A newer reference replaces one that was taken but not finished.
             if taken != name && folder.rename(&name, &taken).is_err() {
                 continue;
             }
@@ -144,17 +145,17 @@ impl Spool {
         found
     }
 
-    /// Whether anything waits.
+    /// Returns whether there are no references.
     pub fn is_empty(&self) -> bool {
         self.waiting() == 0
     }
 
-    /// Returns how many references wait.
+    /// Returns the number of references.
     pub fn waiting(&self) -> usize {
         self.references().len()
     }
 
-    /// Returns why references could not be followed that wait.
+    /// Returns why references could not be followed.
     pub fn troubles(&self) -> Vec<String> {
         let trouble = |(folder, name): (Arc<Folder>, String)| {
             serde_json::from_str::<Reference>(&folder.read(&name)?).ok().and_then(|it| it.trouble)
@@ -164,7 +165,7 @@ impl Spool {
         troubles
     }
 
-    /// Returns the files of the references: regular ones that are called as this module calls them.
+    /// Returns the files of references: regular files with names as this module writes them.
     fn references(&self) -> Vec<(Arc<Folder>, String)> {
         let folders = self.folders().filter_map(|folder| Folder::open(&self.root, folder).ok()).map(Arc::new);
         let is_own = |name: &String| {
@@ -182,7 +183,7 @@ impl Spool {
         [Some(&self.folder), self.former.as_ref()].into_iter().flatten().map(PathBuf::as_path)
     }
 
-    /// Returns why nothing can be left here, or `None` where it can; leaves nothing.
+    /// Returns why nothing can be written here; `None` if writing works. Leaves nothing behind.
     pub fn trouble(&self) -> Option<String> {
         let probe = match Folder::open(&self.root, &self.folder) {
             Err(error) if error.kind() == ErrorKind::NotFound => return None,
@@ -192,12 +193,12 @@ impl Spool {
         probe.context(Kind::Io, failed).err().map(|error| error.to_string())
     }
 
-    /// Returns the pointer that was left last.
+    /// Returns the latest pointer.
     pub fn pointer(&self) -> Option<String> {
         Folder::open(&self.root, &self.folder).ok()?.read("pointer")
     }
 
-    /// Leaves the pointer; nothing is written where it is the same.
+    /// Writes the pointer, unless it is the same.
     pub fn set_pointer(&self, text: &str) -> Result<()> {
         if self.pointer().as_deref() == Some(text) {
             return Ok(());
@@ -205,12 +206,12 @@ impl Spool {
         self.put("pointer", text.as_bytes())
     }
 
-    /// Whether capture is paused here.
+    /// Returns whether capture is paused here.
     pub fn is_paused(&self) -> bool {
         self.looked_at().any(|folder| folder.has(PAUSED) || folder.over().is_none())
     }
 
-    /// Pauses capture from `now` on, or lets it go on; `false` where it was so already.
+    /// Pauses capture from `now` on, or resumes it; returns `false` if that was the state already.
     pub fn set_paused(&self, paused: bool, now: Millis) -> Result<bool> {
         if paused == self.is_paused() {
             return Ok(false);
@@ -220,10 +221,10 @@ impl Spool {
         }
         let mut pauses = Vec::new();
         for folder in self.looked_at() {
-            // Of pauses that can't be read nothing is known but that they are over.
+            // If the list can't be read, only the end of its pauses is known.
             pauses.extend(folder.over().unwrap_or_else(|| vec![(0, now)]));
             if folder.has(PAUSED) {
-                // Where the clock was set back meanwhile, all that lies between counts.
+                // If the clock was set back meanwhile, the whole time in between counts.
                 let since = folder.paused_since();
                 pauses.push((since.min(now), since.max(now)));
             }
@@ -239,8 +240,8 @@ impl Spool {
         Ok(true)
     }
 
-    /// Returns when capture was paused, from when until when, the pause that still lasts included: what was said then
-    /// stands in transcripts and is never remembered.
+    /// Returns the beginning and end of every pause, including the current one. Transcripts contain what was said then,
+    /// and it is never remembered.
     pub fn pauses(&self) -> Vec<(Millis, Millis)> {
         let mut pauses = Vec::new();
         for folder in self.looked_at() {
@@ -252,7 +253,7 @@ impl Spool {
         pauses
     }
 
-    /// Takes over the pauses of `other`, which this one takes the place of.
+    /// Adds the pauses of `other`, which this spool replaces.
     pub fn inherit(&self, other: &Spool) -> Result<()> {
         if self.folder == other.folder {
             return Ok(());
@@ -269,7 +270,7 @@ impl Spool {
         self.put(PAUSES, listed(over.into_iter().chain(own).collect()).as_bytes())
     }
 
-    /// Looks into each folder.
+    /// Opens each folder.
     fn looked_at(&self) -> impl Iterator<Item = Look> {
         self.folders().map(|folder| match Folder::open(&self.root, folder) {
             Ok(folder) => Look::Opened(folder),
@@ -285,16 +286,16 @@ impl Spool {
     }
 }
 
-/// What a look into a folder came to.
+/// The result of opening a folder.
 enum Look {
     Opened(Folder),
     Nothing,
-    /// It can't be looked into, or something else stands in its place: whatever it may hold counts as held.
+    /// It can't be opened, or something else is in its place. It counts as if it contained every mark.
     Closed,
 }
 
 impl Look {
-    /// Whether something is called that, or may be.
+    /// Returns whether a file of that name exists, or may exist.
     fn has(&self, name: &str) -> bool {
         match self {
             Look::Opened(folder) => folder.has(name),
@@ -310,7 +311,7 @@ impl Look {
         }
     }
 
-    /// Returns the pauses that are over, or `None` where they can't be read.
+    /// Returns the pauses that are over; `None` if they can't be read.
     fn over(&self) -> Option<Vec<Pause>> {
         if !self.has(PAUSES) {
             return Some(Vec::new());
@@ -328,22 +329,22 @@ impl Look {
 }
 
 impl Taken {
-    /// Removes the reference: what it names is stored.
+    /// Removes the reference after its content is stored.
     pub fn done(self) {
-        // Where it can't be removed it is followed once more, and nothing is stored twice.
+        // If it can't be removed it is followed once more, which stores nothing twice.
         drop(self.folder.remove(&self.name));
     }
 
-    /// Lets the reference wait on and notes why.
+    /// Keeps the reference for the next call and records why.
     pub fn keep(mut self, trouble: String) {
         self.reference.trouble = Some(trouble);
         let bytes = serde_json::to_vec(&self.reference).expect("a reference is plain values");
-        // Where that can't be written it waits all the same.
+        // If that fails, the reference still stays.
         drop(self.folder.put(&self.name, &bytes));
     }
 }
 
-/// Returns pauses as they are written down: in order, those that touch joined, and not too many.
+/// Returns the text of pauses: sorted, adjacent ones joined, and not too many.
 fn listed(mut pauses: Vec<Pause>) -> String {
     pauses.sort_unstable();
     let mut joined: Vec<Pause> = Vec::new();
