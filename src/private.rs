@@ -75,7 +75,7 @@ pub fn data_dir(path: &Path) -> Result<Option<String>> {
             1 => ", and so can one more file or folder in the data directory".into(),
             more => format!(", and so can {more} more files and folders in the data directory"),
         };
-        format!("`{}` {how}{others}. Now they are for this user alone.", quoted(first.display()))
+        format!("`{}` {how}{others}. Now only this user can access them.", quoted(first.display()))
     }))
 }
 
@@ -109,8 +109,8 @@ pub fn create(path: &Path) -> Result<()> {
         }
     }
     if !fs::metadata(path).is_ok_and(|metadata| metadata.is_file()) {
-        let message = format!("`{}` is no regular file", quoted(path.display()));
-        return Err(Error::new(Kind::Store, message).hint("move it away"));
+        let message = format!("`{}` is not a regular file", quoted(path.display()));
+        return Err(Error::new(Kind::Store, message).hint("move it elsewhere"));
     }
     close(path, FILE_MODE)?;
     for beside in BESIDE {
@@ -253,7 +253,7 @@ fn close(path: &Path, mode: u32) -> Result<()> {
     if found.is_ours && found.mode & OTHERS == 0 {
         return Ok(());
     }
-    let hint = "run Tiro as the user to whom it belongs, or name another folder in TIRO_DATA_DIR";
+    let hint = "run Tiro as the user who owns it, or name another folder in TIRO_DATA_DIR";
     if !found.is_ours {
         let message = format!("`{}` belongs to another user", quoted(path.display()));
         return Err(Error::new(Kind::Store, message).hint(hint));

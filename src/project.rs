@@ -41,7 +41,7 @@ pub struct Project {
 pub fn directory(named: Option<&Path>) -> Result<PathBuf> {
     const WAY_OUT: &str = "name a directory with --project or TIRO_PROJECT";
     let Some(named) = named else {
-        return Err(Error::new(Kind::NoProject, "the working directory is gone").hint(WAY_OUT));
+        return Err(Error::new(Kind::NoProject, "the working directory no longer exists").hint(WAY_OUT));
     };
     let directory = named
         .canonicalize()
@@ -252,8 +252,8 @@ async fn repository_id(
     };
     let id = match written {
         Written::Id(id) => ProjectId::parse(&id).ok_or_else(|| {
-            Error::new(Kind::Git, format!("`{place}` holds a project id that is none"))
-                .hint("remove the file `tiro-project-id` there")
+            Error::new(Kind::Git, format!("`{place}` contains an invalid project id"))
+                .hint("remove the file `tiro-project-id` in that directory")
         })?,
         Written::ReadOnly(_) => registry.by_place(&place).await?.map_or(fresh, |row| row.id),
     };
@@ -289,7 +289,7 @@ fn refuse_everything(root: &Path, home: Option<&Path>) -> Result<()> {
         () if home.as_deref() == Some(root) => "the home directory",
         () => return Ok(()),
     };
-    Err(Error::new(Kind::NoProject, format!("{what} is no project"))
+    Err(Error::new(Kind::NoProject, format!("{what} is not a project"))
         .hint("start in a repository or a directory of its own, or name one with --project or TIRO_PROJECT"))
 }
 

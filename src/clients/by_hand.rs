@@ -89,7 +89,7 @@ fn finding(client: Client, path: &Path, name: &str, offered: &str) -> Finding {
     let name = quoted(name);
     let mend = match client {
         Client::ClaudeCode => format!("`claude mcp remove {name}` removes it"),
-        _ => format!("take `{name}` out of that file"),
+        _ => format!("remove `{name}` from that file"),
     };
     let found = format!("the server `{name}` starts Tiro too: {offered}");
     Finding { client, path: path.to_owned(), found, mend }

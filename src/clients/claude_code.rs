@@ -93,7 +93,7 @@ pub fn is_needed(path: &Path) -> bool {
 /// Returns the note about a file that must stay.
 pub fn needed(path: &Path) -> String {
     format!(
-        "`{}` stays: it makes a plugin of what somebody added to the files beside it.",
+        "`{}` stays, because a user added something to the other files of the plugin.",
         quoted(path.display())
     )
 }

@@ -121,7 +121,7 @@ fn insert_hooks(document: &mut DocumentMut, command: &str) -> Result<()> {
         let groups = hooks.entry(event).or_insert(Item::ArrayOfTables(ArrayOfTables::new()));
         let groups = groups
             .as_array_of_tables_mut()
-            .ok_or_else(|| Error::bad_input(format!("`hooks.{event}` is no array of tables")))?;
+            .ok_or_else(|| Error::bad_input(format!("`hooks.{event}` is not an array of tables")))?;
         let mut ours = 0;
         for hook in groups.iter_mut().filter_map(hooks_of).flat_map(ArrayOfTables::iter_mut) {
             if is_ours(hook) {
@@ -233,7 +233,7 @@ fn table<'a>(parent: &'a mut dyn TableLike, key: &str) -> Result<&'a mut dyn Tab
         .entry(key)
         .or_insert(Item::Table(new))
         .as_table_like_mut()
-        .ok_or_else(|| Error::bad_input(format!("`{key}` is no table")))
+        .ok_or_else(|| Error::bad_input(format!("`{key}` is not a table")))
 }
 
 /// Sets `key` to `new` unless it is equal, and keeps the comments and spaces around it.

@@ -71,7 +71,7 @@ pub fn insert(text: &str, entries: &Entries, ours: &Ours) -> Result<String> {
     let (mark, body) = split_mark(text);
     let body = if body.trim().is_empty() { "{}\n" } else { body };
     let root = parse(body)?;
-    let object = root.object_value().ok_or_else(|| Error::bad_input("the settings are no JSON object"))?;
+    let object = root.object_value().ok_or_else(|| Error::bad_input("the settings are not a JSON object"))?;
     let mut expected = value(body)?;
     for Member { path, value: new, when } in &entries.members {
         let (key, parents) = path.split_last().expect("a member has a key");
@@ -91,7 +91,7 @@ pub fn insert(text: &str, entries: &Entries, ours: &Ours) -> Result<String> {
         let parent = descend(&object, &["hooks".to_owned()])?;
         let groups = parent
             .array_value_or_create(hook.event)
-            .ok_or_else(|| Error::bad_input(format!("`hooks.{}` is no array", hook.event)))?;
+            .ok_or_else(|| Error::bad_input(format!("`hooks.{}` is not an array", hook.event)))?;
         let commands = commands(&groups.elements(), ours);
         let expected = objects(&mut expected, &["hooks".to_owned()]);
         let expected = expected.entry(hook.event).or_insert_with(|| Value::Array(Vec::new()));
@@ -175,7 +175,7 @@ fn descend(object: &CstObject, path: &[String]) -> Result<CstObject> {
     for key in path {
         object = object
             .object_value_or_create(key)
-            .ok_or_else(|| Error::bad_input(format!("`{key}` is no object")))?;
+            .ok_or_else(|| Error::bad_input(format!("`{key}` is not an object")))?;
     }
     Ok(object)
 }

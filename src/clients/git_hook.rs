@@ -35,8 +35,7 @@ pub fn plan(setup: &Setup<'_>, project: &GitPlace, plan: &mut Plan) {
 
 fn change(setup: &Setup<'_>, project: &GitPlace, path: &Path) -> Result<Option<Change>> {
     let by_hand = |found: &str| {
-        Error::bad_input(found)
-            .hint(format!("add this to it yourself, behind its first line: {}", line(setup)))
+        Error::bad_input(found).hint(format!("add this line yourself, after its first line: {}", line(setup)))
     };
     let owned = [Some(&project.common), project.work_tree.as_ref()];
     if !owned.into_iter().flatten().any(|dir| is_beneath(path, dir)) {
@@ -56,10 +55,10 @@ fn change(setup: &Setup<'_>, project: &GitPlace, path: &Path) -> Result<Option<C
     let Some(text) = text.filter(|text| !is_read_by_another(text)) else {
         let called = call(setup);
         return Err(Error::bad_input(
-            "it is no plain shell script, and might not work with our lines in it or from another place",
+            "it is not a plain shell script, and might not work with our lines in it or at another path",
         )
         .hint(format!(
-            "nothing has to be done: the next call notices commits without it; to tell of them at once let it run {called}"
+            "nothing has to be done, because the next call finds new commits; to report them at once, let the hook run {called}"
         )));
     };
     if !is_executable(&now) {
@@ -77,16 +76,16 @@ fn change(setup: &Setup<'_>, project: &GitPlace, path: &Path) -> Result<Option<C
         return Ok(None);
     }
     if project.is_tracked {
-        return Err(by_hand("the hook is part of the repository: everybody would get what is written there"));
+        return Err(by_hand("the hook is part of the repository, so every clone would get our lines"));
     }
     if is_link {
         return Err(by_hand(&format!(
-            "it is a link to `{}`, which may serve others",
+            "it is a link to `{}`, which others may use too",
             crate::error::quoted(target.path.display())
         )));
     }
     if text.contains("\r\n") {
-        return Err(by_hand("its lines end as on Windows, which shells take for part of a command"));
+        return Err(by_hand("its lines end with CR LF, and shells read the CR as part of a command"));
     }
     user_file::check(
         path,
@@ -179,7 +178,7 @@ fn find_block(text: &str) -> Result<Option<std::ops::Range<usize>>> {
     let Some(start) = text.find(BEGIN) else { return Ok(None) };
     let Some(end) = text[start..].find(END).map(|at| start + at + END.len()) else {
         return Err(Error::bad_input(format!("our lines begin with `{BEGIN}` but do not end"))
-            .hint(format!("remove them, or add a line `{END}` behind them")));
+            .hint(format!("remove them, or add a line `{END}` after them")));
     };
     let end = end + usize::from(text[end..].starts_with('\n'));
     Ok(Some(start..end))

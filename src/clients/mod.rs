@@ -324,7 +324,7 @@ impl Client {
 
 impl Finding {
     fn new(client: Client, path: &Path, error: &Error) -> Finding {
-        let mend = error.way_out().unwrap_or("mend the file, then run `tiro init` again").to_owned();
+        let mend = error.way_out().unwrap_or("correct the file, then run `tiro init` again").to_owned();
         Finding { client, path: path.to_owned(), found: error.to_string(), mend }
     }
 }

@@ -113,8 +113,8 @@ pub(super) fn remove(dir: &Path, repositories: &[GitPlace], spared: &Keep) -> Re
     let mut removed = Removed::default();
     if !dir.join(FILE).exists() {
         removed.notes.push(format!(
-            "Nothing is recorded in `{}`: what stood in the place of our entries, and which other repositories have our \
-             hook, can't be known.",
+            "Nothing is recorded in `{}`: so the former values of our entries, and the other repositories with our \
+             hook, are unknown.",
             quoted(dir.display())
         ));
         return Ok(removed);
@@ -202,7 +202,7 @@ fn find(file: &mut Recorded, dir: &Path, repositories: &[GitPlace]) -> Result<()
         return Ok(());
     }
     let now = git_hook::whereabouts(&file.path, repositories).ok_or_else(|| {
-        Error::not_found("its repository is not there any more").hint(format!(
+        Error::not_found("its repository is gone").hint(format!(
             "run `tiro init --remove` in the repository where it is now; if it is gone for good and all else is taken \
              back, remove `{}`",
             quoted(dir.join(FILE).display())
@@ -246,7 +246,7 @@ fn ours_removed(change: &Change, now: &State, former: Option<&State>) -> Option<
 fn write(change: &Change) -> Result<()> {
     let target = user_file::look(&change.path)?;
     if target.state != change.before {
-        return Err(Error::new(Kind::Busy, "it changed while this was decided").hint("run `tiro init` again"));
+        return Err(Error::new(Kind::Busy, "the file changed meanwhile").hint("run `tiro init` again"));
     }
     if let Some(parent) = target.path.parent() {
         fs::create_dir_all(parent)
@@ -284,7 +284,7 @@ fn take_back(file: &Recorded) -> Result<TakenBack> {
         return Ok(TakenBack::Whole);
     }
     let before = file.before.as_ref().and_then(text_of);
-    let text = text_of(now).ok_or_else(|| Error::bad_input("it is not UTF-8 any more"))?;
+    let text = text_of(now).ok_or_else(|| Error::bad_input("it is no longer UTF-8"))?;
     match without(file.client, &file.path, text, before)? {
         Some(left) if left == text => return Ok(TakenBack::Nothing),
         Some(left) => {
@@ -340,8 +340,8 @@ fn lock(dir: &Path) -> Result<File> {
     while let Err(TryLockError::WouldBlock) = file.try_lock() {
         // Starting another program keeps our files open for a moment.
         if began.elapsed() > PATIENCE {
-            return Err(Error::new(Kind::Busy, "another `tiro init` is at work")
-                .hint("run this again when it has ended"));
+            return Err(Error::new(Kind::Busy, "another `tiro init` is running")
+                .hint("run this again when it has finished"));
         }
         std::thread::sleep(Duration::from_millis(10));
     }

@@ -243,16 +243,16 @@ fn what_is_broken_is_left_alone_and_reported() {
     for (name, text, says) in [
         (".gemini/settings.json", "{\"a\": 1", "not valid JSON"),
         (".gemini/settings.json", "{'a': 1}", "not valid JSON"),
-        (".gemini/settings.json", "[]", "no JSON object"),
-        (".gemini/settings.json", "{\"mcpServers\": 3}", "`mcpServers` is no object"),
-        (".gemini/settings.json", "{\"hooks\": []}", "`hooks` is no object"),
-        (".gemini/settings.json", "{\"hooks\": {\"BeforeAgent\": {}}}", "is no array"),
+        (".gemini/settings.json", "[]", "not a JSON object"),
+        (".gemini/settings.json", "{\"mcpServers\": 3}", "`mcpServers` is not an object"),
+        (".gemini/settings.json", "{\"hooks\": []}", "`hooks` is not an object"),
+        (".gemini/settings.json", "{\"hooks\": {\"BeforeAgent\": {}}}", "is not an array"),
         (".gemini/settings.json", "{\"mcpServers\": {}, \"mcpServers\": {\"a\": {}}}", "losing something"),
         (".codex/config.toml", "a = ", "not valid TOML"),
-        (".codex/config.toml", "mcp_servers = 3", "`mcp_servers` is no table"),
+        (".codex/config.toml", "mcp_servers = 3", "`mcp_servers` is not a table"),
         (".codex/config.toml", "a = 1\r\nb = 2\n", "losing something"),
-        (".codex/config.toml", "[[hooks.Start]]\n[hooks.Stop]", "no array of tables"),
-        (".codex/hooks.json", "{\"hooks\": {\"Stop\": 3}}", "`hooks.Stop` is no array"),
+        (".codex/config.toml", "[[hooks.Start]]\n[hooks.Stop]", "not an array of tables"),
+        (".codex/hooks.json", "{\"hooks\": {\"Stop\": 3}}", "`hooks.Stop` is not an array"),
     ] {
         let home = Home::new();
         let path = home.put(name, text);
@@ -405,7 +405,10 @@ fn the_record_is_kept_before_anything_is_written() {
     let mut change = home.plan().changes.pop().unwrap();
     change.path = home.record().join("changes.json");
     let applied = apply(&[change], &home.record()).unwrap();
-    assert!(applied.findings[0].found.contains("changed while"), "the record is there already: {applied:?}");
+    assert!(
+        applied.findings[0].found.contains("changed meanwhile"),
+        "the record is there already: {applied:?}"
+    );
 }
 
 #[test]
@@ -443,7 +446,7 @@ fn what_changed_after_planning_is_not_overwritten() {
     home.put(".gemini/settings.json", "{\"quick\": true}");
     let applied = apply(&plan.changes, &home.record()).unwrap();
     assert_eq!(applied.findings.len(), 1);
-    assert!(applied.findings[0].found.contains("changed while"), "{applied:?}");
+    assert!(applied.findings[0].found.contains("changed meanwhile"), "{applied:?}");
     assert_eq!(home.read(".gemini/settings.json"), "{\"quick\": true}");
     home.remove();
     assert_eq!(home.read(".gemini/settings.json"), "{\"quick\": true}");

@@ -320,7 +320,7 @@ fn real(path: &Path) -> Result<PathBuf> {
 }
 
 fn no_file(path: &Path) -> Error {
-    Error::bad_input(format!("`{}` is no regular file", quoted(path.display()))).hint("name a transcript")
+    Error::bad_input(format!("`{}` is not a regular file", quoted(path.display()))).hint("name a transcript")
 }
 
 /// Opens a regular file without blocking, even if a pipe takes its place meanwhile.

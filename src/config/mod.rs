@@ -5,6 +5,7 @@
 #![expect(clippy::disallowed_methods, reason = "this is the place")]
 
 mod edit;
+mod endpoint;
 mod file;
 mod keys;
 mod known;
@@ -18,11 +19,12 @@ use etcetera::BaseStrategy;
 use globset::{Glob, GlobSet};
 
 pub use edit::{Change, Given, change, remove};
+pub use endpoint::{host, is_loopback};
 pub use file::Sources;
 pub use keys::key;
 pub use known::{own_keys, usual_endpoint, usual_name, usual_service};
 pub use options::{External, List, Options, Setting};
-pub use providers::{Configured, Limits, Origin, Use, host, is_loopback, is_provider, is_variable, purpose};
+pub use providers::{Configured, Limits, Origin, Use, is_provider, is_variable, purpose};
 
 use crate::clients::Places;
 use crate::error::{Context, Error, Kind, Result, quoted};

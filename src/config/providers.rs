@@ -5,12 +5,12 @@
 //! machine for a summary only if the user lists that use for the provider. This module knows where keys are, not the
 //! keys themselves: they are read for each call and never kept.
 
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use toml_edit::{Document, Item, TableLike};
 
+use super::endpoint::{ENDPOINT, host};
 use super::file::{self, Sources};
 use super::known::{KNOWN, Known, usual_service};
 use super::options::{END, External, Options, is_name};
@@ -391,7 +391,6 @@ impl Reader<'_> {
 
 const SERVICES: &str = "openai, openai-responses, anthropic, gemini, ollama or openai-compatible";
 const MODEL: &str = "the model's name as the service spells it: at most 200 letters, digits and marks";
-const ENDPOINT: &str = "an address, http:// or https://, without user, query or fragment";
 const VARIABLE: &str =
     "the name of a variable, such as OPENAI_API_KEY; the key itself does not belong into the file";
 
@@ -414,41 +413,6 @@ pub fn is_provider(name: &str) -> bool {
 pub fn is_variable(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
     (2..=64).contains(&name.len()) && name.as_bytes()[0].is_ascii_uppercase() && name.bytes().all(is_plain)
-}
-
-/// Returns the host in `endpoint`.
-///
-/// # Errors
-///
-/// [`Kind::BadInput`](crate::error::Kind::BadInput) unless it consists of scheme, host, port and a plain path. Anything
-/// else could be local for one parser and remote for another.
-pub fn host(endpoint: &str) -> Result<&str> {
-    let parse = || {
-        let rest = endpoint.strip_prefix("http://").or_else(|| endpoint.strip_prefix("https://"))?;
-        let (authority, path) = rest.split_once('/').unwrap_or((rest, ""));
-        let is_path = |byte: u8| byte.is_ascii_alphanumeric() || b"/._~-".contains(&byte);
-        if !path.bytes().all(is_path) || path.contains("..") {
-            return None;
-        }
-        let (host, port) = match authority.strip_prefix('[') {
-            Some(rest) => rest.split_once(']').filter(|(host, _)| host.parse::<IpAddr>().is_ok())?,
-            None => authority.split_at(authority.find(':').unwrap_or(authority.len())),
-        };
-        let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b".-".contains(&byte);
-        let is_host = authority.starts_with('[') || (!host.is_empty() && host.bytes().all(is_name));
-        let is_port =
-            port.is_empty() || port.strip_prefix(':').is_some_and(|port| port.parse::<u16>().is_ok());
-        (is_host && is_port).then_some(host)
-    };
-    parse().ok_or_else(|| {
-        Error::bad_input("the endpoint is not a plain address").hint(format!("give {ENDPOINT}"))
-    })
-}
-
-/// Returns whether `host` is a loopback address or `localhost`.
-pub fn is_loopback(host: &str) -> bool {
-    host.eq_ignore_ascii_case("localhost")
-        || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]

@@ -37,9 +37,9 @@ pub enum Refused {
 impl fmt::Display for Refused {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Refused::NotRegular => f.write_str("it is no regular file"),
+            Refused::NotRegular => f.write_str("it is not a regular file"),
             Refused::TooLarge(most) => write!(f, "it has more than {most} bytes"),
-            Refused::NoFolder => f.write_str("a link or a file stands in the place of the folder"),
+            Refused::NoFolder => f.write_str("a link or a file is in place of the folder"),
             Refused::NotOwn => f.write_str("it belongs to another user"),
         }
     }

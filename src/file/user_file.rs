@@ -55,7 +55,7 @@ pub fn look(path: &Path) -> Result<Target> {
     let target = match metadata.is_symlink() {
         true => fs::canonicalize(path).map_err(|error| {
             Error::bad_input("it is a link that leads nowhere")
-                .hint("remove the link, or bring back what it leads to")
+                .hint("remove the link, or restore its target")
                 .source(error)
         })?,
         false => path.to_owned(),

@@ -184,7 +184,7 @@ fn a_link_in_the_place_of_a_folder_leads_nowhere() {
         assert!(spool.take().is_empty() && spool.is_empty() && spool.troubles().is_empty());
         assert!(spool.pointer().is_none() && spool.set_pointer("1 commit").is_err());
         assert!(spool.leave(&reference("a", 1)).is_err());
-        assert!(spool.trouble().unwrap().contains("stands in the place of the folder"));
+        assert!(spool.trouble().unwrap().contains("is in place of the folder"));
         // What may be a pause counts as one, and can't be ended there.
         assert!(spool.is_paused() && spool.set_paused(false, 9).is_err());
         assert_eq!((others(), all_of(elsewhere.path())), (before, count));

@@ -349,7 +349,7 @@ fn a_pipe_in_place_of_a_file_is_not_waited_for() {
         quickly(&args.join(" "), move || home.run(&project, args));
     }
     let doctor = home.run(&project, &["doctor"]);
-    assert!(doctor.stdout.contains("no regular file"), "{doctor:?}");
+    assert!(doctor.stdout.contains("not a regular file"), "{doctor:?}");
     let (other, place) = (std::sync::Arc::clone(&home), project.clone());
     let ran = quickly("the configuration", move || {
         Ran::of(other.tiro(&place, &["stats"]).env("TIRO_CONFIG", other.path().join("config.toml")))
@@ -384,7 +384,7 @@ fn a_link_in_place_of_the_spool_deletes_nothing() {
     server.save("s", "2", "something else");
     server.end();
     let doctor = home.run(&repo.path, &["doctor"]);
-    assert!(doctor.stdout.contains("a link or a file stands in the place of the folder"), "{doctor:?}");
+    assert!(doctor.stdout.contains("a link or a file is in place of the folder"), "{doctor:?}");
     assert_eq!(std::fs::read_dir(&elsewhere).unwrap().count(), 3);
     let left =
         ["0123456789abcdef.json", "settings.json", "x.taken"].map(|name| elsewhere.join(name).exists());

@@ -362,9 +362,9 @@ fn init_removes_its_hook_from_a_moved_repository() {
 
     let elsewhere = home.dir("elsewhere");
     let removed = home.run(&elsewhere, &["init", "--remove"]);
-    assert!(removed.is_ok && removed.stdout.contains("its repository is not there any more"), "{removed:?}");
+    assert!(removed.is_ok && removed.stdout.contains("its repository is gone"), "{removed:?}");
     let told = home.run(&elsewhere, &["doctor"]);
-    assert!(told.is_ok && told.stdout.contains("its repository is not there any more"), "{told:?}");
+    assert!(told.is_ok && told.stdout.contains("its repository is gone"), "{told:?}");
 
     let removed = home.run(&moved, &["init", "--remove"]);
     assert!(removed.is_ok && removed.stdout.contains("Restored 1 file,"), "{removed:?}");

@@ -215,7 +215,7 @@ fn the_root_and_the_home_are_refused_with_a_hint() {
             ("list_sessions", json!({})),
         ] {
             let told = server.error(tool, arguments);
-            assert!(told.contains("is no project") && told.contains("--project"), "{told}");
+            assert!(told.contains("is not a project") && told.contains("--project"), "{told}");
         }
         let ran = home.run(place, &["search", "x"]);
         assert!(!ran.is_ok && ran.stderr.contains("hint: ") && ran.stdout.is_empty(), "{ran:?}");

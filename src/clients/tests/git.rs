@@ -183,8 +183,8 @@ fn what_is_no_plain_shell_script_stays_itself() {
             said
         });
         let finding = repository.finding();
-        assert!(finding.found.contains("no plain shell script"), "{finding:?}");
-        assert!(finding.mend.contains("the next call notices commits"), "{finding:?}");
+        assert!(finding.found.contains("not a plain shell script"), "{finding:?}");
+        assert!(finding.mend.contains("the next call finds new commits"), "{finding:?}");
         apply(&repository.plan().changes, &repository.home.record()).unwrap();
         assert_eq!(repository.home.everything(), before);
         if let (Some(code), Some(said)) = (code, said) {
@@ -236,7 +236,7 @@ fn the_hook_of_a_repository_that_was_moved_is_found_or_stays_recorded() {
     let ours = fs::read(new.join(".git/hooks/post-commit")).unwrap();
     let found = remove(&record, None, &[], &Keep::default()).unwrap();
     assert_eq!(found.findings.len(), 1, "{found:?}");
-    assert!(found.findings[0].found.contains("not there any more"), "{found:?}");
+    assert!(found.findings[0].found.contains("is gone"), "{found:?}");
     assert!(found.findings[0].mend.contains("where it is now"), "{found:?}");
     assert_eq!(lost(&record, &[]).unwrap().len(), 1);
     assert_eq!(fs::read(new.join(".git/hooks/post-commit")).unwrap(), ours);
@@ -310,7 +310,7 @@ fn hooks_that_are_not_the_repositorys_own_are_left_alone() {
 
     repository.git = GitPlace { is_tracked: true, ..own.clone() };
     repository.put("#!/bin/sh\n", 0o755);
-    assert!(repository.finding().found.contains("everybody"));
+    assert!(repository.finding().found.contains("every clone"));
 
     repository.git = own;
     fs::rename(repository.hook(), repository.home.path("repo/script")).unwrap();
@@ -319,7 +319,7 @@ fn hooks_that_are_not_the_repositorys_own_are_left_alone() {
     fs::remove_file(repository.hook()).unwrap();
 
     repository.put("#!/bin/sh\r\necho mine\r\n", 0o755);
-    assert!(repository.finding().found.contains("Windows"));
+    assert!(repository.finding().found.contains("CR LF"));
 
     repository.put("#!/bin/sh\n# >>> tiro: `tiro init --remove` takes this out\n", 0o755);
     assert!(repository.finding().found.contains("do not end"));

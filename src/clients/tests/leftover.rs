@@ -11,7 +11,7 @@ fn what_is_ours_goes_without_a_record_and_what_is_not_stays() {
     fs::remove_dir_all(home.record()).unwrap();
     let removed = home.remove();
     assert_eq!(removed.swept.len(), 6, "{removed:?}");
-    assert!(removed.notes[0].contains("can't be known"), "{removed:?}");
+    assert!(removed.notes[0].contains("are unknown"), "{removed:?}");
     fs::remove_dir(home.path(".claude/skills")).unwrap();
     assert_eq!(home.everything(), before);
     assert!(home.remove().swept.is_empty());

@@ -1,6 +1,7 @@
 use std::fs;
 
 use super::*;
+use crate::config::endpoint::is_loopback;
 use crate::config::key;
 
 fn sources(file: &str, variables: &[(&str, &str)], keys: &[&str]) -> (tempfile::TempDir, Sources) {

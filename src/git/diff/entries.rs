@@ -100,6 +100,21 @@ struct Pair {
     new: std::vec::IntoIter<Item>,
 }
 
+impl Pair {
+    /// Returns the next entry by name, with its old and its new side; `None` at the end of both folders.
+    fn advance(&mut self) -> Option<(Option<Item>, Option<Item>)> {
+        let next = match (self.old.as_slice().first(), self.new.as_slice().first()) {
+            (None, None) => return None,
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (Some(old), Some(new)) => order(old, new),
+        };
+        let old = if next.is_le() { self.old.next() } else { None };
+        let new = if next.is_ge() { self.new.next() } else { None };
+        Some((old, new))
+    }
+}
+
 /// Compares two trees; `old` is `None` for the empty tree.
 ///
 /// # Errors
@@ -125,17 +140,10 @@ pub(in crate::git) fn changed_entries(
     let mut stack = vec![Pair { path: 0, old: old.into_iter(), new: new.into_iter() }];
     while let Some(pair) = stack.last_mut() {
         path.truncate(pair.path);
-        let next = match (pair.old.as_slice().first(), pair.new.as_slice().first()) {
-            (None, None) => {
-                stack.pop();
-                continue;
-            }
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (Some(old), Some(new)) => order(old, new),
+        let Some((old, new)) = pair.advance() else {
+            stack.pop();
+            continue;
         };
-        let old = if next.is_le() { pair.old.next() } else { None };
-        let new = if next.is_ge() { pair.new.next() } else { None };
         if let (Some(old), Some(new)) = (&old, &new)
             && old.id == new.id
             && old.mode == new.mode
