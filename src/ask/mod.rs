@@ -131,12 +131,12 @@ pub(crate) async fn ask_one(
     bill: &Bill,
 ) -> Result<Answered> {
     let provider = &configured.provider;
-    if !configured.may_at_all(options) {
+    if !configured.is_allowed(options) {
         let message =
             format!("provider `{}` is outside this machine, and `external` is `never`", provider.name);
         return Err(Error::new(Kind::Provider, message));
     }
-    configured.keeps_key()?;
+    configured.check_encryption()?;
     let installation = engine.begin_installation().await?;
     let redact = |text: &str| installation.redactor.redact(text).text.into_owned();
     let turns = request.turns.iter().map(|turn| match turn {

@@ -6,7 +6,7 @@ use clap::Subcommand;
 
 use super::Out;
 use crate::caller::Caller;
-use crate::config::{Change, Given, Use, purpose};
+use crate::config::{Change, Edit, Use, purpose};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::money::Money;
@@ -85,10 +85,10 @@ struct Add {
     price: Option<(f64, f64)>,
     /// US dollars that one call may cost, or none
     #[arg(long, value_name = "USD", value_parser = a_limit)]
-    limit_call: Option<Given<f64>>,
+    limit_call: Option<Edit<f64>>,
     /// US dollars that it may cost on one day, or none
     #[arg(long, value_name = "USD", value_parser = a_limit)]
-    limit_day: Option<Given<f64>>,
+    limit_day: Option<Edit<f64>>,
     /// Make it the first to ask for summaries
     #[arg(long)]
     default: bool,
@@ -104,11 +104,11 @@ fn a_price(words: &str) -> std::result::Result<(f64, f64), String> {
     Ok((dollars(input)?, dollars(output)?))
 }
 
-fn a_limit(words: &str) -> std::result::Result<Given<f64>, String> {
+fn a_limit(words: &str) -> std::result::Result<Edit<f64>, String> {
     match words {
-        "none" => Ok(Given::Gone),
+        "none" => Ok(Edit::Remove),
         amount => match Money::parse(amount) {
-            Some(money) => Ok(Given::As(money.dollars())),
+            Some(money) => Ok(Edit::Set(money.dollars())),
             None => Err("expected an amount in dollars, 0 or at least 0.000001, or none".into()),
         },
     }
@@ -120,10 +120,10 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
         Action::Add(add) => {
             let Add { name, service, model, endpoint, key_variable, key_file, uses, memory, .. } = *add;
             // A key comes from one place: setting one removes the other.
-            let (variable, file): (Given<String>, Given<String>) = match (key_variable, key_file) {
-                (Some(name), _) => (Given::As(name), Given::Gone),
-                (None, Some(path)) => (Given::Gone, Given::As(path)),
-                (None, None) => (Given::Not, Given::Not),
+            let (variable, file): (Edit<String>, Edit<String>) = match (key_variable, key_file) {
+                (Some(name), _) => (Edit::Set(name), Edit::Remove),
+                (None, Some(path)) => (Edit::Remove, Edit::Set(path)),
+                (None, None) => (Edit::Keep, Edit::Keep),
             };
             let change = Change {
                 service,

@@ -109,9 +109,9 @@ fn insert_server(document: &mut DocumentMut, setup: &Setup<'_>) -> Result<()> {
     let list = |words: &[&str]| Value::Array(words.iter().copied().collect::<Array>());
     set(server, "command", setup.binary.into());
     set(server, "args", list(&SERVE));
-    propose(server, "env_vars", list(&VARIABLES));
-    propose(server, "startup_timeout_sec", STARTUP_TIMEOUT.into());
-    propose(server, "tool_timeout_sec", TOOL_TIMEOUT.into());
+    set_default(server, "env_vars", list(&VARIABLES));
+    set_default(server, "startup_timeout_sec", STARTUP_TIMEOUT.into());
+    set_default(server, "tool_timeout_sec", TOOL_TIMEOUT.into());
     Ok(())
 }
 
@@ -251,7 +251,7 @@ fn set(table: &mut dyn TableLike, key: &str, new: Value) {
 }
 
 /// Sets `key` if it is missing; a value of the user stays.
-fn propose(table: &mut dyn TableLike, key: &str, new: Value) {
+fn set_default(table: &mut dyn TableLike, key: &str, new: Value) {
     if !table.contains_key(key) {
         table.insert(key, Item::Value(new));
     }

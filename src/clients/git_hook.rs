@@ -116,7 +116,7 @@ pub fn own(project: &GitPlace) -> Option<PathBuf> {
 
 /// Returns the current path of the hook that was written at `path`; `None` if its repository is gone and none of
 /// `repositories` was at that place.
-pub fn whereabouts(path: &Path, repositories: &[GitPlace]) -> Option<PathBuf> {
+pub fn current_path(path: &Path, repositories: &[GitPlace]) -> Option<PathBuf> {
     if holds_ours(path) {
         return Some(path.to_owned());
     }

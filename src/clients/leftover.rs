@@ -91,7 +91,7 @@ struct Server {
     /// The words of its command line.
     words: Vec<String>,
     /// Whether it has our timeout for tools.
-    is_patient: bool,
+    has_our_timeout: bool,
 }
 
 /// Returns the settings of the server `tiro` in `text`.
@@ -105,7 +105,7 @@ fn server(path: &Path, text: &str) -> Option<Server> {
         let arguments = arguments.map(|word| word.as_str().unwrap_or_default());
         let words = std::iter::once(command).chain(arguments).map(str::to_owned).collect();
         let timeout = server.get("tool_timeout_sec").and_then(Item::as_integer);
-        return Some(Server { words, is_patient: timeout == Some(codex::TOOL_TIMEOUT) });
+        return Some(Server { words, has_our_timeout: timeout == Some(codex::TOOL_TIMEOUT) });
     }
     let settings = edit::value(text).ok()?;
     let server = settings.get("mcpServers")?.get("tiro")?;
@@ -113,8 +113,8 @@ fn server(path: &Path, text: &str) -> Option<Server> {
     let words = std::iter::once(&server["command"]).chain(arguments);
     let words = words.map(|word| word.as_str().unwrap_or_default().to_owned()).collect();
     // The plugin is ours, and its server has no timeout of its own.
-    let is_patient = server["timeout"] == gemini::TOOL_TIMEOUT || is_plugin(path);
-    Some(Server { words, is_patient })
+    let has_our_timeout = server["timeout"] == gemini::TOOL_TIMEOUT || is_plugin(path);
+    Some(Server { words, has_our_timeout })
 }
 
 fn is_plugin(path: &Path) -> bool {
@@ -123,12 +123,12 @@ fn is_plugin(path: &Path) -> bool {
 
 /// Returns whether these are the settings that we write, now or in earlier versions: the full path of the program, and
 /// our timeout or the toolsets of earlier versions.
-fn is_ours(Server { words, is_patient }: &Server) -> bool {
+fn is_ours(Server { words, has_our_timeout }: &Server) -> bool {
     let Some((command, arguments)) = words.split_first() else { return false };
     let program = Path::new(command);
     let name = program.file_name().unwrap_or_default().to_string_lossy();
     let is_started_so = match arguments {
-        [serve] => serve == SERVE[0] && *is_patient,
+        [serve] => serve == SERVE[0] && *has_our_timeout,
         [serve, toolsets, _] => serve == SERVE[0] && toolsets == "--toolsets",
         _ => false,
     };

@@ -89,7 +89,7 @@ pub fn apply(changes: &[Change], dir: &Path) -> Result<Applied> {
     for change in changes {
         note(&mut record, change);
     }
-    keep(dir, &record)?;
+    write_record(dir, &record)?;
     for change in changes {
         match write(change) {
             Ok(()) => {
@@ -100,7 +100,7 @@ pub fn apply(changes: &[Change], dir: &Path) -> Result<Applied> {
             Err(error) => applied.findings.push(Finding::new(change.client, &change.path, &error)),
         }
     }
-    keep(dir, &record)?;
+    write_record(dir, &record)?;
     Ok(applied)
 }
 
@@ -109,7 +109,7 @@ pub fn apply(changes: &[Change], dir: &Path) -> Result<Applied> {
 /// # Errors
 ///
 /// [`Kind::Io`] if the record can't be read or written. [`Kind::Busy`] if another process is working on it.
-pub(super) fn remove(dir: &Path, repositories: &[GitPlace], spared: &Keep) -> Result<Removed> {
+pub(super) fn remove(dir: &Path, repositories: &[GitPlace], keep: &Keep) -> Result<Removed> {
     let mut removed = Removed::default();
     if !dir.join(FILE).exists() {
         removed.notes.push(format!(
@@ -124,7 +124,7 @@ pub(super) fn remove(dir: &Path, repositories: &[GitPlace], spared: &Keep) -> Re
     let mut left = Vec::new();
     while let Some(mut file) = record.files.pop() {
         let found = find(&mut file, dir, repositories);
-        if spared.keeps(file.client, &file.path) && found.is_ok() {
+        if keep.keeps(file.client, &file.path) && found.is_ok() {
             removed.recorded.push(file.path.clone());
             if file.client == Client::Git {
                 removed.kept.push(file.path.clone());
@@ -152,7 +152,7 @@ pub(super) fn remove(dir: &Path, repositories: &[GitPlace], spared: &Keep) -> Re
     }
     left.reverse();
     match left.is_empty() {
-        false => keep(dir, &Record { files: left })?,
+        false => write_record(dir, &Record { files: left })?,
         true => {
             user_file::delete(&dir.join(FILE))?;
             user_file::delete(&dir.join(LOCK))?;
@@ -201,7 +201,7 @@ fn find(file: &mut Recorded, dir: &Path, repositories: &[GitPlace]) -> Result<()
     if file.client != Client::Git {
         return Ok(());
     }
-    let now = git_hook::whereabouts(&file.path, repositories).ok_or_else(|| {
+    let now = git_hook::current_path(&file.path, repositories).ok_or_else(|| {
         Error::not_found("its repository is gone").hint(format!(
             "run `tiro init --remove` in the repository where it is now; if it is gone for good and all else is taken \
              back, remove `{}`",
@@ -324,7 +324,7 @@ fn load(dir: &Path) -> Result<Record> {
     }
 }
 
-fn keep(dir: &Path, record: &Record) -> Result<()> {
+fn write_record(dir: &Path, record: &Record) -> Result<()> {
     let bytes = serde_json::to_vec(record).context(Kind::Io, || "cannot record".to_owned())?;
     user_file::replace(&dir.join(FILE), &State { bytes: Bytes(bytes), mode: 0o600 })
 }

@@ -15,19 +15,19 @@ use crate::file::user_file::{Bytes, State, look, replace};
 
 /// A change of one setting.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub enum Given<T> {
+pub enum Edit<T> {
     /// Keep the value.
     #[default]
-    Not,
+    Keep,
     /// Set this value.
-    As(T),
+    Set(T),
     /// Remove the setting.
-    Gone,
+    Remove,
 }
 
-impl<T> From<Option<T>> for Given<T> {
-    fn from(value: Option<T>) -> Given<T> {
-        value.map_or(Given::Not, Given::As)
+impl<T> From<Option<T>> for Edit<T> {
+    fn from(value: Option<T>) -> Edit<T> {
+        value.map_or(Edit::Keep, Edit::Set)
     }
 }
 
@@ -37,13 +37,13 @@ pub struct Change {
     /// The service, as spelled in the file.
     pub service: Option<String>,
     /// The address.
-    pub endpoint: Given<String>,
+    pub endpoint: Edit<String>,
     /// The model.
     pub model: Option<String>,
     /// The variable that contains the key.
-    pub key_variable: Given<String>,
+    pub key_variable: Edit<String>,
     /// The file that contains the key.
-    pub key_file: Given<String>,
+    pub key_file: Edit<String>,
     /// The uses.
     pub uses: Option<Vec<Use>>,
     /// Whether it may search the memory.
@@ -57,9 +57,9 @@ pub struct Change {
     /// Dollars per million tokens, sent and received.
     pub price: Option<(f64, f64)>,
     /// The limit for a call, in dollars.
-    pub limit_call: Given<f64>,
+    pub limit_call: Edit<f64>,
     /// The limit for a day, in dollars.
-    pub limit_day: Given<f64>,
+    pub limit_day: Edit<f64>,
     /// Whether it becomes the default provider.
     pub is_default: bool,
 }
@@ -80,7 +80,7 @@ pub fn change(
     edit(sources, Some(name), |document| {
         let known = sources.providers(&sources.options()?)?;
         admit(known.iter().find(|each| each.provider.name == name))?;
-        let is_bare = change.is_default && change.says_nothing();
+        let is_bare = change.is_default && change.is_empty();
         if !is_bare {
             let providers = document.entry("providers").or_insert_with(|| {
                 let mut table = Table::new();
@@ -92,10 +92,10 @@ pub fn change(
             let table = providers.entry(name).or_insert_with(|| Item::Table(Table::new()));
             let table = table.as_table_like_mut().ok_or_else(|| no_table(name))?;
             let mut set = |key: &str, given| set(table, key, given);
-            let words = |given: &Given<String>| match given {
-                Given::Not => Given::Not,
-                Given::As(word) => Given::As(word.as_str().into()),
-                Given::Gone => Given::Gone,
+            let words = |given: &Edit<String>| match given {
+                Edit::Keep => Edit::Keep,
+                Edit::Set(word) => Edit::Set(word.as_str().into()),
+                Edit::Remove => Edit::Remove,
             };
             set("service", change.service.clone().map(Into::into).into());
             set("endpoint", words(&change.endpoint));
@@ -111,7 +111,7 @@ pub fn change(
                 let mut price = InlineTable::new();
                 price.insert("input", input.into());
                 price.insert("output", output.into());
-                set("price", Given::As(price.into()));
+                set("price", Edit::Set(price.into()));
             }
             set_limits(table, change)?;
         }
@@ -137,18 +137,18 @@ pub fn remove(sources: &Sources, name: &str) -> Result<bool> {
 
 impl Change {
     /// Returns whether nothing changes, except perhaps the default provider.
-    pub fn says_nothing(&self) -> bool {
+    pub fn is_empty(&self) -> bool {
         let bare = Change { is_default: self.is_default, ..Change::default() };
         format!("{self:?}") == format!("{bare:?}")
     }
 }
 
 /// Changes the setting `key` of a table. A changed value keeps its comments; an equal one is not touched.
-fn set(table: &mut dyn TableLike, key: &str, given: Given<toml_edit::Value>) {
+fn set(table: &mut dyn TableLike, key: &str, given: Edit<toml_edit::Value>) {
     let new = match given {
-        Given::Not => return,
-        Given::Gone => return drop(table.remove(key)),
-        Given::As(new) => new,
+        Edit::Keep => return,
+        Edit::Remove => return drop(table.remove(key)),
+        Edit::Set(new) => new,
     };
     match table.get_mut(key).and_then(Item::as_value_mut) {
         Some(old) if old.to_string().trim() == new.to_string().trim() => {}
@@ -163,16 +163,16 @@ fn set(table: &mut dyn TableLike, key: &str, given: Given<toml_edit::Value>) {
 
 /// Changes the limits of a provider, and removes their table when it is empty.
 fn set_limits(table: &mut dyn TableLike, change: &Change) -> Result<()> {
-    if (&change.limit_call, &change.limit_day) == (&Given::Not, &Given::Not) {
+    if (&change.limit_call, &change.limit_day) == (&Edit::Keep, &Edit::Keep) {
         return Ok(());
     }
     let limits = table.entry("limits").or_insert_with(|| value(InlineTable::new()));
     let limits = limits.as_table_like_mut().ok_or_else(|| no_table("limits"))?;
     for (key, amount) in [("call", &change.limit_call), ("day", &change.limit_day)] {
         match amount {
-            Given::Not => {}
-            Given::As(amount) => drop(limits.insert(key, value(*amount))),
-            Given::Gone => drop(limits.remove(key)),
+            Edit::Keep => {}
+            Edit::Set(amount) => drop(limits.insert(key, value(*amount))),
+            Edit::Remove => drop(limits.remove(key)),
         }
     }
     if limits.is_empty() {
@@ -257,7 +257,7 @@ fn check(new: &str, sources: &Sources, changed: Option<&str>) -> Result<()> {
     let options = trial.options().map_err(plain)?;
     let providers = trial.providers(&options).map_err(plain)?;
     let changed = providers.iter().find(|each| Some(each.provider.name.as_str()) == changed);
-    changed.map_or(Ok(()), |each| each.provider.keeps_key())
+    changed.map_or(Ok(()), |each| each.provider.check_encryption())
 }
 
 fn create_private(folder: &Path) -> Result<()> {
@@ -326,14 +326,14 @@ mod tests {
     #[test]
     fn what_would_be_wrong_is_not_written() {
         let (_folder, sources) = sources(None);
-        let wrong = Change { endpoint: Given::As("http://a@b".into()), ..Change::default() };
+        let wrong = Change { endpoint: Edit::Set("http://a@b".into()), ..Change::default() };
         let error = change(&sources, "openai", &wrong, |_| Ok(())).unwrap_err();
         assert!(error.to_string().contains("deep/config.toml"), "{error}");
         assert!(!sources.file.as_ref().unwrap().exists());
         let good = Change {
             model: Some("m".into()),
             price: Some((0.5, 2.0)),
-            limit_day: Given::As(1.5),
+            limit_day: Edit::Set(1.5),
             ..Change::default()
         };
         let is_new = |known: Option<&Configured>| {
@@ -350,7 +350,7 @@ mod tests {
         });
         assert!(refused.unwrap_err().to_string().contains("openai is as it should be"));
         assert_eq!(written(&sources), before);
-        let none = Change { limit_day: Given::Gone, ..Change::default() };
+        let none = Change { limit_day: Edit::Remove, ..Change::default() };
         assert!(change(&sources, "openai", &none, |_| Ok(())).unwrap());
         assert!(!written(&sources).contains("limits"), "{}", written(&sources));
     }

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use etcetera::BaseStrategy;
 use globset::{Glob, GlobSet};
 
-pub use edit::{Change, Given, change, remove};
+pub use edit::{Change, Edit, change, remove};
 pub use endpoint::{host, is_loopback};
 pub use file::Sources;
 pub use keys::key;

@@ -72,12 +72,12 @@ impl Configured {
     /// # Errors
     ///
     /// [`BadInput`](crate::error::Kind::BadInput) if it would.
-    pub fn keeps_key(&self) -> Result<()> {
+    pub fn check_encryption(&self) -> Result<()> {
         match &self.place {
             Some(place) => {
-                self.provider.keeps_key_as(&format!("`providers.{}` in {place}", self.provider.name))
+                self.provider.check_encryption_as(&format!("`providers.{}` in {place}", self.provider.name))
             }
-            None => self.provider.keeps_key(),
+            None => self.provider.check_encryption(),
         }
     }
 
@@ -88,18 +88,18 @@ impl Configured {
 
     /// Returns whether `options` allow asking it for `purpose`.
     pub fn may(&self, purpose: Use, options: &Options) -> bool {
-        self.uses.contains(&purpose) && self.may_at_all(options)
+        self.uses.contains(&purpose) && self.is_allowed(options)
     }
 
     /// Returns whether `options` allow asking it at all.
-    pub fn may_at_all(&self, options: &Options) -> bool {
+    pub fn is_allowed(&self, options: &Options) -> bool {
         options.external == External::Allowed || self.is_local()
     }
 }
 
 impl Sources {
     /// Returns all configured providers, sorted by name. Includes those that would send their key unencrypted:
-    /// [`Configured::keeps_key`] refuses them when they are changed or asked.
+    /// [`Configured::check_encryption`] refuses them when they are changed or asked.
     ///
     /// # Errors
     ///

@@ -30,12 +30,12 @@ pub(super) struct Private {
 
 impl Private {
     /// Returns the same passages, with none counted as replaced.
-    pub(super) fn handed_on(&self) -> Private {
+    pub(super) fn for_call(&self) -> Private {
         Private { passages: self.passages.clone(), replaced: 0 }
     }
 
     /// Remembers the private passages of `text`, so that they are removed from the other texts of the line too.
-    pub(super) fn hear(&mut self, text: &str) {
+    pub(super) fn note(&mut self, text: &str) {
         for (start, end, _) in Marked::new(text) {
             let passage = text[start..end].trim();
             let is_room = self.passages.len() < MOST_PASSAGES;
@@ -45,13 +45,13 @@ impl Private {
         }
     }
 
-    /// Returns `text` without private passages: its own, and those of texts that were passed to [`Private::hear`].
+    /// Returns `text` without private passages: its own, and those of texts that were passed to [`Private::note`].
     pub(super) fn strip<'a>(&mut self, text: Cow<'a, str>) -> Cow<'a, str> {
-        self.hear(&text);
+        self.note(&text);
         let mut kept = String::new();
         let mut from = 0;
         for (start, _, after) in Marked::new(&text) {
-            let opens = text[..start].rfind('<').expect("a passage stands behind its tag");
+            let opens = text[..start].rfind('<').expect("a passage stands after its tag");
             kept += &text[from..opens];
             kept += PRIVATE;
             from = after;
@@ -94,9 +94,9 @@ impl Iterator for Marked<'_> {
                 return Some((start, self.text.len(), self.text.len()));
             };
             let mut inner = at;
-            while let Some((_, behind)) = tag(&self.text[..ends], inner, &OPENS) {
+            while let Some((_, after)) = tag(&self.text[..ends], inner, &OPENS) {
                 depth += 1;
-                inner = behind;
+                inner = after;
             }
             depth -= 1;
             if depth == 0 {

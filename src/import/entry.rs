@@ -9,7 +9,7 @@ use crate::memory::{Millis, Role};
 
 /// An entry of a session: a message or a tool call.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Said {
+pub struct Entry {
     /// Identifies the entry within the session, and stays the same when the line is read again. A forked session has
     /// entries with the same key.
     pub key: String,

@@ -145,13 +145,13 @@ fn runs_tiro(line: &str) -> bool {
 
 /// Returns the main arguments of a call, otherwise the first strings among its arguments.
 fn asked(arguments: &Arguments<'_>, fields: &Fields<'_>, private: &mut Private) -> Option<String> {
-    let mut told: Vec<String> = Vec::new();
+    let mut parts: Vec<String> = Vec::new();
     let mut tell = |text: Cow<'_, str>, private: &mut Private| {
         let text = clip(&private.strip(text), ASKED);
-        if !text.is_empty() && !told.contains(&text) {
-            told.push(text);
+        if !text.is_empty() && !parts.contains(&text) {
+            parts.push(text);
         }
-        told.len() < 3
+        parts.len() < 3
     };
     if let Arguments::Json(raw) = arguments
         && let Some(command) = command(raw)
@@ -166,7 +166,7 @@ fn asked(arguments: &Arguments<'_>, fields: &Fields<'_>, private: &mut Private) 
             break;
         }
     }
-    if told.is_empty() {
+    if parts.is_empty() {
         let mut leaves = Vec::new();
         match arguments {
             Arguments::Text(text) if fields.iter().next().is_none() => leaves.push(text.clone()),
@@ -175,12 +175,12 @@ fn asked(arguments: &Arguments<'_>, fields: &Fields<'_>, private: &mut Private) 
         }
         for leaf in leaves {
             let text = clip(&private.strip(leaf), ASKED);
-            if !text.is_empty() && !told.contains(&text) {
-                told.push(text);
+            if !text.is_empty() && !parts.contains(&text) {
+                parts.push(text);
             }
         }
     }
-    (!told.is_empty()).then(|| told.join(" · "))
+    (!parts.is_empty()).then(|| parts.join(" · "))
 }
 
 /// Returns the command line in a list of words: the last word of `bash -lc …`, otherwise all words.

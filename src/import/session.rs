@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashSet};
 
 use super::clean::{self, Private};
-use super::entry::{About, Counts, Line, Outcome, Part, Said};
+use super::entry::{About, Counts, Entry, Line, Outcome, Part};
 use super::evidence::{self, Written};
 use super::fingerprint::fingerprint;
 use super::gist::{self, Arguments, Gist, Shape};
@@ -37,7 +37,7 @@ struct Open {
     shape: Shape,
     command: Option<String>,
     private: Private,
-    said: Said,
+    entry: Entry,
 }
 
 /// The state of a session while its transcript is read.
@@ -54,7 +54,7 @@ pub(super) struct Session {
     /// The latest time read so far.
     latest: Option<Millis>,
     /// Entries that are held back, each with the byte at which its line begins.
-    held: Vec<(u64, Said)>,
+    held: Vec<(u64, Entry)>,
 }
 
 impl Session {
@@ -109,26 +109,26 @@ impl Session {
     /// Returns the last known time before the place where reading begins the next time.
     pub fn known_before(&self) -> Option<Millis> {
         // `None` sorts before all times.
-        self.unsettled().map(|(_, said)| said.since).min().unwrap_or(self.about.last)
+        self.unsettled().map(|(_, entry)| entry.since).min().unwrap_or(self.about.last)
     }
 
-    fn unsettled(&self) -> impl Iterator<Item = (u64, &Said)> {
-        let open = self.open.iter().map(|open| (open.at, &open.said));
-        open.chain(self.held.iter().map(|(at, said)| (*at, said)))
+    fn unsettled(&self) -> impl Iterator<Item = (u64, &Entry)> {
+        let open = self.open.iter().map(|open| (open.at, &open.entry));
+        open.chain(self.held.iter().map(|(at, entry)| (*at, entry)))
     }
 
     /// Returns the entries that are held back, when the file has no more lines.
-    pub fn rest(&mut self) -> Vec<Said> {
-        self.held.drain(..).map(|(_, said)| said).collect()
+    pub fn rest(&mut self) -> Vec<Entry> {
+        self.held.drain(..).map(|(_, entry)| entry).collect()
     }
 
     /// Returns the entries that need not be held back any longer.
-    pub fn settled(&mut self) -> Vec<Said> {
-        let held = self.held.iter().position(|(_, said)| said.until.is_none()).unwrap_or(self.held.len());
-        let bytes: usize = self.held[held..].iter().map(|(_, said)| said.text.len()).sum();
+    pub fn settled(&mut self) -> Vec<Entry> {
+        let held = self.held.iter().position(|(_, entry)| entry.until.is_none()).unwrap_or(self.held.len());
+        let bytes: usize = self.held[held..].iter().map(|(_, entry)| entry.text.len()).sum();
         let is_full = self.held.len() - held > MOST_HELD || bytes > BYTES_HELD;
         let settled = if is_full { self.held.len() } else { held };
-        self.held.drain(..settled).map(|(_, said)| said).collect()
+        self.held.drain(..settled).map(|(_, entry)| entry).collect()
     }
 
     /// Returns what is known of the session so far.
@@ -157,12 +157,12 @@ impl Session {
     }
 
     /// Adds the parts of a line.
-    pub fn hear(&mut self, line: Line<'_>) {
+    pub fn add_line(&mut self, line: Line<'_>) {
         let is_again = self.rewrites && line.time < self.latest;
         if let Some(time) = line.time {
             if Some(time) > self.latest {
-                let held = self.held.iter_mut().filter(|(_, said)| said.until.is_none());
-                held.for_each(|(_, said)| said.until = Some(time));
+                let held = self.held.iter_mut().filter(|(_, entry)| entry.until.is_none());
+                held.for_each(|(_, entry)| entry.until = Some(time));
                 self.latest = Some(time);
             }
             self.about.last = Some(time);
@@ -170,7 +170,7 @@ impl Session {
         let mut private = Private::default();
         for part in &line.parts {
             if let Part::Text { text, .. } | Part::Result { output: text, .. } = part {
-                private.hear(text);
+                private.note(text);
             }
         }
         let context = self.context(line.time, line.is_subagent);
@@ -180,10 +180,10 @@ impl Session {
                     let text = clean::readable(private.strip(text)).trim().to_owned();
                     let key = line.key.as_deref().map_or_else(|| format!("at:{}", self.at), str::to_owned);
                     let speaker = line.speaker.as_deref().map(str::to_owned);
-                    self.add_text(Said { key, role, speaker, text, is_summary, ..context.clone() });
+                    self.add_text(Entry { key, role, speaker, text, is_summary, ..context.clone() });
                 }
                 Part::Call { id, tool, arguments } => {
-                    self.open_call(id.into_owned(), &tool, &arguments, private.handed_on(), context.clone());
+                    self.open_call(id.into_owned(), &tool, &arguments, private.for_call(), context.clone());
                 }
                 Part::Result { id, outcome, output, changed } => {
                     let time = line.time.filter(|_| !is_again);
@@ -194,14 +194,14 @@ impl Session {
         self.counts.private += private.replaced;
     }
 
-    fn add_text(&mut self, said: Said) {
-        if said.text.is_empty() {
+    fn add_text(&mut self, entry: Entry) {
+        if entry.text.is_empty() {
             return self.skip("empty");
         }
-        if said.role == Role::User {
+        if entry.role == Role::User {
             self.count_prompt();
         }
-        self.emit(self.at, said);
+        self.emit(self.at, entry);
     }
 
     /// Starts a tool call, which is handed out with its result.
@@ -211,7 +211,7 @@ impl Session {
         tool: &str,
         arguments: &Arguments<'_>,
         mut private: Private,
-        context: Said,
+        context: Entry,
     ) {
         let tool = &tool[..tool.floor_char_boundary(LONGEST_NAME)];
         if self.seen.contains(&id) || self.open.iter().any(|open| open.id == id) {
@@ -225,17 +225,18 @@ impl Session {
         let Gist { text, files, shape } = gist::gist(tool, arguments, &mut private);
         let written = evidence::written(arguments, &files, shape);
         let command = evidence::command(arguments);
-        let said = Said { key: id.clone(), speaker: Some(tool.to_owned()), text, files, written, ..context };
+        let entry =
+            Entry { key: id.clone(), speaker: Some(tool.to_owned()), text, files, written, ..context };
         if self.open.len() == MOST_OPEN {
             let first = self.open.remove(0);
             self.give_up(first);
         }
-        self.open.push(Open { id, at: self.at, prompts: 0, shape, command, private, said });
+        self.open.push(Open { id, at: self.at, prompts: 0, shape, command, private, entry });
     }
 
     /// Returns an entry of a tool without text, with the current time, folder and branch of the session.
-    fn context(&self, time: Option<Millis>, is_subagent: bool) -> Said {
-        Said {
+    fn context(&self, time: Option<Millis>, is_subagent: bool) -> Entry {
+        Entry {
             key: String::new(),
             role: Role::Tool,
             speaker: None,
@@ -271,15 +272,15 @@ impl Session {
         };
         let mut open = self.open.remove(place);
         // Another line with the same time is the same message, written again after the result came.
-        let is_again = self.rewrites && open.at != self.at && time == open.said.time;
-        open.said.until = time.filter(|_| !is_again);
-        open.said.written.retain(|_| outcome != Outcome::Failed);
-        open.said
+        let is_again = self.rewrites && open.at != self.at && time == open.entry.time;
+        open.entry.until = time.filter(|_| !is_again);
+        open.entry.written.retain(|_| outcome != Outcome::Failed);
+        open.entry
             .written
             .extend(changed.iter().map(|path| Written { path: path.clone(), ..Written::default() }));
-        open.said.files.extend(changed);
+        open.entry.files.extend(changed);
         let command = open.command.as_deref().filter(|_| outcome != Outcome::Failed);
-        open.said.commits = command.and_then(|command| evidence::commits(command, &output));
+        open.entry.commits = command.and_then(|command| evidence::commits(command, &output));
         let ended = match outcome {
             Outcome::Ok => "ok",
             Outcome::Failed => "failed",
@@ -301,11 +302,11 @@ impl Session {
 
     fn settle(&mut self, open: Open, ended: &str, excerpt: &str) {
         self.counts.private += open.private.replaced;
-        let mut said = open.said;
-        said.fingerprint = Some(fingerprint(&said.text, &format!("{ended} {excerpt}")));
+        let mut entry = open.entry;
+        entry.fingerprint = Some(fingerprint(&entry.text, &format!("{ended} {excerpt}")));
         let colon = if excerpt.is_empty() { "" } else { ":\n" };
-        said.text = format!("{}\n{ended}{colon}{excerpt}", said.text);
-        self.emit(open.at, said);
+        entry.text = format!("{}\n{ended}{colon}{excerpt}", entry.text);
+        self.emit(open.at, entry);
     }
 
     fn give_up(&mut self, open: Open) {
@@ -324,14 +325,14 @@ impl Session {
         }
     }
 
-    fn emit(&mut self, at: u64, mut said: Said) {
-        if said.key.len() > LONGEST_NAME {
-            said.key = format!("hash:{}", blake3::hash(said.key.as_bytes()).to_hex());
+    fn emit(&mut self, at: u64, mut entry: Entry) {
+        if entry.key.len() > LONGEST_NAME {
+            entry.key = format!("hash:{}", blake3::hash(entry.key.as_bytes()).to_hex());
         }
-        said.files.retain(|path| path.len() <= LONGEST_NAME);
-        said.written.retain(|written| written.path.len() <= LONGEST_NAME);
-        if self.seen.insert(said.key.clone()) {
-            self.held.push((at, said));
+        entry.files.retain(|path| path.len() <= LONGEST_NAME);
+        entry.written.retain(|written| written.path.len() <= LONGEST_NAME);
+        if self.seen.insert(entry.key.clone()) {
+            self.held.push((at, entry));
         } else {
             self.skip("repeated");
         }

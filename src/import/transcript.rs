@@ -9,7 +9,7 @@
 //! output of hooks into the file. Skipped lines are counted by type.
 //!
 //! The time of an entry is that of its line. A line without a time is held back, with the lines after it, until a later
-//! time is read; the known times around it bound its own ([`Said::since`], [`Said::until`]).
+//! time is read; the known times around it bound its own ([`Entry::since`], [`Entry::until`]).
 //!
 //! Reading lines again is harmless, because an entry has the same key each time. So a reader that stops with open calls
 //! or held entries begins at the first of them the next time ([`Transcript::open_from`]).
@@ -23,7 +23,7 @@ use super::formats;
 use super::session::Session;
 use crate::memory::Millis;
 
-pub use entry::{About, Counts, Said};
+pub use entry::{About, Counts, Entry};
 pub use formats::Format;
 
 /// Reads a transcript, a line at a time.
@@ -39,7 +39,7 @@ impl Transcript {
     }
 
     /// Reads a whole line that begins `at` bytes into the file; returns the entries that it completes.
-    pub fn line(&mut self, at: u64, line: &[u8]) -> Vec<Said> {
+    pub fn line(&mut self, at: u64, line: &[u8]) -> Vec<Entry> {
         self.session.begin_line(at);
         let line = String::from_utf8_lossy(line);
         let line = line.trim_matches(|c: char| c.is_whitespace() || c == '\0' || c == '\u{feff}');
@@ -57,7 +57,7 @@ impl Transcript {
     /// Counts a line of `bytes` bytes that is too long to be read; `start` is its beginning.
     ///
     /// Where `start` names a call, the line is taken for its result, and the call doesn't wait any longer.
-    pub fn cut(&mut self, at: u64, start: &[u8], bytes: u64) -> Vec<Said> {
+    pub fn cut(&mut self, at: u64, start: &[u8], bytes: u64) -> Vec<Entry> {
         self.session.begin_line(at);
         self.session.cut(&String::from_utf8_lossy(start), bytes);
         self.session.settled()
@@ -75,7 +75,7 @@ impl Transcript {
     }
 
     /// Returns the entries that are held back for a later time, at the end of a file that has no more lines.
-    pub fn rest(&mut self) -> Vec<Said> {
+    pub fn rest(&mut self) -> Vec<Entry> {
         self.session.rest()
     }
 
@@ -90,7 +90,7 @@ impl Transcript {
     }
 
     /// Stops waiting for results; returns the calls that have none, and the entries that are held back.
-    pub fn finish(&mut self) -> Vec<Said> {
+    pub fn finish(&mut self) -> Vec<Entry> {
         self.session.give_up_calls();
         self.session.rest()
     }

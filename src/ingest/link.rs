@@ -342,7 +342,7 @@ fn told(
     until: Option<Instant>,
 ) -> Option<(HashMap<usize, ChangedLines>, Vec<Replaced>)> {
     let head = repository.head().ok()?.commit;
-    let mut wanted: Vec<usize> = todo.iter().flat_map(|&at| evidence.wants_lines(at)).collect();
+    let mut wanted: Vec<usize> = todo.iter().flat_map(|&at| evidence.commits_to_compare(at)).collect();
     wanted.sort_unstable();
     wanted.dedup();
     let mut reader = repository.reader(&|_| false);

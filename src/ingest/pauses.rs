@@ -5,7 +5,7 @@
 //! was said before it.
 
 use crate::engine::Engine;
-use crate::import::transcript::Said;
+use crate::import::transcript::Entry;
 use crate::memory::Millis;
 use crate::project::OpenProject;
 use crate::spool::Spool;
@@ -28,7 +28,7 @@ impl KeptOut {
     }
 
     /// Whether something is kept out that was said in a session which began at `first`.
-    pub(crate) fn said(&self, said: &Said, first: Option<Millis>) -> bool {
+    pub(crate) fn said(&self, said: &Entry, first: Option<Millis>) -> bool {
         // It repeats what was said since then.
         let since = if said.is_summary { said.since.min(first) } else { said.since };
         self.between(since, said.until)
@@ -49,7 +49,7 @@ impl KeptOut {
 }
 
 /// Returns when a session began whose transcript begins with `said`.
-pub(crate) fn began(said: &Said) -> Option<Millis> {
+pub(crate) fn began(said: &Entry) -> Option<Millis> {
     match said.is_summary {
         // Of another session, that this one goes on from.
         true => said.since.map(|since| since.saturating_sub(REACH)),

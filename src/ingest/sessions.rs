@@ -8,7 +8,7 @@ use crate::clients::transcripts::{self, Line, Lines};
 use crate::clients::{Client, Places};
 use crate::engine::Engine;
 use crate::error::{Error, Result};
-use crate::import::transcript::{About, Counts, Format, Said, Transcript};
+use crate::import::transcript::{About, Counts, Entry, Format, Transcript};
 use crate::ingest::cursor::{Cursor, Kept};
 use crate::ingest::link::{Place, Span, link_span};
 use crate::ingest::pauses::{self, KeptOut};
@@ -254,12 +254,12 @@ pub(crate) async fn follow(
 #[derive(Default)]
 struct Batch {
     /// With where the line begins that each ended with.
-    said: Vec<(u64, Said)>,
+    said: Vec<(u64, Entry)>,
     bytes: usize,
 }
 
 impl Batch {
-    fn take(&mut self, end: u64, said: Vec<Said>) {
+    fn take(&mut self, end: u64, said: Vec<Entry>) {
         self.bytes += said.iter().map(|said| said.text.len()).sum::<usize>();
         self.said.extend(said.into_iter().map(|said| (end, said)));
     }
@@ -281,7 +281,7 @@ async fn store(
     place: &Place,
     (client, path): (Client, &Path),
     about: &About,
-    said: Vec<(u64, Said)>,
+    said: Vec<(u64, Entry)>,
     cursor: &mut Cursor,
     output: &mut Imported,
     span: &mut Span,
@@ -370,7 +370,7 @@ async fn store(
     Ok(())
 }
 
-fn draft(said: Said, session: &SessionId, time: Millis, files: Vec<String>, place: &Place) -> Draft {
+fn draft(said: Entry, session: &SessionId, time: Millis, files: Vec<String>, place: &Place) -> Draft {
     // A client writes its own summary down as if the user had said it.
     let role = if said.is_summary { Role::Assistant } else { said.role };
     let provenance = match role {

@@ -13,7 +13,7 @@ use crate::caller::Caller;
 use crate::clients::{Client, transcripts};
 use crate::config::Config;
 use crate::engine::Engine;
-use crate::import::transcript::Said;
+use crate::import::transcript::Entry;
 use crate::ingest::link::Place;
 use crate::memory::Role;
 use crate::project;
@@ -44,7 +44,7 @@ pub(crate) struct Share<'a> {
     /// The directory it was held in; empty where nobody knows.
     held_in: String,
     /// What was said in this turn above the project, while nothing was done in it.
-    waiting: Vec<Said>,
+    waiting: Vec<Entry>,
     /// Whether something was done in the project in this turn.
     is_here: bool,
 }
@@ -94,7 +94,7 @@ impl<'a> Share<'a> {
     }
 
     /// Returns those entries that belong to the project, with those before that do since.
-    pub fn take(&mut self, said: Vec<Said>) -> Vec<Said> {
+    pub fn take(&mut self, said: Vec<Entry>) -> Vec<Entry> {
         let mut taken = Vec::new();
         for said in said {
             if begins_turn(&said) {
@@ -141,7 +141,7 @@ impl<'a> Visited<'a> {
     }
 
     /// Notes where the agent stood, and whose files it changed.
-    pub fn note(&mut self, said: &[Said]) {
+    pub fn note(&mut self, said: &[Entry]) {
         for said in said {
             let stood = said.worktree.as_deref().unwrap_or_default();
             let mut directories =
@@ -229,12 +229,12 @@ impl Within<'_> {
 }
 
 /// Whether a user asks something anew.
-pub(crate) fn begins_turn(said: &Said) -> bool {
+pub(crate) fn begins_turn(said: &Entry) -> bool {
     said.role == Role::User && !said.is_subagent && !said.is_summary
 }
 
 /// Returns the directories of an entry's files.
-fn directories(said: &Said, stood: &str) -> Vec<String> {
+fn directories(said: &Entry, stood: &str) -> Vec<String> {
     let directory = |file: &String| {
         let path = Path::new(stood).join(file);
         Some(path.parent()?.to_str()?.to_owned())

@@ -63,7 +63,7 @@ impl Client {
             ))
             .hint("name the model as the service does, in at most 200 plain characters"));
         }
-        provider.keeps_key()?;
+        provider.check_encryption()?;
         if model.contains("::") || model.contains("..") || model.contains(['?', '#', '%']) {
             return Err(Error::bad_input(format!("`{}` is not the name of a model", quoted(model))));
         }

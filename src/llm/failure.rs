@@ -202,10 +202,11 @@ pub(super) fn too_long(
 /// Returns the error of a request that was not repeated because of `why`.
 pub(super) fn not_repeated(failure: &Failure, why: &Error, provider: &Provider, attempts: u32) -> Error {
     let error = failure.error(provider, attempts);
-    let told = Error::new(why.kind(), format!("{error}; it was not asked again: {why}")).wait(failure.wait());
+    let shown =
+        Error::new(why.kind(), format!("{error}; it was not asked again: {why}")).wait(failure.wait());
     match why.way_out() {
-        Some(hint) => told.hint(hint),
-        None => told,
+        Some(hint) => shown.hint(hint),
+        None => shown,
     }
 }
 

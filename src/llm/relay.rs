@@ -307,11 +307,11 @@ fn unreachable(error: &reqwest::Error) -> &'static str {
         }
         cause = error.source();
     }
-    let told = format!("{error:?}");
+    let debug = format!("{error:?}");
     match () {
         () if error.is_timeout() => failure::TIMED_OUT,
-        () if told.contains("dns") => "its name could not be resolved",
-        () if told.contains("ertificate") => "its certificate is not trusted",
+        () if debug.contains("dns") => "its name could not be resolved",
+        () if debug.contains("ertificate") => "its certificate is not trusted",
         () if error.is_connect() => "no connection could be made",
         () => failure::CLOSED,
     }

@@ -90,14 +90,14 @@ impl Provider {
     /// Returns whether requests stay on this machine. Ollama passes requests for models whose name ends in `cloud` (in
     /// any case) on to its makers, so these are not local.
     pub fn is_local(&self) -> bool {
-        self.service.is_local(self.endpoint.as_deref()) && !self.is_handed_on()
+        self.service.is_local(self.endpoint.as_deref()) && !self.is_passed_on()
     }
 
     /// Returns whether every request costs nothing: the provider is on this machine, or it is an Ollama elsewhere that
     /// needs no key and runs the model itself.
     pub fn is_free(&self) -> bool {
         let is_own_server = self.service == Service::Ollama && self.key == Key::None;
-        self.is_local() || (is_own_server && !self.is_handed_on())
+        self.is_local() || (is_own_server && !self.is_passed_on())
     }
 
     /// Checks that the key does not leave this machine unencrypted.
@@ -105,12 +105,12 @@ impl Provider {
     /// # Errors
     ///
     /// [`BadInput`](crate::error::Kind::BadInput) if it would.
-    pub fn keeps_key(&self) -> Result<()> {
-        self.keeps_key_as(&format!("provider `{}`", self.name))
+    pub fn check_encryption(&self) -> Result<()> {
+        self.check_encryption_as(&format!("provider `{}`", self.name))
     }
 
-    /// Does what [`Provider::keeps_key`] does; the error calls the provider `name`.
-    pub fn keeps_key_as(&self, name: &str) -> Result<()> {
+    /// Does what [`Provider::check_encryption`] does; the error calls the provider `name`.
+    pub fn check_encryption_as(&self, name: &str) -> Result<()> {
         if !self.sends_key_in_clear() {
             return Ok(());
         }
@@ -128,7 +128,7 @@ impl Provider {
     }
 
     /// Returns whether Ollama passes requests for the model on to its makers.
-    fn is_handed_on(&self) -> bool {
+    fn is_passed_on(&self) -> bool {
         let model = self.model.trim().to_lowercase();
         self.service == Service::Ollama && (model.ends_with("-cloud") || model.ends_with(":cloud"))
     }

@@ -103,7 +103,7 @@ impl Spool {
     }
 
     /// Removes the choice of the project.
-    pub fn leave_out(&self) -> Result<()> {
+    pub fn unchoose(&self) -> Result<()> {
         for folder in self.folders() {
             let Ok(opened) = Folder::open(&self.root, folder) else { continue };
             if opened.has(CAPTURED) {
@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(chosen_projects(data), [Path::new("/one")]);
         std::fs::write(data.join("spool/scope"), [0xff, 0xfe]).unwrap();
         assert!(!two.is_captured(), "what can't be read counts as the smaller one");
-        one.leave_out().unwrap();
+        one.unchoose().unwrap();
         assert!(!one.is_captured() && chosen_projects(data).is_empty());
         one.choose(Path::new("/one")).unwrap();
         Scope::forget(data);

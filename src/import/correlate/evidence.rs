@@ -110,7 +110,7 @@ impl Evidence {
 
     /// Returns the commits whose changed lines are needed to judge `commit`: itself, and commits of the same files
     /// between a change and it.
-    pub fn wants_lines(&self, commit: usize) -> Vec<usize> {
+    pub fn commits_to_compare(&self, commit: usize) -> Vec<usize> {
         let own = &self.commits[commit];
         let mut wanted = HashSet::new();
         for change in self.before(own).filter(|change| !change.lines.is_empty()) {
@@ -166,7 +166,7 @@ impl Evidence {
     }
 
     /// Returns the sessions that led to the commit, by row, each with its confidence, the highest first. `lines`
-    /// contains the changed lines of those commits of [`Evidence::wants_lines`] that can be read.
+    /// contains the changed lines of those commits of [`Evidence::commits_to_compare`] that can be read.
     pub fn behind(&self, commit: usize, lines: &HashMap<usize, ChangedLines>) -> Vec<(SessionKey, f64)> {
         let mut found = self.by_calls(&self.commits[commit]);
         for (session, confidence) in self.by_files(commit, lines) {

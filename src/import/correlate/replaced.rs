@@ -49,7 +49,7 @@ pub fn replaced(evidence: &Evidence, seen: &Seen<'_>) -> Vec<Replaced> {
                 };
                 commits[old].shas.iter().any(of)
             };
-            *by != old && (is_made_anew(evidence, old, *by) || is_amended())
+            *by != old && (is_same_change(evidence, old, *by) || is_amended())
         };
         // The last replacement, preferably one on a branch.
         let by = (0..commits.len()).filter(again).max_by_key(|&by| {
@@ -81,7 +81,8 @@ pub fn same_change(evidence: &Evidence) -> Vec<Replaced> {
         let made = |place: &usize| (evidence.commits[*place].until, evidence.commits[*place].seq);
         for &old in places {
             let later = places.iter().copied().filter(|by| made(by) > made(&old));
-            found.extend(later.filter(|&by| is_made_anew(evidence, old, by)).map(|by| Replaced { old, by }));
+            found
+                .extend(later.filter(|&by| is_same_change(evidence, old, by)).map(|by| Replaced { old, by }));
         }
     }
     found.sort_by_key(|each| (evidence.commits[each.by].until, *each));
@@ -90,7 +91,7 @@ pub fn same_change(evidence: &Evidence) -> Vec<Replaced> {
 
 /// Returns whether two commits are the same change, made twice: same author and author time, and neither is an ancestor
 /// of the other.
-fn is_made_anew(evidence: &Evidence, first: usize, second: usize) -> bool {
+fn is_same_change(evidence: &Evidence, first: usize, second: usize) -> bool {
     let (old, by) = (&evidence.commits[first], &evidence.commits[second]);
     let subject = |commit: &Commit| commit.message.lines().next().unwrap_or_default().to_owned();
     let shares_a_file = || old.files.iter().any(|path| by.files.contains(path));
@@ -116,7 +117,7 @@ fn squashed(evidence: &Evidence, seen: &Seen<'_>, by: usize, old: &[usize], foun
     let mut best: Vec<usize> = Vec::new();
     for &tip in old.iter().filter(|&&tip| tip != by && !commits[tip].files.is_empty() && is_part(tip)) {
         let (mut parts, mut next) = (Vec::new(), Some(tip));
-        let mut theirs: HashSet<&String> = HashSet::new();
+        let mut their_files: HashSet<&String> = HashSet::new();
         while let Some(place) = next.filter(|place| !seen.current.contains(place) && parts.len() < MOST_PARTS)
         {
             let is_merge = commits[place].parents.len() > 1;
@@ -124,15 +125,15 @@ fn squashed(evidence: &Evidence, seen: &Seen<'_>, by: usize, old: &[usize], foun
                 if !is_part(place) {
                     break;
                 }
-                theirs.extend(&commits[place].files);
+                their_files.extend(&commits[place].files);
                 parts.push(place);
             }
             next = commits[place].parents.first().and_then(|sha| evidence.by_sha.get(sha)).copied();
         }
-        let says_so = || parts.len() > 1 && parts.iter().all(|&part| is_told(squash, &commits[part]));
-        let is_squash = theirs == files
+        let names_all = || parts.len() > 1 && parts.iter().all(|&part| is_named(squash, &commits[part]));
+        let is_squash = their_files == files
             && parts.len() > best.len()
-            && (says_so() || (seen.are_alike)(&commits[tip], squash, &squash.files));
+            && (names_all() || (seen.are_alike)(&commits[tip], squash, &squash.files));
         if is_squash {
             best = parts;
         }
@@ -141,7 +142,7 @@ fn squashed(evidence: &Evidence, seen: &Seen<'_>, by: usize, old: &[usize], foun
 }
 
 /// Returns whether the message of a squash contains the subject or the id of a part.
-fn is_told(squash: &Commit, part: &Commit) -> bool {
+fn is_named(squash: &Commit, part: &Commit) -> bool {
     let subject = part.message.lines().next().unwrap_or_default();
     part.shas.iter().any(|sha| squash.message.contains(sha))
         || (subject.len() > 7 && squash.message.contains(subject))

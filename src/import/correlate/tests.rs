@@ -57,7 +57,7 @@ fn hours_and_days_before_count_and_a_month_does_not() {
     let behind = |minutes_before: Millis| {
         let evidence =
             evidence(vec![commit(1, 0, "", &["a"])], vec![change(7, -minutes_before, "a", &[5])], vec![]);
-        assert_eq!(evidence.wants_lines(0), if minutes_before > 43_200 { vec![] } else { vec![0] });
+        assert_eq!(evidence.commits_to_compare(0), if minutes_before > 43_200 { vec![] } else { vec![0] });
         sessions(&evidence.behind(0, &lines(&[(0, "a", &[5])])))
     };
     assert_eq!((behind(1), behind(180), behind(5 * 24 * 60)), (vec![7], vec![7], vec![7]));

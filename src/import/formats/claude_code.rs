@@ -53,7 +53,7 @@ const NOTES: [&str; 34] = [
 ];
 
 /// Blocks that the client adds to a user message.
-const PUT_IN: [&str; 14] = [
+const ADDED_BLOCKS: [&str; 14] = [
     "system-reminder",
     "local-command-caveat",
     "local-command-stdout",
@@ -173,7 +173,7 @@ fn message(session: &mut Session, fields: &Fields<'_>) {
         parts.insert(0, Part::Text { role, text, is_summary });
     }
     let speaker = fields.filled("attributionAgent").filter(|_| role == Role::Assistant);
-    session.hear(Line {
+    session.add_line(Line {
         key: fields.filled("uuid"),
         time: time(fields.text("timestamp")),
         is_subagent: fields.is_true("isSidechain"),
@@ -220,7 +220,7 @@ fn attachment(session: &mut Session, fields: &Fields<'_>) {
     };
     note_place(session.about_mut(), fields);
     let text = written(gist::content(prompt));
-    session.hear(Line {
+    session.add_line(Line {
         key: fields.filled("uuid"),
         time: time(fields.text("timestamp")),
         is_subagent: fields.is_true("isSidechain"),
@@ -242,7 +242,7 @@ fn written(text: Cow<'_, str>) -> Cow<'_, str> {
     if let Some(command) = within(&text, "bash-input").filter(|command| !command.is_empty()) {
         return Cow::Owned(format!("! {command}"));
     }
-    let text = without(text, &PUT_IN);
+    let text = without(text, &ADDED_BLOCKS);
     if text.trim_start().starts_with("[Request interrupted by user") { Cow::Borrowed("") } else { text }
 }
 

@@ -16,7 +16,7 @@ use crate::import::session::Session;
 use crate::memory::Role;
 
 /// Response items that are known and not worth remembering.
-const UNSPOKEN: [&str; 9] = [
+const SKIPPED_ITEMS: [&str; 9] = [
     "reasoning",
     "ghost_snapshot",
     "compaction",
@@ -38,7 +38,7 @@ const NOTES: [&str; 5] = [
 ];
 
 /// Blocks that the client adds to a user message.
-const PUT_IN: [&str; 14] = [
+const ADDED_BLOCKS: [&str; 14] = [
     "environment_context",
     "user_instructions",
     "INSTRUCTIONS",
@@ -74,7 +74,7 @@ pub(super) fn line(session: &mut Session, fields: &Fields<'_>) {
             let text = payload.text("message").unwrap_or_default();
             let text = text.split_once(SUMMARY_FOLLOWS).map_or(text.as_ref(), |(_, summary)| summary);
             let part = Part::Text { role: Role::User, text: text.into(), is_summary: true };
-            hear(session, fields, &payload, vec![part]);
+            add_parts(session, fields, &payload, vec![part]);
         }
         // The line of the compaction contains the same summary.
         Some("response_item") if fields.object("metadata").is_true("compaction_output") => {
@@ -148,7 +148,7 @@ fn event(session: &mut Session, line: &Fields<'_>, event: &Fields<'_>) {
     let arguments = arguments.unwrap_or(Arguments::Text("".into()));
     let call = Part::Call { id: id.clone(), tool: tool.into(), arguments };
     let output = output.map(gist::content).unwrap_or_default();
-    hear(session, line, event, vec![call, Part::Result { id, outcome, output, changed: Vec::new() }]);
+    add_parts(session, line, event, vec![call, Part::Result { id, outcome, output, changed: Vec::new() }]);
 }
 
 /// Returns changes of files as a patch.
@@ -185,15 +185,15 @@ fn item(session: &mut Session, line: &Fields<'_>, item: &Fields<'_>) {
                 Some(server) => Cow::Owned(format!("{}__{name}", server.trim_end_matches('_'))),
                 None => name,
             };
-            hear(session, line, item, vec![Part::Call { id, tool, arguments }]);
+            add_parts(session, line, item, vec![Part::Call { id, tool, arguments }]);
         }
         (Some("local_shell_call"), Some(id)) => {
             let arguments = item.raw("action").map_or(Arguments::Text("".into()), Arguments::Json);
-            hear(session, line, item, vec![Part::Call { id, tool: "shell".into(), arguments }]);
+            add_parts(session, line, item, vec![Part::Call { id, tool: "shell".into(), arguments }]);
         }
         (Some("function_call_output" | "custom_tool_call_output" | "local_shell_call_output"), Some(id)) => {
             let (outcome, output) = item.raw("output").map(ended).unwrap_or((Outcome::Unknown, "".into()));
-            hear(session, line, item, vec![Part::Result { id, outcome, output, changed: Vec::new() }]);
+            add_parts(session, line, item, vec![Part::Result { id, outcome, output, changed: Vec::new() }]);
         }
         // These items contain the outcome.
         (Some("web_search_call" | "image_generation_call"), id) => {
@@ -208,9 +208,9 @@ fn item(session: &mut Session, line: &Fields<'_>, item: &Fields<'_>) {
             };
             let call = Part::Call { id: id.clone(), tool: tool.into(), arguments };
             let result = Part::Result { id, outcome, output: "".into(), changed: Vec::new() };
-            hear(session, line, item, vec![call, result]);
+            add_parts(session, line, item, vec![call, result]);
         }
-        (Some(kind), _) if UNSPOKEN.contains(&kind) => session.skip(kind),
+        (Some(kind), _) if SKIPPED_ITEMS.contains(&kind) => session.skip(kind),
         (kind, _) => session.unknown(kind.map(|kind| format!("item {kind}")).as_deref()),
     }
 }
@@ -228,8 +228,8 @@ fn message(session: &mut Session, line: &Fields<'_>, item: &Fields<'_>) {
     for (place, block) in content.into_iter().enumerate() {
         // Newer versions mark the items that the client added.
         let provenance = provenances.get(place).map(|raw| Fields::of(raw).object("provenance"));
-        let is_put_in = provenance.is_some_and(|it| it.text("type").is_some_and(|by| by != "user"));
-        if role == Role::User && is_put_in {
+        let is_added = provenance.is_some_and(|it| it.text("type").is_some_and(|by| by != "user"));
+        if role == Role::User && is_added {
             session.skip("put in by the client");
         } else {
             texts.push(gist::content(block));
@@ -237,12 +237,12 @@ fn message(session: &mut Session, line: &Fields<'_>, item: &Fields<'_>) {
     }
     let text = Cow::Owned(texts.join("\n\n"));
     let text = if role == Role::User { written(text) } else { text };
-    hear(session, line, item, vec![Part::Text { role, text, is_summary: false }]);
+    add_parts(session, line, item, vec![Part::Text { role, text, is_summary: false }]);
 }
 
-fn hear(session: &mut Session, line: &Fields<'_>, item: &Fields<'_>, parts: Vec<Part<'_>>) {
+fn add_parts(session: &mut Session, line: &Fields<'_>, item: &Fields<'_>, parts: Vec<Part<'_>>) {
     let key = item.filled("id").or_else(|| ordinal(line).map(Cow::Owned));
-    session.hear(Line { key, time: time(line.text("timestamp")), parts, ..Line::default() });
+    session.add_line(Line { key, time: time(line.text("timestamp")), parts, ..Line::default() });
 }
 
 /// Returns the number of a line, if the client wrote one.
@@ -264,7 +264,7 @@ fn written(text: Cow<'_, str>) -> Cow<'_, str> {
         let request = begins.split_once("## My request for Codex:").map_or("", |(_, request)| request);
         return Cow::Owned(request.to_owned());
     }
-    without(text, &PUT_IN)
+    without(text, &ADDED_BLOCKS)
 }
 
 /// Returns the outcome of a call, and its output without the header lines of the client.

@@ -68,7 +68,7 @@ fn message(session: &mut Session, fields: &Fields<'_>) {
         session.skip("thoughts");
     }
     let content = fields.raw("displayContent").or_else(|| fields.raw("content"));
-    let text = content.map(spoken).unwrap_or_default();
+    let text = content.map(message_text).unwrap_or_default();
     let is_summary = is_summary(fields);
     let text = match role {
         Role::User => written(text),
@@ -85,14 +85,16 @@ fn message(session: &mut Session, fields: &Fields<'_>) {
         session.skip("empty");
     }
     let (key, time) = (fields.filled("id"), time(fields.text("timestamp")));
-    session.hear(Line { key, time, parts, ..Line::default() });
+    session.add_line(Line { key, time, parts, ..Line::default() });
 }
 
 /// Returns whether a message is the client's summary of the messages before it.
 fn is_summary(fields: &Fields<'_>) -> bool {
     let is_users = fields.text("type").as_deref() == Some("user");
     is_users
-        && fields.raw("content").is_some_and(|raw| spoken(raw).trim_start().starts_with("<state_snapshot>"))
+        && fields
+            .raw("content")
+            .is_some_and(|raw| message_text(raw).trim_start().starts_with("<state_snapshot>"))
 }
 
 /// Adds a call and, if it has ended, its result.
@@ -111,14 +113,14 @@ fn tool_call<'a>(call: &Fields<'a>, into: &mut Vec<Part<'a>>) {
 }
 
 /// Returns the texts of a message, without calls, results and thoughts.
-fn spoken(raw: &RawValue) -> Cow<'_, str> {
-    let is_unspoken = |part: &Fields<'_>| {
+fn message_text(raw: &RawValue) -> Cow<'_, str> {
+    let is_no_text = |part: &Fields<'_>| {
         part.is_true("thought") || part.raw("functionCall").or_else(|| part.raw("functionResponse")).is_some()
     };
     if !raw.get().starts_with('[') {
-        return if is_unspoken(&Fields::of(raw)) { Cow::Borrowed("") } else { gist::content(raw) };
+        return if is_no_text(&Fields::of(raw)) { Cow::Borrowed("") } else { gist::content(raw) };
     }
-    let parts = items(raw).into_iter().filter(|part| !is_unspoken(&Fields::of(part)));
+    let parts = items(raw).into_iter().filter(|part| !is_no_text(&Fields::of(part)));
     Cow::Owned(parts.map(gist::content).collect::<Vec<_>>().join("\n"))
 }
 

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{file, read, told};
-use crate::import::transcript::{Format, Said};
+use crate::import::transcript::{Entry, Format};
 
 fn line(ordinal: u64, kind: &str, payload: Value) -> Value {
     json!({"timestamp": "2026-11-20T13:58:52.243Z", "ordinal": ordinal, "type": kind, "payload": payload})
@@ -27,11 +27,11 @@ fn meta(id: &str) -> Value {
     )
 }
 
-fn all(lines: &[Value]) -> Vec<Said> {
+fn all(lines: &[Value]) -> Vec<Entry> {
     read(Format::Codex, &file(lines)).0
 }
 
-fn called(call: Value, output: Value) -> Said {
+fn called(call: Value, output: Value) -> Entry {
     let said = all(&[item(1, call), item(2, output)]);
     assert_eq!(said.len(), 1, "{said:?}");
     said[0].clone()

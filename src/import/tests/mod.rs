@@ -6,7 +6,7 @@ mod gemini;
 mod generate;
 mod robust;
 
-use super::transcript::{About, Format, Said, Transcript};
+use super::transcript::{About, Entry, Format, Transcript};
 use serde_json::Value;
 
 /// Returns a file of these lines.
@@ -15,7 +15,7 @@ fn file(lines: &[Value]) -> Vec<u8> {
 }
 
 /// Reads a whole file; returns what was said, calls without a result included, and the reader's knowledge before them.
-fn read(client: Format, bytes: &[u8]) -> (Vec<Said>, About, super::transcript::Counts) {
+fn read(client: Format, bytes: &[u8]) -> (Vec<Entry>, About, super::transcript::Counts) {
     let mut transcript = Transcript::new(client, About::default());
     let (mut said, mut at) = (Vec::new(), 0);
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
@@ -28,6 +28,6 @@ fn read(client: Format, bytes: &[u8]) -> (Vec<Said>, About, super::transcript::C
 }
 
 /// Returns who said what, a line each.
-fn told(said: &[Said]) -> Vec<String> {
+fn told(said: &[Entry]) -> Vec<String> {
     said.iter().map(|said| format!("{:?}: {}", said.role, said.text)).collect()
 }

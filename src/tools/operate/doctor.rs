@@ -102,7 +102,7 @@ fn providers(engine: &Engine) -> Vec<Finding> {
     let config = engine.config();
     // What can't be read is said of the configuration.
     let providers = config.sources.providers(&config.options).unwrap_or_default();
-    let faults = providers.iter().filter_map(|each| each.keeps_key().err());
+    let faults = providers.iter().filter_map(|each| each.check_encryption().err());
     faults.map(|fault| failed("providers", &fault)).collect()
 }
 

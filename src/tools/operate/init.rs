@@ -17,8 +17,7 @@ use crate::ingest::cursor::Cursor;
 use crate::ingest::history::{Stored, follow_from};
 use crate::ingest::link::Place;
 use crate::ingest::sessions;
-use crate::project;
-use crate::project::SeenProject;
+use crate::project::{self, SeenProject};
 use crate::spool::capture::{self, Scope};
 
 /// What one step of setting up imports.
@@ -223,7 +222,7 @@ pub async fn remove(engine: &Engine, caller: &Caller, others: &Others) -> Result
     let mut removed = clients::remove(&record(engine), places, &repositories(engine, caller).await, &keep)?;
     if keep.clients {
         if let Ok(project) = caller.look(engine).await {
-            engine.spool_of(&project.root, project.repository.as_deref()).leave_out()?;
+            engine.spool_of(&project.root, project.repository.as_deref()).unchoose()?;
         }
         let count = counted(others.projects.len(), "other project is", "other projects are");
         removed.notes.push(format!("Clients stay set up, since {count} captured."));

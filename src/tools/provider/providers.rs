@@ -128,7 +128,7 @@ pub async fn show(engine: &Engine, name: Option<&str>, is_brief: bool) -> Result
     let (mut summaries, mut idle) = (None, Vec::new());
     for each in ask::candidates(engine, Use::Summarize)?.1 {
         let fault = ask::estimate(&each.provider, &Request::default()).map(drop);
-        let fault = fault.and_then(|()| each.keeps_key());
+        let fault = fault.and_then(|()| each.check_encryption());
         match fault.and_then(|()| config::key(&each.provider.key).map(drop)) {
             Ok(()) => summaries = summaries.or(Some(each.provider.name)),
             Err(error) => idle.push(format!("`{}` is not asked: {}", each.provider.name, error.told())),
@@ -158,7 +158,7 @@ pub fn add(
     admit: impl FnOnce(Option<&Configured>) -> Result<()>,
 ) -> Result<Changed> {
     let (_, before) = read(engine)?;
-    if change.says_nothing() && named(&before, name).is_none() {
+    if change.is_empty() && named(&before, name).is_none() {
         change.service = config::usual_service(name).map(|service| service.as_str().to_owned());
     }
     set(engine, name, change, admit)
@@ -177,7 +177,7 @@ pub fn set(
     let (name, renamed) = called(&before, name);
     let name = name.as_str();
     let known = before.iter().find(|each| each.provider.name == name);
-    if known.is_none() && change.says_nothing() {
+    if known.is_none() && change.is_empty() {
         return Err(unknown(&before, name));
     }
     if known.is_none() && change.service.is_none() && config::usual_service(name).is_none() {
