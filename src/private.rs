@@ -8,7 +8,7 @@
 //! This does not protect from root, or from another program of the same user. On platforms without modes, such as
 //! Windows, the folders of a user's profile are private, and nothing is checked.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
@@ -77,21 +77,6 @@ pub fn data_dir(path: &Path) -> Result<Option<String>> {
         };
         format!("`{}` {how}{others}. Now only this user can access them.", quoted(first.display()))
     }))
-}
-
-/// Creates the empty file `path`, private to this user, and returns it.
-///
-/// # Errors
-///
-/// [`Kind::BadInput`] if it exists, [`Kind::Io`] if it can't be created.
-pub fn create_new(path: &Path) -> Result<File> {
-    options().write(true).create_new(true).open(path).map_err(|error| match error.kind() {
-        ErrorKind::AlreadyExists => Error::bad_input(format!("`{}` exists already", quoted(path.display())))
-            .hint("name a file that doesn't exist; nothing was overwritten"),
-        _ => Error::new(Kind::Io, format!("cannot write `{}`", quoted(path.display())))
-            .source(error)
-            .hint("name a folder that exists and can be written"),
-    })
 }
 
 /// Creates the file `path`, private to this user, if it is missing. Otherwise closes it and the files that belong to it
@@ -369,9 +354,6 @@ mod tests {
         }
         create(&file).unwrap();
         assert_eq!((mode(&file), mode(&log)), (0o600, 0o600));
-        assert!(create_new(&file).unwrap_err().to_string().contains("exists already"));
-        std::os::unix::fs::symlink(root.path().join("nowhere"), root.path().join("link")).unwrap();
-        assert!(create_new(&root.path().join("link")).is_err(), "a link is not followed");
     }
 
     #[test]

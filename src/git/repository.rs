@@ -153,11 +153,6 @@ impl Repository {
         self.location.work_dir.clone()
     }
 
-    /// Returns whether the repository has no work tree.
-    pub fn is_bare(&self) -> bool {
-        self.location.work_dir.is_none()
-    }
-
     /// Returns whether the history ends early because the clone was made with `--depth`.
     pub fn is_shallow(&self) -> bool {
         self.shallow().is_ok_and(|commits| !commits.is_empty())
@@ -167,11 +162,6 @@ impl Repository {
     /// not read, because the user has not declared this repository trusted.
     pub fn lacks_alternates(&self) -> bool {
         self.objects.lacks_alternates
-    }
-
-    /// Returns whether this is a linked worktree, made by `git worktree add`.
-    pub fn is_worktree(&self) -> bool {
-        self.location.is_linked()
     }
 
     /// Returns whether no branch has a commit.

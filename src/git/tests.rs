@@ -8,6 +8,8 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use super::diff::digest::Digest;
+use super::repository::Head;
 use super::*;
 use crate::error::{Kind, Result};
 
@@ -137,7 +139,9 @@ fn counted(insertions: u64, deletions: u64) -> Lines {
 fn repositories_are_found_from_within_and_tell_what_they_are() {
     let fixture = Fixture::new();
     let empty = fixture.repository();
-    assert!(empty.is_empty() && !empty.is_bare() && !empty.is_shallow() && !empty.is_worktree());
+    assert!(
+        empty.is_empty() && !empty.work_dir().is_none() && !empty.is_shallow() && !empty.location.is_linked()
+    );
     assert_eq!(empty.head().unwrap(), Head { branch: Some("main".to_owned()), commit: None });
     assert_eq!(all(&empty), []);
 
@@ -153,7 +157,7 @@ fn repositories_are_found_from_within_and_tell_what_they_are() {
     assert_eq!(from_within.head().unwrap(), Head { branch: None, commit: Some(first) });
 
     let bare = fixture.cloned_as("bare.git", &["--bare"]);
-    assert!(bare.is_bare() && bare.work_dir().is_none());
+    assert!(bare.work_dir().is_none() && bare.work_dir().is_none());
     assert_eq!(all(&bare), [first]);
 }
 
@@ -163,7 +167,7 @@ fn worktrees_share_a_repository_and_submodules_do_not() {
     fixture.commit("a", "1\n", "first");
     fixture.git(&["worktree", "add", "-q", "-b", "side", "../side"]);
     let side = discover(&fixture.root.path().join("side")).unwrap().unwrap();
-    assert!(side.is_worktree() && !side.is_bare());
+    assert!(side.location.is_linked() && !side.work_dir().is_none());
     assert_eq!(side.common_dir(), fixture.repository().common_dir());
     assert_eq!(side.head().unwrap().branch.as_deref(), Some("side"));
 

@@ -52,11 +52,6 @@ impl Rates {
     }
 }
 
-/// Returns every model of the catalogue, the newest of each service first.
-pub fn models() -> &'static [Model] {
-    &MODELS
-}
-
 /// Returns the catalogue's entry for the model of `provider`.
 ///
 /// An entry covers the dated versions of its model too. There is no entry for a server that merely speaks the dialect
@@ -173,9 +168,9 @@ mod tests {
     #[test]
     fn every_line_of_the_table_is_read_and_makes_sense() {
         let lines = TABLE.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).count();
-        assert_eq!(models().len(), lines);
+        assert_eq!(MODELS.len(), lines);
         assert!(lines > 60);
-        for model in models() {
+        for model in MODELS.iter() {
             let Rates { input, cached, output } = model.rates;
             assert!(0.0 < cached && cached <= input && input < output && output <= 600.0, "{model:?}");
             assert!(model.max_output.is_some_and(|most| most <= model.window), "{model:?}");
@@ -186,7 +181,7 @@ mod tests {
                 );
             }
         }
-        let mut names: Vec<_> = models().iter().map(|model| (model.service, model.name)).collect();
+        let mut names: Vec<_> = MODELS.iter().map(|model| (model.service, model.name)).collect();
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), lines);

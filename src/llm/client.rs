@@ -39,6 +39,7 @@ pub struct Client {
     keys: Keys,
     base: Url,
     retries: u32,
+    /// Varies the pauses, so that processes don't repeat their requests at the same time.
     seed: u64,
     pause: Duration,
     on_failure: Option<OnFailure>,
@@ -91,8 +92,11 @@ impl Client {
         let inside = inside.build().context(Kind::Provider, cannot)?;
         let genai = genai::Client::builder().with_reqwest(inside).build();
         let genai = genai.context(Kind::Provider, cannot)?;
-        let (retries, pause) = (RETRIES, PAUSE);
-        Ok(Client { provider, keys, base, retries, seed: 0, pause, on_failure: None, outside, genai })
+        // Without randomness, processes repeat at the same time, and nothing worse.
+        let mut seed = [0; 8];
+        let _ = getrandom::fill(&mut seed);
+        let (seed, retries, pause) = (u64::from_le_bytes(seed), RETRIES, PAUSE);
+        Ok(Client { provider, keys, base, retries, seed, pause, on_failure: None, outside, genai })
     }
 
     /// Sets how often a request is repeated at most; 3 by default.
@@ -104,12 +108,6 @@ impl Client {
     /// Sets the function that is called for each request that failed.
     pub fn on_failure(mut self, on_failure: OnFailure) -> Client {
         self.on_failure = Some(on_failure);
-        self
-    }
-
-    /// Sets the seed of the pauses' lengths, so that processes don't repeat at the same time.
-    pub fn seed(mut self, seed: u64) -> Client {
-        self.seed = seed;
         self
     }
 

@@ -21,8 +21,8 @@ mod service;
 #[cfg(test)]
 mod tests;
 
-pub use client::{Client, Keys, OnFailure};
-pub use request::{Call, Function, Request, Turn};
+pub use client::{Client, OnFailure};
+pub use request::{Call, Request, Turn};
 pub use service::is_model;
 
 /// Log directives that silence the libraries below, because they log keys, requests and answers.

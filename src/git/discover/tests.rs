@@ -72,7 +72,7 @@ fn a_commondir_that_names_another_repository_is_refused() {
     fixture.git(&["worktree", "add", "-q", "../side"]);
     fs::write(planted.join(".git"), format!("gitdir: {}/worktrees/side\n", victims.display())).unwrap();
     assert!(refused(&planted).contains("commondir"));
-    assert!(discover(&fixture.path.with_file_name("side")).unwrap().unwrap().is_worktree());
+    assert!(discover(&fixture.path.with_file_name("side")).unwrap().unwrap().location.is_linked());
 }
 
 #[cfg(unix)]
@@ -171,7 +171,9 @@ fn a_git_dir_found_on_the_way_up_is_a_bare_repository_only_by_the_users_word() {
     let (fixture, planted) = victim();
     git_dir(&planted);
     assert!(refused(&planted).contains("bare"));
-    assert!(Repository::discover(&planted, &Trust::new(Some(&planted))).unwrap().unwrap().is_bare());
+    assert!(
+        Repository::discover(&planted, &Trust::new(Some(&planted))).unwrap().unwrap().work_dir().is_none()
+    );
     fs::create_dir(planted.join("within")).unwrap();
     let within = Repository::discover(&planted.join("within"), &Trust::new(Some(&planted.join("within"))));
     assert_eq!(within.map(drop).unwrap_err().kind(), Kind::Git, "another directory was named");
@@ -192,7 +194,7 @@ fn what_git_itself_makes_elsewhere_is_accepted() {
     fixture.git(&["config", "extensions.worktreeConfig", "true"]);
     let side = discover(&root.join("side")).unwrap().unwrap();
     assert_eq!(
-        (side.is_worktree(), side.work_dir()),
+        (side.location.is_linked(), side.work_dir()),
         (true, Some(root.join("side").canonicalize().unwrap()))
     );
 

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
+use super::client::Keys;
+use super::request::Function;
 use super::*;
 use crate::error::Result;
 
