@@ -160,7 +160,7 @@ fn claude_code_gets_a_plugin_and_its_settings_stay_as_they_are() {
     assert_eq!(value(".claude-plugin/plugin.json")["name"], "tiro");
     home.remove();
     assert_eq!(home.everything(), before);
-    // Changed since, it goes all the same; what somebody put beside stays.
+    // A file that was changed since is removed all the same; files that the user added stay.
     home.set_up();
     home.put(".claude/skills/tiro/.mcp.json", "{}");
     home.put(".claude/skills/tiro/notes.md", "mine");
@@ -201,7 +201,7 @@ fn codex_keeps_comments_order_and_line_ends() {
         assert_eq!(text.contains("\r\n"), old.contains("\r\n"));
         home.remove();
         assert_eq!(home.read(".codex/config.toml"), old);
-        // As if somebody had changed it since.
+        // As if the user had changed it since.
         let left = codex::without(&home.path(".codex/config.toml"), &text, Some(old)).unwrap();
         assert_eq!(left.trim_end(), old.trim_end());
     }
@@ -378,7 +378,7 @@ fn another_binary_takes_the_place_of_the_first_and_all_is_taken_back() {
     }
     home.remove();
     assert_eq!(home.everything(), before);
-    // The same with a change by somebody in between: it stays, and what was ours is not taken for theirs.
+    // The same with a change by the user in between: it stays, and our entries are not taken for the user's.
     home.set_up();
     home.put(".gemini/settings.json", text);
     apply(&plan(&home.places, Path::new("/new/tiro"), None).unwrap().changes, &home.record()).unwrap();

@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(again.reached(&[next], &[side, commits[13]], None), [Reach::Yes, Reach::No]);
         assert_eq!(again.unsaved_graph().map(|part| (part.first, part.count)), Some((22, 1)));
 
-        // What makes no sense is read anew.
+        // An invalid part is ignored, and its commits are read again.
         let torn = GraphPart { bytes: part.bytes[..part.bytes.len() - 3].to_vec(), ..part };
         let third = fixture.repository();
         third.take_graph(&[torn]);

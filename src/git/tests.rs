@@ -200,7 +200,7 @@ fn a_history_is_walked_oldest_first_and_resumed() {
 
     let history = walked(&repository);
     let found: Vec<_> = history.commits.iter().map(|commit| (commit.sha, history.branch(commit))).collect();
-    // Several branches lead to the others, and which of them they were made on isn't told.
+    // Several branches reach the other commits, and git doesn't record on which they were made.
     assert_eq!(found, [(first, None), (second, None), (side, None), (merge, Some("main"))]);
 
     let walk = |known: Known, have: &[Sha]| {

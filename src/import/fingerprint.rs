@@ -59,7 +59,7 @@ fn normal(text: &str, numbers: bool) -> String {
 mod tests {
     use super::*;
 
-    /// The id of an output was a hash of it with its secrets: who saw the rest could try guesses against it.
+    /// The id of an output was a hash that included its secrets, so guesses could be checked against it.
     #[test]
     fn a_fingerprint_tells_nothing_of_a_secret() {
         let of = |secret: &str| fingerprint("Bash: env", &format!("DB_PASSWORD={secret}"));

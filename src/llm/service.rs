@@ -273,7 +273,7 @@ mod tests {
             assert_eq!(!with(service, endpoint, &named).sends_key_in_clear(), is_right, "{endpoint:?}");
             assert!(!with(service, endpoint, &Key::None).sends_key_in_clear(), "{endpoint:?}");
         }
-        // What a person runs costs nothing, wherever it runs; what may be billed has a key, or is somebody else's.
+        // A user's own server costs nothing, wherever it runs. A service with a key, or on another's machine, may be billed.
         let ollama = |endpoint, key| with(Service::Ollama, endpoint, key);
         assert!(ollama(Some("http://192.168.0.2:11434"), &Key::None).is_free());
         assert!(!ollama(Some("https://ollama.example"), &named).is_free());

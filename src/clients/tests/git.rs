@@ -203,7 +203,7 @@ fn a_hook_that_git_ignores_does_not_become_active() {
     assert!(finding.found.contains("git ignores it") && finding.mend.starts_with("chmod +x "), "{finding:?}");
 }
 
-/// A program in the place of ours that never ended held up every commit, and whoever read what the commit said.
+/// A program in place of ours that never ended blocked every commit, and every reader of its output.
 #[test]
 fn a_program_that_hangs_holds_nobody_up() {
     let repository = Repository::new();
@@ -256,7 +256,7 @@ fn the_hook_of_a_repository_that_was_moved_is_found_or_stays_recorded() {
     assert_eq!(fs::read_to_string(repository.hook()).unwrap(), hook, "to the byte");
     assert!(!record.exists());
 
-    // A hook that somebody deleted is nothing to look for; without a record our lines are known by their marks.
+    // A deleted hook is not searched for; without a record our lines are recognised by their marks.
     repository.set_up();
     let text = fs::read(repository.hook()).unwrap();
     fs::remove_file(repository.hook()).unwrap();

@@ -1,4 +1,4 @@
-//! What somebody added stays, and what is ours goes where the record of it is lost.
+//! Our entries are removed without a record, and entries of the user stay.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn what_is_ours_goes_without_a_record_and_what_is_not_stays() {
     assert_eq!(home.everything(), before);
     assert!(home.remove().swept.is_empty());
 
-    // What was there stays, and so does a server that somebody set up by hand.
+    // The former content stays, and so does a server that the user configured by hand.
     let gemini = "{\n  \"mcpServers\": {\"tiro\": {\"command\": \"tiro\", \"args\": [\"serve\"]}}, // mine\n  \"a\": 1\n}\n";
     let codex = "# mine\n[mcp_servers.other]\ncommand = \"a\"\n";
     home.put(".codex/config.toml", codex);
@@ -55,7 +55,7 @@ fn a_damaged_record_is_named_with_a_way_out_that_works() {
     assert_eq!(home.everything(), before);
 }
 
-/// A server that somebody added to the plugin was replaced by the next `init` and deleted by `init --remove`.
+/// A server that the user added to the plugin was replaced by the next `init` and deleted by `init --remove`.
 #[test]
 fn what_somebody_added_to_the_plugin_stays_and_stays_a_plugin() {
     let home = Home::new();

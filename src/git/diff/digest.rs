@@ -396,7 +396,7 @@ mod tests {
         assert_eq!(said("| one table | with four | more words |", "a.md"), None);
     }
 
-    /// A bare word of a diff can't be told from a password any more.
+    /// A bare word of a diff could be a password, and nothing shows it any more.
     #[test]
     fn a_secret_is_not_taken_out_of_what_makes_it_one() {
         let old = b"fn config() {\n}\n";

@@ -27,7 +27,7 @@ fn read(client: Format, bytes: &[u8]) -> (Vec<Entry>, About, super::transcript::
     (said, about, counts)
 }
 
-/// Returns who said what, a line each.
+/// Returns the role and the text of each entry, a line each.
 fn told(said: &[Entry]) -> Vec<String> {
     said.iter().map(|said| format!("{:?}: {}", said.role, said.text)).collect()
 }

@@ -1,4 +1,4 @@
-//! Clients against a server that runs already: somebody else's idea of the dialects. Run by hand, and by
+//! Clients against a server that runs already: another implementation of the dialects. Run by hand, and by
 //! `tests/clients/aimock.sh` where Cargo is there.
 
 use serde_json::json;

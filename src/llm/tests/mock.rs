@@ -1,4 +1,4 @@
-//! A service that does as it is told: one step of a script for each connection, the last one again and again.
+//! A service that follows a script: one step for each connection; the last step is repeated.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
