@@ -58,7 +58,7 @@ impl Setting {
         (self.read)(options, text.trim())
     }
 
-    /// Returns the value in `options` as text that [`Setting::read`] accepts.
+    /// Returns the value in `options` as text that `--set` accepts.
     pub fn show(&self, options: &Options) -> String {
         (self.show)(options)
     }
