@@ -125,7 +125,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// With [`Kind::Provider`], and with whatever the function that finds the key fails with. No error contains a key or text of the request.
+    /// [`Kind::Provider`], and the error of the function that finds the key. No error contains a key or text of the
+    /// request.
     pub async fn ask(&self, request: &Request, deadline: Duration, on_text: OnText<'_>) -> Result<Reply> {
         let start = Instant::now();
         // A deadline beyond what the clock can hold becomes a day.

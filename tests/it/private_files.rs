@@ -142,7 +142,7 @@ fn files_that_an_older_program_left_readable_are_closed_and_reported() {
     set(&home.data().join("owner.db"), 0o644);
     let mut server = home.serve(&project);
     let told = server.text("store_memory", json!({"text": "a pomelo"}));
-    assert!(told.contains("(mode 0755)") && told.contains("for this user alone"), "{told}");
+    assert!(told.contains("(mode 0755)") && told.contains("only this user can access them"), "{told}");
     assert_eq!(open(&home.data()), []);
     drop(server);
     set(&home.path(), 0o777);
