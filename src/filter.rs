@@ -33,17 +33,17 @@ impl Filter {
         Group::ALL.iter().filter(admits).copied().collect()
     }
 
-    /// Whether it narrows the time.
+    /// Tells whether it narrows the time.
     pub fn has_range(&self) -> bool {
         self.since.is_some() || self.until.is_some()
     }
 
-    /// Whether what was made at `time` is admitted, as far as the time decides.
+    /// Tells whether what was made at `time` is admitted, as far as the time decides.
     pub fn is_within(&self, time: Millis) -> bool {
         self.since.is_none_or(|since| since <= time) && self.until.is_none_or(|until| time < until)
     }
 
-    /// Whether anything beside the group decides what is admitted.
+    /// Tells whether anything beside the group decides what is admitted.
     pub fn narrows(&self, group: Group) -> bool {
         let Filter { kinds, branch, path, topic, source_id, since, until } = self;
         let part_of_group = kinds

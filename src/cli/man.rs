@@ -102,16 +102,17 @@ mod tests {
         let Page { name, text } = page(named(&root, &["import".to_owned(), "git".to_owned()]).unwrap());
         assert_eq!(name, "tiro-import-git.1");
         let source = format!("\"tiro {}\"", env!("CARGO_PKG_VERSION"));
-        for part in [".TH tiro-import-git 1", &source, "\\fBtiro import git\\fR", "Only the newest N commits"]
+        for part in
+            [".TH tiro-import-git 1", &source, "\\fBtiro import git\\fR", "Import only the newest N commits"]
         {
             assert!(text.contains(part), "no {part:?}: {text}");
         }
     }
 
     #[test]
-    fn what_has_no_page_is_named() {
+    fn an_unknown_subcommand_is_named() {
         let error = named(&root(), &["import".to_owned(), "hg".to_owned()]).unwrap_err();
-        assert_eq!(error.to_string(), "there is no `tiro import hg`");
+        assert_eq!(error.to_string(), "no subcommand `tiro import hg`");
         assert!(named(&root(), &["hook".to_owned()]).is_err());
     }
 

@@ -121,7 +121,7 @@ pub fn product(
     }
 }
 
-/// Whether [`integer_product`] can be called on this processor.
+/// Tells whether [`integer_product`] can be called on this processor.
 pub fn has_integer_product() -> bool {
     #[cfg(target_arch = "x86_64")]
     return is_x86_feature_detected!("avx512f")

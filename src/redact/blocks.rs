@@ -1,10 +1,10 @@
-//! Text that its author marked as private.
+//! Blocks of text that their author marked as private.
 
 use std::ops::Range;
 
-/// Returns the blocks `<private>` … `</private>` of which one of `tags` is the beginning of a tag.
+/// Returns the blocks `<private>` … `</private>`; `tags` are the places where a tag may begin.
 ///
-/// Blocks nest. One that is not closed goes on to the end of the text.
+/// Blocks nest. A block without an end tag ends with the text.
 pub(super) fn private(text: &[u8], tags: &[usize]) -> Vec<Range<usize>> {
     let mut blocks = Vec::new();
     let mut open: Option<(usize, usize)> = None;
@@ -25,7 +25,7 @@ pub(super) fn private(text: &[u8], tags: &[usize]) -> Vec<Range<usize>> {
     blocks
 }
 
-/// Returns what a private block holds, without its tags.
+/// Returns the content of a private block, without its tags.
 pub(super) fn private_content(block: &[u8]) -> &[u8] {
     let start = private_tag(block, 0).map_or(0, |(_, end)| end);
     let last = block.iter().rposition(|&b| b == b'<' || b == b'\\').filter(|&at| at >= start);
@@ -34,7 +34,7 @@ pub(super) fn private_content(block: &[u8]) -> &[u8] {
     &block[start..end]
 }
 
-/// Returns whether the tag at `start` closes, and where it ends; nothing when it is no private tag.
+/// Returns whether the tag at `start` is an end tag, and where it ends; `None` if it is no private tag.
 fn private_tag(text: &[u8], start: usize) -> Option<(bool, usize)> {
     let escaped = text[start] == b'\\';
     let mut at = start + if escaped { 6 } else { 1 };

@@ -1,11 +1,11 @@
-//! Where a token may begin and end in a text.
+//! Tells where a token may begin and end in a text.
 
-/// Whether `byte` is an ASCII letter, digit or `_`.
+/// Tells whether `byte` is an ASCII letter, digit or `_`.
 pub(super) fn is_word(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_'
 }
 
-/// Whether a token may begin at `at`: after nothing, after no word, or after an escape that ends in a letter.
+/// Tells whether a token may begin at `at`: at the beginning, after a byte of no word, or after an escape such as `\n`.
 pub(super) fn starts_word(text: &[u8], at: usize) -> bool {
     if at == 0 || !is_word(text[at - 1]) {
         return true;
@@ -24,7 +24,7 @@ pub(super) fn starts_word(text: &[u8], at: usize) -> bool {
     escaped || percent || unicode || colour
 }
 
-/// Whether the word at `start` begins a part of a name: after no letter, or as a capital after a small one.
+/// Tells whether a part of a name begins at `start`: after a byte that is no letter, or as a capital after a lower-case one.
 pub(super) fn begins_part(text: &[u8], start: usize) -> bool {
     let Some(before) = start.checked_sub(1).map(|at| text[at]) else { return true };
     !before.is_ascii_alphanumeric()

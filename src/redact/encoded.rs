@@ -1,17 +1,17 @@
-//! Text within text: one layer of base64 or hexadecimal around something that holds a secret.
+//! Finds text that is encoded in base64 or hexadecimal, one layer deep.
 //!
-//! A run of [`LEAST`] bytes holds a place that is a multiple of that, so a look at each such place finds every run. Of a
-//! run it is first seen whether it begins with text, which what is drawn at random hardly ever does.
+//! A run of [`LEAST`] bytes includes an offset that is a multiple of [`LEAST`], so examining these offsets finds every run.
+//! A run is decoded only if its beginning decodes to text, which random bytes hardly ever do.
 
 use std::ops::Range;
 
-/// The shortest run looked into, in bytes.
+/// Bytes of a run, at least.
 const LEAST: usize = 24;
 
-/// Lines of at least this many bytes, and all but the last of the same kind, are joined.
+/// Bytes from which lines of base64 are joined with the next line.
 const LINE: usize = 60;
 
-/// Calls `look` with each run of base64 or hexadecimal in `text` that begins as text, and with what it encodes.
+/// Calls `look` with the range and the decoded bytes of each run in `text` whose beginning decodes to text.
 pub(super) fn runs(text: &[u8], mut look: impl FnMut(Range<usize>, &[u8])) {
     let mut at = LEAST - 1;
     let mut floor = 0;
@@ -41,7 +41,7 @@ fn run_end(text: &[u8], at: usize) -> usize {
     at + text[at..].iter().take_while(|b| VALUES[usize::from(**b)] != NONE).count()
 }
 
-/// Whether the first sixteen letters of base64 encode printable characters.
+/// Tells whether the first sixteen characters of base64 decode to printable characters.
 fn begins_as_text(run: &[u8]) -> bool {
     run.len() >= 16 && run.chunks_exact(4).take(4).all(|four| quad(four).iter().all(|b| is_text(*b)))
 }
@@ -56,7 +56,7 @@ fn is_text(byte: u8) -> bool {
     matches!(byte, b' '..=b'~' | b'\t' | b'\n' | b'\r')
 }
 
-/// Decodes the base64 that begins at `start`, over line ends where its lines are long; returns where it ends.
+/// Decodes the base64 that begins at `start`, across line ends where its lines are long; returns its end.
 fn decode(text: &[u8], start: usize, bytes: &mut Vec<u8>) -> usize {
     let (mut bits, mut held) = (0u32, 0);
     let mut line = start;
@@ -79,7 +79,7 @@ fn decode(text: &[u8], start: usize, bytes: &mut Vec<u8>) -> usize {
     }
 }
 
-/// Returns where the next line begins after the one that ends at `end`, behind its indentation.
+/// Returns where the text of the next line begins, after its indentation.
 fn margin(text: &[u8], end: usize) -> usize {
     let rest = &text[end..];
     let forms: [&[u8]; 4] = [b"\r\n", b"\n", b"\\r\\n", b"\\n"];
@@ -87,7 +87,7 @@ fn margin(text: &[u8], end: usize) -> usize {
     end + form.len() + rest[form.len()..].iter().take(40).take_while(|b| matches!(b, b' ' | b'\t')).count()
 }
 
-/// Returns where the hexadecimal begins in the run, and what it encodes, if that begins as text.
+/// Returns where the hexadecimal begins in the run, and its decoded bytes, if these begin as text.
 fn hex(text: &[u8], start: usize, end: usize) -> Option<(usize, Vec<u8>)> {
     // After `0x` and after an escaped line end.
     let prefix = text[start..end].iter().take(2).rposition(|b| !b.is_ascii_hexdigit());
@@ -103,7 +103,7 @@ fn hex(text: &[u8], start: usize, end: usize) -> Option<(usize, Vec<u8>)> {
 
 const NONE: u8 = 64;
 
-/// What each byte counts in base64, of the standard or the other alphabet.
+/// The value of each byte in base64, in the standard and the URL-safe alphabet.
 const VALUES: [u8; 256] = {
     let mut values = [NONE; 256];
     let mut value = 0;

@@ -1,10 +1,9 @@
-//! Finds secrets: one pass of Aho–Corasick over all literals, and at each literal the rules it belongs to.
+//! Finds secrets: one Aho–Corasick pass finds the literals of all rules, and each literal's rules are checked there.
 //!
-//! The automaton reads the whole text; beside it a look at every 24th byte finds text that is encoded (`encoded`), one at
-//! every 40th the words of a wallet (`phrases`), and a text with invisible characters is read without them too. A rule
-//! reads around a literal, anchored, a bounded way (see [`rules`]), so the whole is linear in the text whatever the text
-//! is. The automaton is built at first use and shared by the process; a rule's own machine, a dense DFA of some
-//! kilobytes, is built when one of its literals is first met: most never are.
+//! Besides, every 24th byte is examined for encoded text (`encoded`), every 47th for the words of a wallet (`phrases`), and
+//! a text with invisible characters is scanned without them too. A rule reads a bounded number of bytes around a literal
+//! (see [`rules`]), so the time is linear in the text. The automaton is built at first use and shared by the process. The
+//! DFA of a rule, of some kilobytes, is built when one of its literals is first found, which for most rules never happens.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -22,7 +21,7 @@ use super::rules::{Before, Edge, Rule, Scanner, Shape, rules};
 use super::scanners::{checksums, cookies, credentials, documents, keys, phrases};
 use super::{assignment, blocks, encoded, form, invisible};
 
-/// Returns the secrets in `text`, in order and apart from one another.
+/// Returns the secrets in `text`, in order and without overlaps.
 pub(super) fn scan(text: &str) -> Vec<Span> {
     let mut found = ENGINE.read_through(text.as_bytes());
     found.spans.extend(invisible::hidden(text, |visible| merged(ENGINE.read_through(visible))));
@@ -32,15 +31,15 @@ pub(super) fn scan(text: &str) -> Vec<Span> {
 static ENGINE: LazyLock<Engine> = LazyLock::new(Engine::build);
 
 struct Engine {
-    /// Of each literal no more than its first [`HEAD`] bytes: a small automaton stays in the cache.
+    /// The first [`HEAD`] bytes of each literal: a small automaton stays in the cache.
     heads: AhoCorasick,
-    /// For each head, the literals that begin so, each with the rule it belongs to; of a mark there is no rule.
+    /// For each head, the literals with that beginning, each with its rule; the literal of marks has no rule.
     literals: Vec<Vec<(String, Option<u16>)>>,
     rules: Vec<&'static Rule>,
     machines: Vec<OnceLock<Option<Machine>>>,
 }
 
-/// How much of a literal the automaton knows, in bytes: with all of it, a scan takes twice as long.
+/// Bytes of a literal in the automaton. With whole literals a scan takes twice as long.
 const HEAD: usize = 7;
 
 type Machine = dense::DFA<Vec<u32>>;
@@ -76,13 +75,13 @@ impl Engine {
         Engine { heads, literals, rules, machines }
     }
 
-    /// Finds what `text` holds, and what is encoded in it.
+    /// Finds the secrets of `text`, also those in encoded runs.
     fn read_through(&self, text: &[u8]) -> Found {
         let mut found = self.read(text);
         let seed = self.rule("wallet-phrase");
         found.spans.extend(phrases::phrases(text).into_iter().map(|range| Span { range, rule: seed }));
         encoded::runs(text, |range, bytes| {
-            // The whole run goes: what is left of it could be read on its own.
+            // Replace the whole run, since a part of it could still be decoded.
             let inner = merged(self.read(bytes));
             let rule = inner.iter().map(|span| span.rule).max_by_key(|rule| rule.rank());
             found.spans.extend(rule.map(|rule| Span { range, rule }));
@@ -123,7 +122,7 @@ impl Engine {
         if hit.start < found.read_until[number] {
             return;
         }
-        // The name in a mark is no name of a value behind it.
+        // A word in a mark is no name of a value after it.
         if rule.rank() < BLOCK_RANK && found.marks.last().is_some_and(|mark| mark.contains(&hit.start)) {
             return;
         }
@@ -212,7 +211,7 @@ impl Engine {
         (random && form::entropy(secret) >= self.rules[number].entropy).then_some(start..end)
     }
 
-    /// Returns where the match of the rule's pattern that begins at `start` ends.
+    /// Returns the end of the match of the rule's pattern at `start`.
     fn matched(&self, text: &[u8], start: usize, number: usize) -> Option<usize> {
         let machine = self.machines[number].get_or_init(|| match &self.rules[number].shape {
             Shape::Token { pattern, .. } | Shape::Named { pattern } => Some(machine(pattern)),
@@ -223,7 +222,7 @@ impl Engine {
     }
 }
 
-/// Builds the machine of a pattern of the table.
+/// Builds the DFA of a pattern.
 pub(super) fn machine(pattern: &str) -> Machine {
     dense::Builder::new()
         .configure(dense::Config::new().start_kind(StartKind::Anchored))
@@ -233,19 +232,19 @@ pub(super) fn machine(pattern: &str) -> Machine {
         .expect("the patterns of the table are valid, which a test holds")
 }
 
-/// What a scan gathers.
+/// The findings of a scan.
 #[derive(Default)]
 struct Found {
     spans: Vec<Span>,
-    /// The marks that an earlier redaction left.
+    /// The marks of an earlier redaction.
     marks: Vec<Range<usize>>,
-    /// Where something like a `<private>` tag begins.
+    /// Where a `<private>` tag may begin.
     tags: Vec<usize>,
     /// For each rule, how far it has judged.
     read_until: Vec<usize>,
 }
 
-/// Joins what overlaps under the rule that knows most, and leaves the marks of earlier redactions as they are.
+/// Merges overlapping secrets under the rule of the highest rank, and keeps the marks of earlier redactions.
 fn merged(found: Found) -> Vec<Span> {
     let Found { mut spans, marks, .. } = found;
     spans.retain(|span| span.rule.rank() >= BLOCK_RANK || !touches(&marks, &span.range));
@@ -270,13 +269,13 @@ fn merged(found: Found) -> Vec<Span> {
     apart
 }
 
-/// The rank of what is told by a form of its own.
+/// The rank of rules for tokens with a form of their own.
 const TOKEN_RANK: u8 = 4;
 
-/// From this rank on a rule finds whole blocks, which take the marks inside with them.
+/// The rank from which rules find whole blocks, in which marks are replaced too.
 const BLOCK_RANK: u8 = 5;
 
-/// Whether one of the ordered `marks` overlaps `range`.
+/// Tells whether one of the ordered `marks` overlaps `range`.
 fn touches(marks: &[Range<usize>], range: &Range<usize>) -> bool {
     let next = marks.partition_point(|mark| mark.end <= range.start);
     marks.get(next).is_some_and(|mark| mark.start < range.end)
@@ -292,7 +291,7 @@ fn spellings(word: &str) -> impl Iterator<Item = String> {
     [word.to_ascii_lowercase(), word.to_ascii_uppercase(), capitalised].into_iter()
 }
 
-/// Whether the bytes on both sides show that what stands between is a piece of base64, not a part of an address.
+/// Tells whether the bytes on both sides show that the text between is a part of base64, not of a URL.
 fn in_base64(text: &[u8], start: usize, end: usize) -> bool {
     let beside =
         start > 0 && b"+/".contains(&text[start - 1]) && text.get(end).is_some_and(|b| b"+/=".contains(b));
@@ -308,7 +307,7 @@ fn in_base64(text: &[u8], start: usize, end: usize) -> bool {
     !path
 }
 
-/// Returns where the run of at most `most` bytes of a kind that ends at `end` begins, if nothing of it stands before.
+/// Returns where the run of at most `most` bytes of a kind begins that ends at `end`; `None` where the run is longer.
 fn run_before(text: &[u8], end: usize, most: usize, kind: impl Fn(u8) -> bool) -> Option<usize> {
     let run = text[..end].iter().rev().take(most + 1).take_while(|b| kind(**b)).count();
     let mut start = end - run.min(most);

@@ -1,13 +1,12 @@
-//! How a string looks: its entropy, whether it looks random, whether it stands in for a secret.
+//! Judges the form of a string: its entropy, and whether it looks random, generated or like words.
 //!
-//! Entropy alone does not tell a key from a word: sixteen letters of English and sixteen letters of a key differ by
-//! half a bit. What tells them is that words are made of pairs of letters that go together. A table of the pairs
-//! that don't (counted over Rust sources and their prose: 40% of all pairs, 1.6% of those written) finds the words in
-//! a string; what is left when the words are taken away is what looks random.
+//! Entropy alone does not distinguish a key from words: sixteen letters of English and sixteen of a key differ by half a
+//! bit. Pairs of letters do. A table of rare pairs (40% of all pairs, 1.6% of those in Rust sources and their prose) finds
+//! the words of a string; a string looks random if few of its letters are in words.
 
 pub(super) use super::template::{is_stand_in, is_template};
 
-/// Returns the Shannon entropy of `bytes`, in bits a byte.
+/// Returns the Shannon entropy of `bytes`, in bits per byte.
 pub(super) fn entropy(bytes: &[u8]) -> f32 {
     let mut counts = [0u32; 256];
     for &byte in bytes {
@@ -17,17 +16,17 @@ pub(super) fn entropy(bytes: &[u8]) -> f32 {
     counts.iter().filter(|&&n| n > 0).map(|&n| n as f32 / total).map(|p| -p * p.log2()).sum()
 }
 
-/// What a string is made of.
+/// How many bytes of each kind a string has.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Makeup {
     pub lower: usize,
     pub upper: usize,
     pub digits: usize,
-    /// Bytes of `!@#$%^&*?~+=|;`, seldom found in names and paths.
+    /// Bytes of `!@#$%^&*?~+=|;`, which are rare in names and paths.
     pub symbols: usize,
     /// Other printable ASCII: `_-./:` and brackets.
     pub joiners: usize,
-    /// Space, control and anything beyond ASCII.
+    /// Spaces, control characters and bytes outside ASCII.
     pub other: usize,
 }
 
@@ -56,7 +55,7 @@ impl Makeup {
     }
 }
 
-/// Whether `text`, of at least `least` bytes, looks drawn at random: hexadecimal, or letters and digits in no words.
+/// Tells whether `text` has at least `least` bytes and looks random: hexadecimal, or letters and digits without words.
 pub(super) fn looks_random(text: &[u8], least: usize) -> bool {
     if text.len() < least {
         return false;
@@ -76,7 +75,7 @@ pub(super) fn looks_random(text: &[u8], least: usize) -> bool {
     let words = words(text);
     if makeup.digits > 0 {
         let plain = letters + makeup.digits;
-        // Names in small letters joined by `_` and `-` have few digits.
+        // Lower-case names joined by `_` and `-` have few digits.
         let name = makeup.joiners > 0 && makeup.upper == 0 && makeup.digits * 6 < plain;
         let most = if makeup.digits * 4 >= plain { 17 } else { 13 };
         !name && letters * 6 >= plain && words.letters * 20 <= letters * most && makeup.joiners * 4 <= plain
@@ -88,21 +87,21 @@ pub(super) fn looks_random(text: &[u8], least: usize) -> bool {
     }
 }
 
-/// Whether `text` could be a key of forty letters and digits and more, even if it spells some words.
+/// Tells whether `text` may be a key of forty letters and digits or more, even if it contains words.
 pub(super) fn looks_keyed(text: &[u8]) -> bool {
     let makeup = Makeup::of(text);
     text.len() >= 40 && makeup.lower > 0 && makeup.upper > 0 && makeup.digits > 0 && entropy(text) >= 3.8
 }
 
-/// Whether the letters of `text` are in no words: what [`looks_random`] asks of a longer string, for a password.
+/// Tells whether few letters of `text` are in words: [`looks_random`] for strings as short as passwords.
 pub(super) fn is_jumbled(text: &[u8]) -> bool {
     let words = words(text);
     let letters = Makeup::of(text).letters();
     letters >= 4 && words.rare * 6 >= words.pairs && words.letters * 2 <= letters
 }
 
-/// Whether `text`, of at least `least` bytes, looks made by a generator of passwords: letters in no words, mixed with
-/// digits and with signs that names and paths seldom hold.
+/// Tells whether `text` has at least `least` bytes and looks like a generated password: letters without words, mixed with
+/// digits and characters that are rare in names and paths.
 pub(super) fn is_generated(text: &[u8], least: usize) -> bool {
     if text.len() < least || is_monotonous(text) || counts_up(text) {
         return false;
@@ -120,13 +119,13 @@ pub(super) fn is_generated(text: &[u8], least: usize) -> bool {
             || makeup.other == 0 && words(text).letters * 2 <= makeup.letters().max(1))
 }
 
-/// Whether the letters of `text` are mostly in words.
+/// Tells whether most letters of `text` are in words.
 pub(super) fn is_wordy(text: &[u8]) -> bool {
     let letters = Makeup::of(text).letters();
     letters >= 5 && words(text).letters * 2 > letters
 }
 
-/// Returns how often the kind of byte changes from one to the next: seldom in words, at every other byte when drawn.
+/// Returns how often the kind of byte changes: seldom in words, at every other byte in generated passwords.
 fn changes(text: &[u8]) -> usize {
     let kind = |b: u8| match b {
         b'a'..=b'z' => 0,
@@ -137,12 +136,12 @@ fn changes(text: &[u8]) -> usize {
     text.windows(2).filter(|pair| kind(pair[0]) != kind(pair[1])).count()
 }
 
-/// Whether seven bytes of `text` follow one another as they do in an alphabet.
+/// Tells whether seven bytes of `text` are consecutive, as in an alphabet.
 fn counts_up(text: &[u8]) -> bool {
     text.windows(7).any(|run| run.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1])))
 }
 
-/// Whether `text` is made of few different bytes, or counts up: `xxxxxxxx`, `********`, `12345678`.
+/// Tells whether `text` has few different bytes: `xxxxxxxx`, `********`, `12121212`.
 pub(super) fn is_monotonous(text: &[u8]) -> bool {
     let mut seen = 0u128;
     for byte in text {
@@ -152,17 +151,17 @@ pub(super) fn is_monotonous(text: &[u8]) -> bool {
     distinct < 4 || distinct < text.len().min(40) / 5
 }
 
-/// What of a string is words.
+/// The words of a string.
 struct Words {
-    /// Letters that stand in words of three and more.
+    /// Letters in words of three letters and more.
     letters: usize,
     /// Pairs of letters.
     pairs: usize,
-    /// Pairs of letters that hardly ever stand together.
+    /// Pairs of letters that are rare in words.
     rare: usize,
 }
 
-/// Splits `text` at everything but letters and where a capital begins a word, and counts what could be words.
+/// Splits `text` at non-letters and at capitals that begin a word, and counts the letters that may be words.
 fn words(text: &[u8]) -> Words {
     let mut words = Words { letters: 0, pairs: 0, rare: 0 };
     let mut at = 0;
@@ -193,7 +192,7 @@ fn words(text: &[u8]) -> Words {
     words
 }
 
-/// Whether the two letters hardly ever follow one another in words.
+/// Tells whether the pair of letters is rare in words.
 fn is_rare(first: u8, second: u8) -> bool {
     let index = |letter: u8| usize::from(letter.to_ascii_lowercase() - b'a');
     RARE_PAIRS[index(first)] >> index(second) & 1 == 1

@@ -1,18 +1,18 @@
-//! Characters that nobody sees: a secret with one of them inside is read without it.
+//! Finds secrets with invisible characters inside, by scanning the text without these.
 
 use std::ops::Range;
 
 use super::mark::Span;
 
-/// How far around such a character a secret is looked for, in bytes; to the end of the line it is twice as far.
+/// Bytes that are scanned on each side of an invisible character; twice as many where the line goes on.
 const AROUND: usize = 256;
 
-/// How far before a secret such a character may stand and still have hidden it: in the name it is assigned to.
+/// Bytes before a secret in which an invisible character may have hidden it, by splitting its name.
 const NAME: usize = 80;
 
-/// Returns what `scan` finds in `text` only if it does not see its invisible characters.
+/// Returns the secrets that `scan` finds in `text` only without its invisible characters.
 ///
-/// Each of them that stands between two visible ones of ASCII is a place to look around; an emoji's are not.
+/// Scans around each invisible character beside visible ASCII, and not around those of emoji.
 pub(super) fn hidden(text: &str, scan: impl Fn(&[u8]) -> Vec<Span>) -> Vec<Span> {
     let mut found = Vec::new();
     let places = places(text);
@@ -43,7 +43,7 @@ pub(super) fn hidden(text: &str, scan: impl Fn(&[u8]) -> Vec<Span>) -> Vec<Span>
     found
 }
 
-/// Whether the invisible characters that begin or end at `place` stand between visible ones of ASCII.
+/// Tells whether the invisible character at `place` is beside visible ASCII.
 fn splits(text: &[u8], place: &Range<usize>) -> bool {
     let visible = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_graphic);
     visible(text[..place.start].last()) || visible(text.get(place.end))
@@ -61,7 +61,7 @@ fn line_end(text: &[u8], at: usize) -> usize {
     character(text, line.map_or(text.len().min(near + AROUND), |line| near + line))
 }
 
-/// Returns where the character begins that the byte at `at` belongs to.
+/// Returns where the character of the byte at `at` begins.
 fn character(text: &[u8], mut at: usize) -> usize {
     while text.get(at).is_some_and(|byte| byte & 0xc0 == 0x80) {
         at -= 1;
@@ -69,7 +69,7 @@ fn character(text: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Returns where `text` has characters without width or sign of their own.
+/// Returns the ranges of the invisible characters of `text`.
 fn places(text: &str) -> Vec<Range<usize>> {
     if text.is_ascii() {
         return Vec::new();
@@ -86,10 +86,10 @@ fn places(text: &str) -> Vec<Range<usize>> {
     places
 }
 
-/// How many bytes are looked at together.
+/// Bytes that are checked for non-ASCII at once.
 const PIECE: usize = 64;
 
-/// Soft hyphens, joiners, marks of direction, operators without a sign, variation selectors, tags.
+/// Tells whether `character` is a soft hyphen, joiner, direction mark, invisible operator, variation selector or tag.
 fn is_hidden(character: char) -> bool {
     matches!(
         character,
@@ -109,14 +109,14 @@ fn is_hidden(character: char) -> bool {
 /// A text without its invisible characters.
 struct Visible {
     text: Vec<u8>,
-    /// What was left out, in order: where it stood, what was left out up to its end.
+    /// For each removed character: its offset in `text`, and the bytes removed up to and with it.
     left_out: Vec<(usize, usize)>,
-    /// Where the text begins in the whole one.
+    /// The offset of this text in the whole text.
     start: usize,
 }
 
 impl Visible {
-    /// Returns `text`, which begins at `start` of the whole one, without the characters at `places` of that, in order.
+    /// Returns `text`, which begins at `start` of the whole text, without the characters at `places` of the whole text.
     fn of(text: &[u8], start: usize, places: &[Range<usize>]) -> Visible {
         let mut visible = Visible { text: Vec::with_capacity(text.len()), left_out: Vec::new(), start };
         let (mut end, mut out) = (0, 0);
@@ -130,9 +130,9 @@ impl Visible {
         visible
     }
 
-    /// Returns where what stands at `range` of this text stands in the whole one.
+    /// Returns the range of the whole text that corresponds to `range` of this text.
     fn whole(&self, range: &Range<usize>) -> Range<usize> {
-        // What was left out just before the first byte is not of the range, what was just after the last neither.
+        // The range excludes removed characters just before its first byte and just after its last.
         let out = |count: usize| count.checked_sub(1).map_or(0, |at| self.left_out[at].1);
         let before = |place: usize| out(self.left_out.partition_point(|(at, _)| *at <= place));
         let until = |place: usize| out(self.left_out.partition_point(|(at, _)| *at < place));

@@ -1,26 +1,26 @@
-//! Secrets found, and the marks that stand for them afterwards.
+//! The secrets that were found, and the marks that replace them.
 
 use std::ops::Range;
 
 use super::rules::{Rule, rules};
 
-/// A secret found: where it stands and by which rule.
+/// A secret that was found: its range and its rule.
 #[derive(Debug, Clone)]
 pub(super) struct Span {
     pub range: Range<usize>,
     pub rule: &'static Rule,
 }
 
-/// How a mark begins.
+/// The beginning of a mark.
 pub(super) const MARK: &str = "[REDACTED:";
 
-/// Hexadecimal digits of a mark: see the module's documentation.
+/// Hexadecimal digits of a mark; see [`super`] for why they are so few.
 pub(super) const DIGITS: usize = 3;
 
-/// Those of the marks of an earlier version.
+/// Hexadecimal digits of the marks of an earlier version.
 const FORMER_DIGITS: usize = 8;
 
-/// Returns the whole mark that begins at `start`: a known rule's id and as many hexadecimal digits as one has, or had.
+/// Returns the range of the mark that begins at `start`, if it has the id of a rule and the digits of a mark.
 pub(super) fn mark_at(text: &[u8], start: usize) -> Option<Range<usize>> {
     let id = start + MARK.len();
     let colon = id + text[id..].iter().take(48).position(|&b| b == b':')?;

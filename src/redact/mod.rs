@@ -1,23 +1,23 @@
-//! Takes secrets out of text: the first step of every write, the last of every exit.
+//! Removes secrets from text: the first step of every write, and the last before text leaves the program.
 //!
-//! [`Redactor::redact`] replaces each secret by `[REDACTED:<rule>:<digits>]`. What counts as a secret is a table
-//! ([`rules()`]); how it is found is one pass over the text with all the table's literals, and a rule's own check only
-//! where its literal stands (`engine`).
+//! [`Redactor::redact`] replaces each secret by a mark, `[REDACTED:<rule>:<digits>]`. The kinds of secrets are a table
+//! ([`rules()`]). One pass over the text finds the literals of all rules, and a rule is checked only where one of its
+//! literals is (`engine`).
 //!
-//! The digits say whether two marks stand for the same secret, and so could be used to try guesses: a guess is saved, and
-//! its mark compared. Therefore they are a hash keyed for one place, derived from the installation's secret, the project
-//! and, within it, the conversation, or the commit or whatever else names a memory that belongs to none; a mark of another
-//! place agrees by chance, one time in 4,096. And they are three: within one conversation, a guess that agrees is one of
-//! every 4,096 that do. What stays possible: who can save to a conversation and read its marks can rule out guesses there,
-//! and is left with the right one and a 4,096th of the wrong ones. What leaves without being stored (errors, questions to
-//! models) has marks with the digits `000`. Marks of eight digits, which an earlier version made, are known as marks.
+//! Equal secrets of one conversation have equal digits, so marks could be used to test guesses: save a guess, and compare
+//! its mark. Two things limit that. The digits are a hash whose key is derived from the installation's secret, the project,
+//! and the conversation, or the name of a memory that belongs to none; so marks of different conversations agree only by
+//! chance, once in 4,096 times. And there are only three digits; so within a conversation one wrong guess in 4,096 agrees
+//! too. A writer who can read the marks of a conversation can still rule out most wrong guesses there. Text that leaves
+//! without being stored (errors, requests to models) has marks with the digits `000`. Marks of eight digits, which an
+//! earlier version wrote, are recognised.
 //!
-//! The promises, each held by a test: redacting again changes nothing; a secret is taken whole, a key with its body;
-//! time is linear in the text whatever the text is; everything else stays byte for byte.
+//! It promises, each with a test: redacting again changes nothing; a secret is replaced as a whole, a key with its body;
+//! the time is linear in the text, for any text; all other bytes stay as they are.
 //!
-//! It is not: a judge of prose. What is secret only by its meaning is for its author to mark, with
-//! `<private>` … `</private>`. Invisible characters and one layer of base64 or hexadecimal are seen through; what is
-//! encoded twice, compressed or encrypted is not looked for.
+//! It is not: a judge of prose. Text that is private only by its meaning has to be marked by its author, with `<private>` …
+//! `</private>`. Secrets are also found with invisible characters inside, and in one layer of base64 or hexadecimal, but
+//! not where they are encoded twice, compressed or encrypted.
 
 mod assignment;
 mod blocks;
@@ -41,29 +41,27 @@ use std::sync::Arc;
 pub use counts::{Redaction, add, redactions};
 pub use rules::{Before, Edge, RULESET_VERSION, Rule, Scanner, Shape, rules};
 
-/// Takes secrets out of text, and leaves marks that can be compared within one place.
+/// Replaces secrets by marks that can be compared within one conversation.
 ///
-/// Making one costs nothing and cloning one a counter: what is compiled is compiled once a process, at first use.
+/// Cheap to make and to clone: the rules are compiled once per process, at first use.
 #[derive(Clone)]
 pub struct Redactor {
-    /// `None` where no mark is to be compared with another.
+    /// The key of the digits; `None` for the digits `000`.
     key: Option<Arc<[u8; 32]>>,
 }
 
 impl Redactor {
-    /// Returns a redactor whose marks are keyed with `secret`; what is stored has one that is narrowed to its place by
-    /// [`Redactor::within`].
+    /// Returns a redactor whose marks are keyed with `secret`. Use [`Redactor::within`] for text that is stored.
     pub fn new(secret: [u8; 32]) -> Redactor {
         Redactor { key: Some(Arc::new(secret)) }
     }
 
-    /// Returns a redactor all of whose marks are the same but for the rule: for texts that leave and are compared with no
-    /// others, such as errors.
+    /// Returns a redactor whose marks show the rule only, with the digits `000`: for text that is not stored, such as errors.
     pub fn blank() -> Redactor {
         Redactor { key: None }
     }
 
-    /// Returns a redactor for the `place` within what this one is for: its marks compare with no others.
+    /// Returns a redactor for `place`, such as a conversation. Its marks can't be compared with those of other places.
     pub fn within(&self, place: &str) -> Redactor {
         let key = self.key.as_ref().map(|key| {
             let mut hasher = blake3::Hasher::new_keyed(key);
@@ -73,14 +71,14 @@ impl Redactor {
         Redactor { key }
     }
 
-    /// Returns `text` without its secrets, borrowed when it has none, and what was found.
+    /// Returns `text` with its secrets replaced, borrowed where it has none, and how many each rule found.
     ///
     /// Redacting what this returns changes nothing.
     pub fn redact<'t>(&self, text: &'t str) -> Redacted<'t> {
         let mut redacted = Cow::Borrowed(text);
         let mut counts = BTreeMap::new();
-        // A mark can make a secret of what stands beside it: `password=` before one that was split. The second
-        // pass settles it; the bound is there for texts made to need more.
+        // After a replacement, the text beside the mark may be a secret: `password=` before one that was split. A second pass
+        // finds it; the bound is for texts made to need more.
         for _ in 0..PASSES {
             let spans = engine::scan(&redacted);
             if spans.is_empty() {
@@ -121,13 +119,13 @@ impl Redactor {
     }
 }
 
-/// Whether two redacted texts are the same but for the digits of their marks: those of two places, of two versions of
-/// Tiro, or of a secret that was changed.
+/// Tells whether two redacted texts are equal but for the digits of their marks, which differ between conversations,
+/// versions of Tiro, and secrets.
 pub fn alike(one: &str, other: &str) -> bool {
     one == other || (one.contains(mark::MARK) && without_digits(one) == without_digits(other))
 }
 
-/// Returns `text` with the digits of its marks left out.
+/// Returns `text` without the digits of its marks.
 fn without_digits(text: &str) -> String {
     let mut left = String::with_capacity(text.len());
     let mut end = 0;
@@ -141,23 +139,23 @@ fn without_digits(text: &str) -> String {
     left + &text[end..]
 }
 
-/// Shows no key.
+/// Doesn't show the key.
 impl std::fmt::Debug for Redactor {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Redactor").finish_non_exhaustive()
     }
 }
 
-/// Text without its secrets.
+/// A redacted text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Redacted<'t> {
     /// The text, each secret replaced by `[REDACTED:<rule>:<hash>]`.
     pub text: Cow<'t, str>,
-    /// What was found, by rule id.
+    /// The secrets found, by rule id.
     pub found: Vec<Finding>,
 }
 
-/// How many secrets of a kind were found.
+/// The number of secrets that a rule found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
     /// The [`Rule::id`].
@@ -166,5 +164,5 @@ pub struct Finding {
     pub count: usize,
 }
 
-/// How often a text is scanned at most; two settle every text seen.
+/// Passes over a text, at most. Two are enough for every text seen so far.
 const PASSES: usize = 8;

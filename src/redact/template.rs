@@ -1,13 +1,13 @@
-//! What stands in the place of a secret: templates, references, calls and the words of examples.
+//! Recognises text that takes the place of a secret: templates, references, calls and the words of examples.
 //!
-//! A generated password may begin with `{`, hold `$(` or end in `>`. So nothing is a template for one of its
-//! characters: the whole form decides. A placeholder opens, names something and closes; a call is a path, an opening
-//! bracket and its closing one.
+//! A generated password may begin with `{`, contain `$(` or end with `>`. So no single character makes a template; the
+//! whole form decides. A placeholder has an opening sign, a name and a closing sign; a call has a path and matching
+//! brackets.
 
 use super::edges::is_word;
 use super::form::{Makeup, is_generated, is_jumbled, is_monotonous, is_wordy, looks_random};
 
-/// Whether `text` names, shows or fills the place of a secret instead of being one: `${TOKEN}`, `<your key>`, `xxxx`.
+/// Tells whether `text` takes the place of a secret: `${TOKEN}`, `<your key>`, `xxxx`.
 pub(super) fn is_stand_in(text: &[u8]) -> bool {
     if is_monotonous(text) || is_template(text) {
         return true;
@@ -25,7 +25,7 @@ pub(super) fn is_stand_in(text: &[u8]) -> bool {
     STAND_INS.iter().any(|word| lower.windows(word.len()).any(|window| window == word.as_bytes()))
 }
 
-/// Whether `text` is filled in elsewhere: by a shell, a template engine, a formatter, a vault.
+/// Tells whether a shell, a template engine, a formatter or a vault replaces `text`.
 pub(super) fn is_template(text: &[u8]) -> bool {
     let Some(&first) = text.first() else { return true };
     if is_framed(text) || holds_placeholder(text) {
@@ -43,13 +43,13 @@ pub(super) fn is_template(text: &[u8]) -> bool {
             && FORMATS.iter().any(|mark| text.windows(mark.len()).any(|window| window == mark.as_bytes()))
 }
 
-/// Whether `text` is a regular expression: two of the signs that such are made of.
+/// Tells whether `text` is a regular expression: it has two of [`PATTERNS`].
 fn is_pattern(text: &[u8]) -> bool {
     let holds = |mark: &&&str| text.windows(mark.len()).any(|window| window == mark.as_bytes());
     PATTERNS.iter().filter(holds).count() >= 2
 }
 
-/// Whether brackets or percent signs hold the whole of `text`, and what they hold could be a name or some words.
+/// Tells whether `text` is in brackets or percent signs whose content may be a name or words.
 fn is_framed(text: &[u8]) -> bool {
     let (Some(&first), Some(&last)) = (text.first(), text.last()) else { return false };
     let framed =
@@ -57,9 +57,9 @@ fn is_framed(text: &[u8]) -> bool {
     framed && text.len() > 1 && !is_generated(&text[1..text.len() - 1], 4)
 }
 
-/// Whether a placeholder stands in `text`: something that opens one, a name or an expression, what closes it.
+/// Tells whether `text` contains a placeholder: an opening sign, a name or an expression, and a closing sign.
 fn holds_placeholder(text: &[u8]) -> bool {
-    // One bracket and a letter or two are found in many a generated password.
+    // Many generated passwords have a bracket with a letter or two.
     let generated = is_generated(text, 12);
     let mut at = 0;
     while at < text.len() {
@@ -81,7 +81,7 @@ fn holds_placeholder(text: &[u8]) -> bool {
     false
 }
 
-/// Whether `text` could be what a placeholder holds: a name, a path, a command or a filter; or nothing.
+/// Tells whether `text` may be the content of a placeholder: a name, a path, a command, a filter, or nothing.
 fn is_expression(text: &[u8]) -> bool {
     let kind = |b: u8| is_word(b) || b" .:-/|'\"[](),?$@*".contains(&b);
     let begins = text.iter().find(|b| **b != b' ').is_none_or(|b| is_word(*b) || b"-./$@'\"".contains(b));
@@ -89,7 +89,7 @@ fn is_expression(text: &[u8]) -> bool {
     begins && named && text.iter().all(|b| kind(*b)) && !is_generated(text, 4)
 }
 
-/// Whether `text` is a path of names and what is called or looked up at its end: `os.environ["X"]`, `next_token()`.
+/// Tells whether `text` is a path with a call or an index at its end: `os.environ["X"]`, `next_token()`.
 pub(super) fn is_call(text: &[u8]) -> bool {
     let text = text.strip_suffix(b";").or(text.strip_suffix(b",")).unwrap_or(text);
     let text = text.strip_suffix(b"?").unwrap_or(text);
@@ -99,7 +99,7 @@ pub(super) fn is_call(text: &[u8]) -> bool {
     if !named || !b"([{<".contains(&open) {
         return false;
     }
-    // A name drawn at random is none, and brackets that were drawn don't match.
+    // A generated password has no name before a bracket, and its brackets don't match.
     let mut open_brackets = Vec::new();
     for &byte in &text[path..] {
         match byte {
@@ -117,13 +117,13 @@ pub(super) fn is_call(text: &[u8]) -> bool {
             _ => {}
         }
     }
-    // What goes on behind a space or a quote is not seen here.
+    // The text may end at a space or a quote within the call.
     let closed = open_brackets.is_empty() && b")]}>".contains(&text[text.len() - 1]);
     let cut = !open_brackets.is_empty() && (text.len() - path < 24 || is_wordy(&text[..path]));
     (closed || cut) && !is_generated(&text[..path], 6)
 }
 
-/// How placeholders open and close, the longer before those they begin with.
+/// The opening and closing signs of placeholders; a longer one precedes those that it begins with.
 const PLACEHOLDERS: &[(&str, &str)] = &[
     ("${{", "}}"),
     ("{{", "}}"),
@@ -142,17 +142,17 @@ const PLACEHOLDERS: &[(&str, &str)] = &[
     ("__", "__"),
 ];
 
-/// What a formatter replaces, or a writer left out.
+/// Placeholders of formatters, and ellipses.
 const FORMATS: &[&str] = &["%s", "%d", "%v", "%q", "...", "…"];
 
-/// What joins a string in the middle of a value to a variable: the quotes around it are not its own.
+/// Concatenations with a variable: the quotes around such a value belong to two strings.
 const JOINS: &[&str] = &["\" + ", "' + ", "` + ", "\" . ", "' . ", " + \"", " + '", " . '"];
 
-/// What a regular expression holds.
+/// Parts of regular expressions.
 const PATTERNS: &[&str] =
     &["(?", ".*", ".+", "\\d", "\\w", "\\s", "\\S", "a-z", "A-Z", "0-9", "[^", "]+", "]*", "$/"];
 
-/// How a text begins that says where a value comes from.
+/// Beginnings of references to a value elsewhere.
 const REFERENCES: &[&str] = &[
     "process.env",
     "os.environ",
@@ -186,7 +186,7 @@ const REFERENCES: &[&str] = &[
     "@Microsoft.KeyVault",
 ];
 
-/// What examples and labels say instead of a secret.
+/// Words in the place of secrets in examples and labels.
 const STAND_INS: &[&str] = &[
     "password",
     "passwd",

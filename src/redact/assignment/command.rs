@@ -1,8 +1,7 @@
-//! Passwords that commands, statements and their files take in places of their own: `redis-cli -a`, `chpasswd`,
-//! `IDENTIFIED BY`, `.pgpass`.
+//! Finds passwords in commands, SQL statements and their files: `redis-cli -a`, `chpasswd`, `IDENTIFIED BY`, `.pgpass`.
 //!
-//! Each is known by its command or statement, so that a password of letters alone is one, too, unless it stands in for
-//! another.
+//! The command or statement shows that a value is a password, so one of letters alone counts too, unless it is a
+//! placeholder.
 
 use std::ops::Range;
 use std::sync::LazyLock;
@@ -15,19 +14,19 @@ use crate::redact::edges::is_word;
 use crate::redact::form::{Makeup, is_generated, is_stand_in, is_template};
 use crate::redact::scanners::credentials::WORDS;
 
-/// What a flag of a command is followed by.
+/// The argument of a flag.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Takes {
     /// The password.
     Password,
-    /// The password without a space between.
+    /// The password, without a space before it.
     Attached,
-    /// A user and a password with this sign between.
+    /// A user and a password, separated by this byte.
     Pair(u8),
 }
 
 /// The flags that take a password, and the commands, or parts of their names, that have them.
-#[rustfmt::skip] // One flag a line reads as the table it is.
+#[rustfmt::skip] // A table is easier to read with one flag per line.
 const FLAGS: &[(&str, Takes, &[&str])] = &[
     ("-u", Takes::Pair(b':'), &["curl", "wget", "http", "aria2c", "influx", "swaks"]),
     ("-u", Takes::Pair(b','), &["lftp"]),
@@ -69,7 +68,7 @@ pub(in crate::redact) fn user_flag(text: &[u8], hit: &Range<usize>) -> Option<Ra
                 Takes::Pair(sign) if space > 0 => value.iter().position(|b| b == sign)? + 1,
                 _ => return None,
             };
-            // Attached, a word may be other flags: `mysql -proot`, `mysql -pipe`.
+            // Without a space, a word may be other flags: `mysql -proot`, `mysql -pipe`.
             let plain = *takes == Takes::Attached && value.iter().all(u8::is_ascii_lowercase);
             (!plain).then_some((at + before, *names))
         })
@@ -80,7 +79,7 @@ pub(in crate::redact) fn user_flag(text: &[u8], hit: &Range<usize>) -> Option<Ra
     accepted(text, start..at + run).filter(|_| !port || flag == b"-a" || flag == b"-w")
 }
 
-/// Whether one of `names` stands on the line before `at`, within some hundreds of bytes.
+/// Tells whether one of `names` is on the line before `at`, within 240 bytes.
 fn is_command(text: &[u8], at: usize, names: &[&str]) -> bool {
     static COMMANDS: LazyLock<AhoCorasick> = LazyLock::new(|| {
         let names = FLAGS.iter().flat_map(|(_, _, names)| *names);
@@ -93,7 +92,7 @@ fn is_command(text: &[u8], at: usize, names: &[&str]) -> bool {
         .any(|found| names.iter().any(|name| line[found.range()] == *name.as_bytes()))
 }
 
-/// Returns `range` if what stands there could be a password and stands in for none.
+/// Returns `range` if its text may be a password and is no placeholder.
 fn accepted(text: &[u8], range: Range<usize>) -> Option<Range<usize>> {
     let password = &text[range.clone()];
     let open = password.len() < 4
@@ -117,7 +116,7 @@ pub(super) fn identified(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>
     accepted(text, range).filter(|_| quoted || strong)
 }
 
-/// Returns the password in plain text that `ConvertTo-SecureString` at `hit` is given, as an argument or through a pipe.
+/// Returns the plain password of `ConvertTo-SecureString` at `hit`, from its argument or its pipe.
 pub(super) fn secure_string(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let mut at = hit.end;
     for _ in 0..4 {
@@ -141,8 +140,8 @@ pub(super) fn secure_string(text: &[u8], hit: &Range<usize>) -> Option<Range<usi
     accepted(text, end - length..end).filter(|range| text[range.start - 1] == quote)
 }
 
-/// Returns the password that a command takes from the text piped into it or among its arguments; the word for a
-/// password in the name of the command or of its flag is at `hit`.
+/// Returns the password that a command gets through a pipe or as an argument; `hit` is the word for a password in the name
+/// of the command or of its flag.
 pub(super) fn from_command(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let rest = &text[hit.end..];
     let name = &text[hit.start.saturating_sub(2)..hit.start];
@@ -160,7 +159,7 @@ pub(super) fn from_command(text: &[u8], hit: &Range<usize>) -> Option<Range<usiz
     None
 }
 
-/// Returns what is echoed on the line before `at` into the pipe that leads there.
+/// Returns the text that `echo` pipes into the command at `at`, on the same line.
 fn echoed(text: &[u8], at: usize) -> Option<Range<usize>> {
     let line = &text[at.saturating_sub(240)..at];
     let line_start = at - line.len();
@@ -201,12 +200,12 @@ fn here(text: &[u8], at: usize) -> Option<Range<usize>> {
     Some(words(text, line))
 }
 
-/// Returns the run of printable signs at `start`.
+/// Returns the run of printable characters at `start`.
 fn words(text: &[u8], start: usize) -> Range<usize> {
     start..start + text[start..].iter().take(200).take_while(|b| b.is_ascii_graphic()).count()
 }
 
-/// Returns the last argument of `htpasswd -b file user password`, whose arguments follow `at`.
+/// Returns the last argument of `htpasswd -b file user password`; the arguments begin at `at`.
 fn htpasswd(text: &[u8], at: usize) -> Option<Range<usize>> {
     let line = &text[at..];
     let line =

@@ -1,8 +1,7 @@
-//! How far a value goes.
+//! Finds the end of a value.
 //!
-//! A value ends where the text it stands in ends it: quotes, escaped or not, in code and JSON; a space, a semicolon or
-//! an `&` elsewhere; the end of the line in a file of settings, whose values may hold any sign. It is read no further
-//! than some hundreds of bytes, whatever the text.
+//! In code and JSON a quote, escaped or not, ends a value; elsewhere a space, a semicolon or an `&`; in a settings file,
+//! whose values may have any character, the end of the line. At most some hundreds of bytes are read.
 
 use std::ops::Range;
 
@@ -11,14 +10,14 @@ use crate::redact::edges::is_word;
 use crate::redact::form::{is_generated, is_stand_in};
 use crate::redact::template::is_call;
 
-/// The longest value read that no quotes hold; in quotes four times as much.
+/// Bytes of an unquoted value, at most; a quoted one may have four times as many.
 pub(super) const LONGEST: usize = 320;
 
-/// Bytes by whether a run of them ends there: a table, because runs are read at each name that speaks of a secret.
+/// For each byte, whether a run ends there. A table, because runs are read at each name of a secret.
 pub(super) struct Ends([bool; 256]);
 
 impl Ends {
-    /// Returns the table of all that is no printable ASCII, and of `signs`.
+    /// Returns the table in which `signs` and all bytes but printable ASCII end a run.
     pub(super) const fn at(signs: &[u8]) -> Ends {
         let mut ends = [true; 256];
         let mut byte = b'!';
@@ -40,7 +39,7 @@ impl Ends {
     }
 }
 
-/// Where a run of printable signs ends.
+/// The table in which all bytes but printable ASCII end a run.
 pub(super) static BLANKS: Ends = Ends::at(b"");
 static QUOTES: Ends = Ends::at(b"\"'`\\");
 static PLAIN: Ends = Ends::at(b"\"'`,;&<>()[]{}|\\=");
@@ -65,7 +64,7 @@ pub(super) fn opened(text: &[u8], at: usize, joint: Joint) -> Option<(Range<usiz
         if let Some(range) = quoted(text, inner) {
             return Some((range, true));
         }
-        // A generated password may hold a bracket where no quote follows.
+        // A bracket without a quote after it may belong to a generated password.
         return (text[at + name] == b'(')
             .then(|| generated_run(text, at))
             .flatten()
@@ -90,9 +89,9 @@ pub(super) fn opened(text: &[u8], at: usize, joint: Joint) -> Option<(Range<usiz
     Some((plain(text, at), false))
 }
 
-/// Returns what stands in the quotes, escaped or not, that open at `at`.
+/// Returns the text within the quotes, escaped or not, that open at `at`.
 ///
-/// The quotes of a string within a string are escaped once more at each depth: one, three, seven backslashes.
+/// The quotes of a nested string have one, three or seven backslashes by its depth.
 fn quoted(text: &[u8], at: usize) -> Option<Range<usize>> {
     let escapes = text.get(at..)?.iter().take(8).take_while(|b| **b == b'\\').count();
     let quote = *text.get(at + escapes).filter(|b| matches!(b, b'"' | b'\'' | b'`'))?;
@@ -132,7 +131,7 @@ fn quoted(text: &[u8], at: usize) -> Option<Range<usize>> {
     (!run.is_empty()).then_some(run)
 }
 
-/// Whether the quote at `place` is written twice to stand for itself, the value going on behind it.
+/// Tells whether the quote at `place` is doubled, which escapes it.
 fn is_doubled(text: &[u8], place: usize, quote: u8) -> bool {
     let rest = &text[place + 1..];
     rest.first() == Some(&quote)
@@ -140,16 +139,16 @@ fn is_doubled(text: &[u8], place: usize, quote: u8) -> bool {
         && rest[1..].iter().take(128).take_while(|b| **b != b'\n').any(|b| *b == quote)
 }
 
-/// Returns the run of printable signs at `at`, brackets and all, if it looks made by a generator of passwords.
+/// Returns the run of printable characters at `at`, with brackets, if it looks like a generated password.
 ///
-/// Brackets behind it that nothing in it opens belong to what stands around it.
+/// Closing brackets at its end without an opening one in it are left out.
 pub(super) fn generated_run(text: &[u8], at: usize) -> Option<Range<usize>> {
     let rest = text.get(at..)?;
     let run = QUOTES.run(rest, 129);
     if !(10..=128).contains(&run) {
         return None;
     }
-    // Where the text is escaped for a page or an address, an escape ends it.
+    // In text escaped for HTML or a URL, an escape ends the value.
     let code = |place: &usize| {
         b"&%".contains(&rest[*place])
             && ESCAPES.iter().any(|code| rest[*place..].starts_with(code.as_bytes()))
@@ -163,7 +162,7 @@ pub(super) fn generated_run(text: &[u8], at: usize) -> Option<Range<usize>> {
     let surplus = closers.iter().find(|(open, close)| whole.last() == Some(close) && !whole.contains(open));
     end -= usize::from(surplus.is_some());
     let value = &text[at..end];
-    // What is joined or nested goes on as code or as the next of several pairs.
+    // A value that continues as code or as the next of several pairs ends before that.
     let pairs = [&b"&&"[..], b"||", b"->", b"::", b"=>", b"==", b"</", b"${", b"$("];
     let code = pairs.iter().any(|pair| value.windows(2).any(|window| window == *pair))
         || value
@@ -172,10 +171,10 @@ pub(super) fn generated_run(text: &[u8], at: usize) -> Option<Range<usize>> {
     (is_generated(value, 10) && !code && !is_call(value)).then_some(at..end)
 }
 
-/// Quotes, separators and spaces as pages and addresses escape them.
+/// Quotes, separators and spaces as HTML and URLs escape them.
 const ESCAPES: &[&str] = &["&quot;", "&#39;", "&#34;", "&apos;", "%26", "%22", "%20", "%2C", "%0A", "%27"];
 
-/// Whether something of the form `&name=` or `;name=` or `,name:` is in `value`.
+/// Tells whether `value` contains `&name=`, `;name=` or `,name:`.
 fn next_pair(value: &[u8]) -> bool {
     value.split(|b| b"&;,".contains(b)).skip(1).any(|part| {
         let name = part.iter().take_while(|b| is_word(**b) || **b == b'-').count();
@@ -206,7 +205,7 @@ pub(super) fn plain(text: &[u8], start: usize) -> Range<usize> {
     start..end
 }
 
-/// Returns the end of a value of words or flags: what stands up to the next space, less the sentence's own signs.
+/// Returns the end of a value in prose or after a flag: the next space, without the punctuation of the sentence.
 pub(super) fn word_end(text: &[u8], range: &Range<usize>) -> usize {
     let mut end = range.end + WORDS.run(&text[range.end..], 128);
     while end > range.end && b".,;:!?".contains(&text[end - 1]) && !is_part(text, range.start..end) {
@@ -215,8 +214,8 @@ pub(super) fn word_end(text: &[u8], range: &Range<usize>) -> usize {
     end
 }
 
-/// Whether the sign with which `range` ends belongs to the value, the sentence going on behind it, `… Xk92! and`, or the
-/// line ending with it.
+/// Tells whether the punctuation at the end of `range` belongs to the value, because the sentence continues, as in
+/// `… Xk92! and`, or the line ends there.
 fn is_part(text: &[u8], range: Range<usize>) -> bool {
     let value = &text[range.start..range.end - 1];
     let goes_on = match text.get(range.end) {
@@ -227,8 +226,8 @@ fn is_part(text: &[u8], range: Range<usize>) -> bool {
     text[range.end - 1] == b'!' && goes_on && value.iter().any(u8::is_ascii_digit) && !is_stand_in(value)
 }
 
-/// Returns the end of a value that may hold more than `range`: a whole line of settings, a part between semicolons, an
-/// element's content; and whether the value is the rest of a line of settings.
+/// Returns the end of a value that may extend beyond `range`, to the end of a line of settings, the next semicolon or the
+/// next tag, and whether the value is the rest of a line of settings.
 pub(super) fn loose_end(text: &[u8], range: &Range<usize>) -> (usize, bool) {
     let next = text.get(range.end).copied().unwrap_or(b'\n');
     if b"\"'`\\ \t".contains(&next) {
@@ -263,7 +262,7 @@ pub(super) fn loose_end(text: &[u8], range: &Range<usize>) -> (usize, bool) {
     (range.end, false)
 }
 
-/// Returns the generated password that fills the rest of a line of settings from `start` on, whatever signs it holds.
+/// Returns the generated password that is the rest of a line of settings from `start` on, with any characters.
 pub(super) fn setting(text: &[u8], start: usize) -> Option<Range<usize>> {
     let run = BLANKS.run(&text[start..], 257);
     let value = &text[start..start + run];
@@ -282,18 +281,18 @@ pub(super) fn setting(text: &[u8], start: usize) -> Option<Range<usize>> {
     (ends && is_generated(value, 8) && !is_call(value)).then_some(start..start + run)
 }
 
-/// What stands on a line before an assigned value.
+/// The part of a line before an assigned value.
 struct Lead<'t> {
-    /// What stands before the name.
+    /// The text before the name.
     line: &'t [u8],
     /// Whether the sign joins name and value without a space.
     tight: bool,
-    /// Whether nothing stands before the name but what begins a line of settings.
+    /// Whether only the beginning of a line of settings precedes the name.
     sets: bool,
 }
 
 impl Lead<'_> {
-    /// Returns what stands before the value at `start`, read at most some dozens of bytes back.
+    /// Returns the part of the line before the value at `start`, at most some dozens of bytes.
     fn of(text: &[u8], start: usize) -> Lead<'_> {
         let before = &text[start.saturating_sub(96)..start];
         let line = &before[before.iter().rposition(|b| *b == b'\n').map_or(0, |place| place + 1)..];
@@ -311,6 +310,6 @@ impl Lead<'_> {
     }
 }
 
-/// What may begin a line of settings.
+/// Words that may begin a line of settings.
 const LINES: &[&str] =
     &["", "export", "ENV", "ARG", "set", "-", "-e", "#", "//", "$env", "setenv", "Environment"];

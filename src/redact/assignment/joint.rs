@@ -1,20 +1,20 @@
-//! How a name and its value are joined.
+//! The ways in which a name is joined to its value.
 
 /// How a name is joined to its value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Joint {
-    /// `=`, `:` and their like.
+    /// `=`, `:` or another sign.
     Sign,
     /// `("`.
     Call,
-    /// The comma between a name and a value both in quotes.
+    /// The comma between a quoted name and a quoted value.
     List,
     /// The space after a flag.
     Flag,
-    /// ` is `, and the bars of a table.
+    /// ` is `, or the bar between cells of a table.
     Prose,
-    /// The comma after the name of a setting that is looked up, before the value it has by default.
+    /// The comma before the default of a setting that is looked up.
     Default,
-    /// What is a value only in quotes: after a declared type, or a space at the beginning of a line.
+    /// A declared type, or a space after a name that begins the line; only a quoted value counts.
     Quoted,
 }

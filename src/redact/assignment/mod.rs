@@ -1,12 +1,12 @@
-//! Secrets told by the name they are assigned to: `password=`, `"api_key": "`, `--token `, `<secret>`.
+//! Finds secrets by the name that they are assigned to: `password=`, `"api_key": "`, `--token `, `<secret>`.
 //!
-//! A name alone is no secret, and code is full of such names: `let token = tokenizer.next_token()`. So three things
-//! have to hold. The name speaks of a secret and not of something about it (`token_count`, `public_key`). Something
-//! joins it to a value, in one of the ways that code, settings, shells, markup and prose have. The value looks like a
-//! secret: random, or for a password of several kinds of characters, and is no reference, call, type or stand-in.
+//! Code is full of such names without secrets: `let token = tokenizer.next_token()`. So three conditions have to hold. The
+//! name is that of a secret, not of something about one (`token_count`, `public_key`). A value is assigned to it, in one of
+//! the ways of code, settings, shells, markup and prose. The value looks like a secret: it is random, or for a password has
+//! several kinds of characters, and it is no reference, call, type or placeholder.
 //!
-//! Left out: passwords made of words alone where no quotes or settings hold them, and a bare `key` with a value that could
-//! be a hash, which is more often the key of a map.
+//! Not found: passwords of plain words without quotes and outside of settings, and a `key` whose value could be a hash,
+//! since most of those are keys of maps.
 
 mod command;
 mod extent;
@@ -30,8 +30,8 @@ use value::{Value, joint, name_start, value_of};
 
 pub(super) use command::{pgpass, user_flag};
 
-/// Returns the password assigned to the name that holds the word at `hit`: `pass`, `pwd` and what begins so, and the
-/// words of other languages.
+/// Returns the password assigned to the name that holds the word at `hit`: `pass`, `pwd`, words that begin with these, and
+/// the words of other languages.
 pub(super) fn password(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let word = &text[hit.clone()];
     if !word.is_ascii() || word.contains(&b' ') || !b"pP".contains(&word[0]) && word.len() < 16 {
@@ -65,7 +65,7 @@ pub(super) fn password(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> 
     is_password(&text[value.range.clone()], &value, weak).then_some(value.range)
 }
 
-/// Returns the password after the word at `hit`, which is of another language than English or of several words.
+/// Returns the password after the word at `hit`, which is not English or consists of several words.
 fn foreign(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     if text[hit.start].is_ascii() && !begins_part(text, hit.start) {
         return None;
@@ -73,7 +73,7 @@ fn foreign(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     if text[hit.clone()].eq_ignore_ascii_case(b"identified by") {
         return command::identified(text, hit);
     }
-    // The word may go on with the ending of a case; in Chinese and Japanese what follows is the next word.
+    // The word may have a case ending; in Chinese and Japanese the next word follows directly.
     let ending = |b: &u8| b.is_ascii_alphanumeric() || *b == b'_' || !b.is_ascii();
     let run = text[hit.end..].iter().take(16).take_while(|b| ending(b)).count();
     let (joint, at) = joint(text, hit.start, hit.end).or_else(|| joint(text, hit.start, hit.end + run))?;
@@ -87,7 +87,7 @@ pub(super) fn secret(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let is = |other: &str| word.eq_ignore_ascii_case(other.as_bytes());
     let header = is("auth")
         && text.get(hit.end..hit.end + 9).is_some_and(|rest| rest.eq_ignore_ascii_case(b"orization"));
-    // The `secret_id` of an approle is one; the id of a key or a token is none.
+    // The `secret_id` of a Vault AppRole is a secret; the id of a key or a token is not.
     let id = is("secret")
         && ["_id", "Id", "_ID", "ID"].iter().any(|id| text[hit.end..].starts_with(id.as_bytes()));
     let end = if header {
@@ -132,14 +132,14 @@ pub(super) fn secret(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
         let drawn = before.is_empty() && value.quoted && !value.listed && is_drawn(secret);
         !plural && (known || query || salted || drawn || !other && begins_part(text, hit.start))
     } else if is("salt") {
-        // Of salts only those of generated signs are secrets, as of WordPress.
+        // Only salts of many punctuation characters are secrets, such as those of WordPress.
         is_salt(secret)
     } else if is("token") {
         !is_in(OTHER_TOKENS, &before)
     } else {
         !is("auth") || header || begins_part(text, hit.start) || before == b"o"
     };
-    // Without quotes and with a space before it, it may be a type or a variable.
+    // An unquoted value after a space may be a type or a variable.
     let bare = !value.quoted && !value.tight;
     let code = bare && (Makeup::of(secret).digits == 0 && !value.line || speaks_of_secret(secret));
     let found = named
@@ -168,7 +168,7 @@ fn pair(text: &[u8], value: &Value) -> Option<Range<usize>> {
     (user > 0 && run <= 128 && strong && is_password(password, &value, false)).then_some(start..end)
 }
 
-/// Returns a token that a space alone joins to its name, as prose and commands do: only one that nothing else could be.
+/// Returns a token that only a space separates from its name, as in prose and commands, if it can be nothing else.
 fn spoken(text: &[u8], hit: &Range<usize>, end: usize) -> Option<Value> {
     if text.get(end) != Some(&b' ') || !text[hit.clone()].eq_ignore_ascii_case(b"token") {
         return None;
@@ -186,12 +186,12 @@ fn spoken(text: &[u8], hit: &Range<usize>, end: usize) -> Option<Value> {
         owned: true,
         set: false,
         colon: false,
-        told: true,
+        prose: true,
         wrapped: false,
     })
 }
 
-/// Returns the base32 secret of a generator of one-time passwords that is made at `end`: `TOTP("…")`, `TOTP.new('…')`.
+/// Returns the base32 secret that a generator of one-time passwords gets at `end`: `TOTP("…")`, `TOTP.new('…')`.
 fn one_time(text: &[u8], end: usize) -> Option<Range<usize>> {
     let made = end + if text[end..].starts_with(b".new") { 4 } else { 0 };
     let (range, quoted) = (text.get(made) == Some(&b'(')).then(|| opened(text, made + 1, Joint::Call))??;
@@ -200,7 +200,7 @@ fn one_time(text: &[u8], end: usize) -> Option<Range<usize>> {
     (quoted && base32 && secret.len() >= 16 && !is_stand_in(secret)).then_some(range)
 }
 
-/// Returns the tokens of a list in brackets, of several the whole: `"tokens": ["…", "…"]`.
+/// Returns the range of all tokens of a list in brackets: `"tokens": ["…", "…"]`.
 fn list(text: &[u8], mut at: usize) -> Option<Range<usize>> {
     at += text[at..].iter().take(4).take_while(|b| b"\"'\\".contains(b)).count();
     at += text[at..].iter().take(4).take_while(|b| b" :=".contains(b)).count();
@@ -228,7 +228,7 @@ fn list(text: &[u8], mut at: usize) -> Option<Range<usize>> {
     start.map(|start| start..end)
 }
 
-/// Whether `text` holds a word that looks random among others: a token that is an object or a pair itself.
+/// Tells whether `text` has a word that looks random: a token may itself be an object or a pair.
 fn holds_random(text: &[u8]) -> bool {
     text.len() <= 400
         && text
@@ -236,13 +236,13 @@ fn holds_random(text: &[u8]) -> bool {
             .any(|word| word.len() >= 24 && looks_random(word, 24) && !is_stand_in(word))
 }
 
-/// Whether `text` is of many signs, as the keys and salts of a site's configuration are; not base64 and no public key.
+/// Tells whether `text` has many punctuation characters, like the keys and salts of a WordPress configuration, unlike base64.
 fn is_salt(text: &[u8]) -> bool {
     let signs = text.iter().filter(|b| b.is_ascii_punctuation() && !b"+/=_-.:".contains(b)).count();
     text.len() >= 32 && signs >= 3 && is_generated(text, 32)
 }
 
-/// Whether `text` was drawn from letters and digits, and is neither a hash nor a path.
+/// Tells whether `text` was drawn from letters and digits, and is neither a hash nor a path.
 fn is_drawn(text: &[u8]) -> bool {
     let makeup = Makeup::of(text);
     text.len() >= 32
@@ -256,18 +256,18 @@ fn is_drawn(text: &[u8]) -> bool {
         && looks_random(text, 32)
 }
 
-/// Returns where the value stands that is assigned to the name that holds the word at `word` and ends at `end`.
+/// Returns the range of the value assigned to the name that holds the byte at `word` and ends at `end`.
 pub(super) fn assigned(text: &[u8], word: usize, end: usize) -> Option<Range<usize>> {
     Some(value_of(text, word, end)?.range)
 }
 
 /// Returns where the value begins that is assigned to a name holding the vendor's name at `hit`.
 ///
-/// The name has to speak of a secret too, between the vendor's and the value, or the vendor's be called with it.
+/// The name has to contain a word for a secret too, after the vendor's name, or the value has to be the argument of a call.
 pub(super) fn named(text: &[u8], hit: &Range<usize>) -> Option<usize> {
     let rest = &text[hit.end..];
     let mut length = rest.iter().take(40).take_while(|b| is_word(**b) || b"-.".contains(b)).count();
-    // In prose the name goes on: `Datadog API key: …`.
+    // In prose the name may have several words: `Datadog API key: …`.
     for _ in 0..3 {
         let word = rest[length..].iter().take(16).skip(1).take_while(|b| b.is_ascii_alphabetic()).count();
         let speaks = rest.get(length) == Some(&b' ')
@@ -291,7 +291,7 @@ pub(super) fn named(text: &[u8], hit: &Range<usize>) -> Option<usize> {
     opened(text, at, joint).map(|(range, _)| range.start)
 }
 
-/// Whether `text` looks like a password, given how it is assigned; `weak` where one of a single word is looked for, too.
+/// Tells whether `text` looks like a password, given how it is assigned; with `weak`, a single word may be one.
 fn is_password(text: &[u8], value: &Value, weak: bool) -> bool {
     if text.len() < 5 || text.len() > 256 || is_template(text) || is_stand_in(text) {
         return false;
@@ -309,7 +309,7 @@ fn is_password(text: &[u8], value: &Value, weak: bool) -> bool {
     if text.len() < 6 {
         return false;
     }
-    // Any name in a list of names may follow one that speaks of a password.
+    // In a list of names, any name may follow that of a password.
     let random = looks_random(text, 12) && !(value.listed && text.contains(&b'_'));
     let letters = makeup.letters() > 0;
     let kinds =
@@ -328,11 +328,11 @@ fn is_password(text: &[u8], value: &Value, weak: bool) -> bool {
     let strong = kinds >= 3 && makeup.symbols > 0 && (makeup.joiners == 0 || jumbled)
         || makeup.symbols >= 2 && makeup.letters() >= 3 && makeup.joiners == 0
         || makeup.upper > 0 && makeup.lower > 0 && makeup.joiners == 0 && jumbled;
-    // On a line of settings as on one of code a name may follow, but none of three digits.
+    // On a line of settings or code a name may follow, but names seldom have three digits.
     let simple = makeup.upper == 0 && makeup.digits >= 2;
-    let told = (value.colon && simple && text.len() >= 8 || value.told && simple && text.len() >= 10)
+    let in_text = (value.colon && simple && text.len() >= 8 || value.prose && simple && text.len() >= 10)
         && !value.listed;
-    let line = value.line && (makeup.digits >= 3 || jumbled || value.colon) || told;
+    let line = value.line && (makeup.digits >= 3 || jumbled || value.colon) || in_text;
     (given || value.line) && text.len() >= 8 && strong
         || (given || line)
             && makeup.digits > 0
@@ -342,7 +342,7 @@ fn is_password(text: &[u8], value: &Value, weak: bool) -> bool {
         || given && makeup.digits > 0 && mixed && text.len() >= 10 && !value.owned
 }
 
-/// Whether `text` is a password of small letters and digits, in quotes or set in a shell, and no label.
+/// Tells whether `text` is a password of lower-case letters and digits, quoted or set in a shell, and no label.
 fn is_weak(text: &[u8], value: &Value) -> bool {
     let makeup = Makeup::of(text);
     let small = makeup.upper == 0 && makeup.symbols == 0 && makeup.letters() + makeup.digits >= 5;

@@ -1,9 +1,9 @@
-//! Names: which speak of a secret, which of something about one or of another thing.
+//! Tells names of secrets from names of something about a secret, and from other names.
 
 use crate::redact::edges::is_word;
 
-/// What may follow the word in a name, being about a secret or some other thing.
-#[rustfmt::skip] // A list of words reads as one.
+/// Words after that of a secret in names of something else, such as `token_count`.
+#[rustfmt::skip] // A word list is easier to read in rows.
 pub(super) const ABOUT: &[&[u8]] = &[
     b"name", b"names", b"callback", b"timestamp", b"at", b"date", b"time", b"created", b"updated", b"type", b"types", b"count", b"counts", b"url", b"uri", b"id", b"ids", b"path",
     b"paths", b"file", b"files", b"filename", b"len", b"length", b"size", b"field", b"fields", b"hash",
@@ -19,8 +19,8 @@ pub(super) const ABOUT: &[&[u8]] = &[
     b"frame", b"frames",
 ];
 
-/// What comes before `key` in names of secrets.
-#[rustfmt::skip] // A list of words reads as one.
+/// Words before `key` in names of secrets.
+#[rustfmt::skip] // A word list is easier to read in rows.
 pub(super) const KEY_QUALIFIERS: &[&str] = &[
     "api", "access", "secret", "private", "auth", "master", "account", "encryption", "encrypt", "signing",
     "sign", "subscription", "license", "shared", "deploy", "session", "server", "service", "admin", "ssh",
@@ -29,8 +29,8 @@ pub(super) const KEY_QUALIFIERS: &[&str] = &[
     "write", "ingest", "management",
 ];
 
-/// What comes before `key` in names of other things.
-#[rustfmt::skip] // A list of words reads as one.
+/// Words before `key` in other names.
+#[rustfmt::skip] // A word list is easier to read in rows.
 pub(super) const OTHER_KEYS: &[&[u8]] = &[
     b"public", b"encrypted", b"name", b"wrapped", b"primary", b"foreign", b"cache", b"partition", b"sort", b"hash", b"idempotency", b"row",
     b"object", b"s3", b"query", b"index", b"lookup", b"map", b"dict", b"group", b"composite",
@@ -44,8 +44,8 @@ pub(super) const OTHER_KEYS: &[&[u8]] = &[
     b"config", b"setting", b"label",
 ];
 
-/// What comes before `token` in names of other things.
-#[rustfmt::skip] // A list of words reads as one.
+/// Words before `token` in other names.
+#[rustfmt::skip] // A word list is easier to read in rows.
 pub(super) const OTHER_TOKENS: &[&[u8]] = &[
     b"page", b"next", b"continuation", b"sync", b"cancel", b"cancellation", b"stop", b"eos", b"bos",
     b"pad", b"unk", b"mask", b"sep", b"cls", b"start", b"end", b"first", b"last", b"prev", b"previous",
@@ -54,14 +54,14 @@ pub(super) const OTHER_TOKENS: &[&[u8]] = &[
     b"pagination", b"contract", b"mint", b"tik", b"key",
 ];
 
-/// What comes before `pass` in other words.
+/// Beginnings of other words that end in `pass`.
 pub(super) const OTHER_PASSES: &[&[u8]] = &[
     b"by", b"com", b"encom", b"sur", b"tres", b"over", b"under", b"im", b"out", b"multi", b"single", b"two",
     b"one",
 ];
 
-/// What comes before the word for a password in the names of labels, of what is done and of where it is done.
-#[rustfmt::skip] // A list of words reads as one.
+/// Words before `password` in names of labels, actions and fields.
+#[rustfmt::skip] // A word list is easier to read in rows.
 pub(super) const LABELS: &[&[u8]] = &[
     b"label", b"type", b"field", b"show", b"hide", b"toggle", b"reset", b"forgot", b"forgotten", b"change", b"update",
     b"set", b"get", b"enter", b"confirm", b"confirmation", b"verify", b"check", b"invalid", b"wrong", b"missing",
@@ -69,12 +69,12 @@ pub(super) const LABELS: &[&[u8]] = &[
     b"by", b"with", b"without", b"has", b"is", b"use", b"uses", b"using", b"hash", b"hashed", b"encrypted",
 ];
 
-/// Whether `word` is in a list of words.
+/// Tells whether `word` is one of `words`.
 pub(super) fn is_in(words: &[&[u8]], word: &[u8]) -> bool {
     words.contains(&word)
 }
 
-/// Returns where a name ends whose word ends at `end`, unless what follows the word makes it the name of another thing.
+/// Returns where the name ends whose word for a secret ends at `end`; `None` where the rest makes it another name.
 pub(super) fn after_suffix(text: &[u8], end: usize) -> Option<usize> {
     let suffix = text[end..].iter().take(33).take_while(|b| is_word(**b) || **b == b'-').count();
     if suffix == 0 {
@@ -94,7 +94,7 @@ pub(super) fn after_suffix(text: &[u8], end: usize) -> Option<usize> {
     for (place, &byte) in name.iter().chain(b"_").enumerate() {
         let camel = byte.is_ascii_uppercase() && place > 0 && name[place - 1].is_ascii_lowercase();
         if !byte.is_ascii_alphanumeric() || camel {
-            // Another word for a secret is another hit, with a name of its own.
+            // A second word for a secret is found as a hit of its own.
             if is_in(ABOUT, &part)
                 || [b"key", b"pwd"].iter().any(|word| part == *word)
                 || speaks_of_secret(&part)
@@ -127,7 +127,7 @@ pub(super) fn qualifier(text: &[u8], start: usize) -> Vec<u8> {
     text[first..end].to_ascii_lowercase()
 }
 
-/// Whether a part of `name` speaks of a secret.
+/// Tells whether `name` contains a word for a secret.
 pub(super) fn speaks_of_secret(name: &[u8]) -> bool {
     const WORDS: [&[u8]; 9] =
         [b"key", b"token", b"secret", b"pass", b"auth", b"api", b"cred", b"pwd", b"license"];

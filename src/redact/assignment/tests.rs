@@ -9,7 +9,7 @@ fn redact(text: &str) -> String {
     Redactor::new([7; 32]).redact(text).text.into_owned()
 }
 
-/// Whether `secret` between `before` and `after` becomes one mark and nothing else changes.
+/// Tells whether `secret` between `before` and `after` becomes one mark and nothing else changes.
 fn taken(before: &str, secret: &str, after: &str) -> bool {
     let redacted = redact(&format!("{before}{secret}{after}"));
     let middle = redacted.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));

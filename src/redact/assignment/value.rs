@@ -1,7 +1,7 @@
-//! What joins a name to a value.
+//! Finds the value that is assigned to a name.
 //!
-//! Code, settings, shells, markup, prose and logs each have their own ways; what they have in common is that little
-//! stands between the two, and that it is read forward from the name a bounded way.
+//! Code, settings, shells, markup, prose and logs join the two in different ways. In all of them the value follows the name
+//! after a few bytes, which are read forward from the name.
 
 use std::ops::Range;
 
@@ -9,37 +9,37 @@ use super::extent::{BLANKS, LONGEST, generated_run, loose_end, opened, plain, se
 use super::joint::Joint;
 use crate::redact::edges::is_word;
 
-/// What is assigned to a name.
+/// The value assigned to a name, and how it is joined to it.
 #[derive(Debug)]
 pub(super) struct Value {
     pub range: Range<usize>,
-    /// In quotes of its own.
+    /// It is quoted.
     pub quoted: bool,
-    /// Joined without a space, as in a shell, an address or a settings file; or given to a flag.
+    /// It is joined without a space, as in a shell, an address or a settings file, or follows a flag.
     pub tight: bool,
-    /// The rest of a line that begins with the name.
+    /// It is the rest of a line that begins with the name.
     pub line: bool,
-    /// Joined by a comma, as any two names in a list are.
+    /// A comma joins it, as in a list of names.
     pub listed: bool,
-    /// Said to be somebody's own: `my password is …`.
+    /// A possessive precedes the name: `my password is …`.
     pub owned: bool,
-    /// Joined by a sign that sets and does not compare.
+    /// A sign that assigns, not one that compares, joins it.
     pub set: bool,
-    /// Joined by a colon.
+    /// A colon joins it.
     pub colon: bool,
-    /// Joined by words.
-    pub told: bool,
-    /// In a call of its own, as in `String("…")`.
+    /// Words such as `is` join it.
+    pub prose: bool,
+    /// It is wrapped in a call, as in `String("…")`.
     pub wrapped: bool,
 }
 
-/// Returns what is assigned to the name that holds the word at `word` and ends at `end`.
+/// Returns the value assigned to the name that holds the byte at `word` and ends at `end`.
 pub(super) fn value_of(text: &[u8], word: usize, end: usize) -> Option<Value> {
     let (joint, at) = joint(text, word, end)?;
     value_at(text, word, end, joint, at)
 }
 
-/// Returns the value that begins at `at`, which `joint` joins to the name that holds the word at `word` and ends at `end`.
+/// Returns the value that begins at `at`, where `joint` joins it to the name that holds the byte at `word` and ends at `end`.
 pub(super) fn value_at(text: &[u8], word: usize, end: usize, joint: Joint, at: usize) -> Option<Value> {
     let tight = joint == Joint::Flag
         || joint == Joint::Sign && !text[end..at].contains(&b' ') && text[at - 1] != b':';
@@ -50,10 +50,10 @@ pub(super) fn value_at(text: &[u8], word: usize, end: usize, joint: Joint, at: u
         [&b"=="[..], b"!="].iter().any(|sign| text[end..at].windows(2).any(|window| window == *sign));
     let set = matches!(joint, Joint::Sign | Joint::Default | Joint::Quoted) && !compared;
     let colon = joint == Joint::Sign && text[end..at].iter().rev().find(|b| **b != b' ') == Some(&b':');
-    let told = joint == Joint::Prose;
+    let prose = joint == Joint::Prose;
     let wrapped = false;
     let value =
-        Value { range: at..at, quoted: false, tight, line: false, listed, owned, set, colon, told, wrapped };
+        Value { range: at..at, quoted: false, tight, line: false, listed, owned, set, colon, prose, wrapped };
     if joint == Joint::Sign
         && let Some(range) = text.get(at).and_then(|_| setting(text, at))
     {
@@ -93,7 +93,7 @@ pub(super) fn value_at(text: &[u8], word: usize, end: usize, joint: Joint, at: u
         } else {
             range.end = word_end(text, &range);
         }
-        // What goes on as a call, an index, a path or a template is code.
+        // A word that continues as a call, an index, a path or a template is code.
         let next =
             text.get(range.end).copied().filter(|_| !text[range.end..].starts_with(b"</")).unwrap_or(b'\n');
         let number = text[range.clone()].starts_with(b"0x") && range.len() < 40;
@@ -108,33 +108,11 @@ pub(super) fn value_at(text: &[u8], word: usize, end: usize, joint: Joint, at: u
     Some(Value { range, quoted, line, wrapped, ..value })
 }
 
-/// Returns what joins the name holding `word` and ending at `at` to a value, and where the value begins.
-pub(super) fn joint(text: &[u8], word: usize, mut at: usize) -> Option<(Joint, usize)> {
-    let (mut quoted, named) = (false, at);
-    for _ in 0..8 {
-        match *text.get(at)? {
-            b'\\' if matches!(text.get(at + 1), Some(b'"' | b'\'' | b'\\')) => at += 1,
-            b'"' | b'\'' | b'`' => {
-                quoted = true;
-                at += 1;
-            }
-            b']' | b'*' => at += 1,
-            // An array's size, as in `PASSWORD[] = "…"` and `password[32] = "…"`.
-            b'[' if !quoted && let Some(length) = brackets(text, at) => at += length,
-            b'?' if text.get(at + 1) == Some(&b':') => at += 1,
-            b'&' if text[at..].starts_with(b"&quot;") => {
-                quoted = true;
-                at += 6;
-            }
-            b'%' if text[at..].starts_with(b"%22") => {
-                quoted = true;
-                at += 3;
-            }
-            _ => break,
-        }
-    }
+/// Returns how the name that holds the byte at `word` and ends at `named` is joined to a value, and where the value begins.
+pub(super) fn joint(text: &[u8], word: usize, named: usize) -> Option<(Joint, usize)> {
+    let (at, quoted) = after_quotes(text, named)?;
     let spaces = spaces(text, at);
-    at += spaces;
+    let at = at + spaces;
     let rest = &text[at..];
     let first = *rest.first()?;
     let name = name_start(text, word);
@@ -146,7 +124,7 @@ pub(super) fn joint(text: &[u8], word: usize, mut at: usize) -> Option<(Joint, u
     if let Some(sign) = sign {
         let next = rest.get(sign.len());
         let other = match *sign {
-            // `user:password@` in an address is told by the address.
+            // Addresses have their own rule for `user:password@`.
             ":" => next == Some(&b':') || text[..name].ends_with(b"://"),
             "=" => next == Some(&b'~'),
             _ => false,
@@ -177,10 +155,54 @@ pub(super) fn joint(text: &[u8], word: usize, mut at: usize) -> Option<(Joint, u
     {
         return Some((Joint::Prose, margin(text, at + length)));
     }
-    match first {
+    if let Some(joined) = by_punctuation(text, name, at, quoted, spaces) {
+        return joined;
+    }
+    by_space(text, word, name, named, at, quoted)
+}
+
+/// Returns where the quotes and brackets after a name end, and whether there were quotes; `None` at the end of the text.
+fn after_quotes(text: &[u8], mut at: usize) -> Option<(usize, bool)> {
+    let mut quoted = false;
+    for _ in 0..8 {
+        match *text.get(at)? {
+            b'\\' if matches!(text.get(at + 1), Some(b'"' | b'\'' | b'\\')) => at += 1,
+            b'"' | b'\'' | b'`' => {
+                quoted = true;
+                at += 1;
+            }
+            b']' | b'*' => at += 1,
+            // An array's size, as in `PASSWORD[] = "…"` and `password[32] = "…"`.
+            b'[' if !quoted && let Some(length) = brackets(text, at) => at += length,
+            b'?' if text.get(at + 1) == Some(&b':') => at += 1,
+            b'&' if text[at..].starts_with(b"&quot;") => {
+                quoted = true;
+                at += 6;
+            }
+            b'%' if text[at..].starts_with(b"%22") => {
+                quoted = true;
+                at += 3;
+            }
+            _ => break,
+        }
+    }
+    Some((at, quoted))
+}
+
+/// Returns the joint of a value that follows the punctuation at `at`, `Some(None)` where that joins nothing, and `None`
+/// where there is no punctuation.
+fn by_punctuation(
+    text: &[u8],
+    name: usize,
+    at: usize,
+    quoted: bool,
+    spaces: usize,
+) -> Option<Option<(Joint, usize)>> {
+    let rest = &text[at..];
+    let joined = match rest[0] {
         b'{' if matches!(rest.get(1), Some(b'"' | b'\'')) => Some((Joint::Call, at + 1)),
         b',' if quoted => {
-            // `getenv("PASSWORD", "…")`: the value that holds where no other is set.
+            // `getenv("PASSWORD", "…")`: the default of a setting.
             let call =
                 text[..name].strip_suffix(b"\"").or(text[..name].strip_suffix(b"'")).unwrap_or_default();
             let default = DEFAULTS.iter().any(|call_of| call.ends_with(call_of.as_bytes()));
@@ -198,6 +220,21 @@ pub(super) fn joint(text: &[u8], word: usize, mut at: usize) -> Option<(Joint, u
             Some((Joint::Sign, at + 2))
         }
         _ if spaces == 0 => None,
+        _ => return None,
+    };
+    Some(joined)
+}
+
+/// Returns the joint of a value that only spaces separate from its name, which ends at `named`; the value begins at `at`.
+fn by_space(
+    text: &[u8],
+    word: usize,
+    name: usize,
+    named: usize,
+    at: usize,
+    quoted: bool,
+) -> Option<(Joint, usize)> {
+    match text[at] {
         // SQL: `PASSWORD '…'`, `IDENTIFIED BY '…'`.
         b'\'' => Some((Joint::Flag, at)),
         b'"' if !quoted && begins_line(text, name) => Some((Joint::Quoted, at)),
@@ -212,12 +249,12 @@ pub(super) fn joint(text: &[u8], word: usize, mut at: usize) -> Option<(Joint, u
     }
 }
 
-/// Returns the length of the sign at the beginning of `rest` that joins what holds where a name is not set.
+/// Returns the length of the operator at the beginning of `rest` that precedes a default.
 fn alternative(rest: &[u8]) -> Option<usize> {
     ["|| ", "?? ", "or "].iter().find_map(|sign| rest.starts_with(sign.as_bytes()).then_some(sign.len()))
 }
 
-/// Returns the length of what says for what a password is, up to the password: `for the database is `.
+/// Returns the length of the purpose between the word and the password: `for the database is `.
 fn purpose(rest: &[u8]) -> Option<usize> {
     ["for ", "to ", "of ", "on "].iter().find(|word| rest.starts_with(word.as_bytes()))?;
     let kind = |b: u8| is_word(b) || b" -.@/".contains(&b);
@@ -226,7 +263,7 @@ fn purpose(rest: &[u8]) -> Option<usize> {
     is.or_else(|| rest[run..].starts_with(b": ").then_some(run + 2))
 }
 
-/// Returns the length of the brackets at `at` and the number or the nothing in them.
+/// Returns the length of the brackets at `at`, which hold a number or nothing.
 fn brackets(text: &[u8], at: usize) -> Option<usize> {
     let inner = text[at + 1..].iter().take(24).take_while(|b| is_word(**b)).count();
     (text.get(at + 1 + inner) == Some(&b']')).then_some(inner + 2)
@@ -245,7 +282,7 @@ fn declared(text: &[u8], named: usize, at: usize) -> Option<usize> {
     (assigned && matches!(text.get(value), Some(b'"' | b'\'' | b'`' | b'N' | b'@' | b'L'))).then_some(value)
 }
 
-/// Returns where the text of the next element begins, the one at `at` being closed: `</key><string>`.
+/// Returns where the text of the next element begins, after the closing tag at `at`: `</key><string>`.
 fn element(text: &[u8], at: usize) -> Option<usize> {
     let tag = text[at..].strip_prefix(b"</")?;
     let close = at + 3 + tag.iter().take(24).position(|b| *b == b'>')?;
@@ -256,7 +293,7 @@ fn element(text: &[u8], at: usize) -> Option<usize> {
     Some(next + 1 + text[next..].iter().take(24).position(|b| *b == b'>')?)
 }
 
-/// Whether nothing but spaces and one of the signs of names stands on the line before `at`.
+/// Tells whether the line before `at` has only spaces, colons and brackets.
 fn begins_line(text: &[u8], at: usize) -> bool {
     let before = &text[at.saturating_sub(40)..at];
     let blank = before.iter().rev().take_while(|b| matches!(b, b' ' | b'\t' | b':' | b'(')).count();
@@ -265,7 +302,7 @@ fn begins_line(text: &[u8], at: usize) -> bool {
         || at > 0 && text[at - 1] == b':'
 }
 
-/// Whether one word stands from `at` to the end of the line.
+/// Tells whether the rest of the line from `at` is one word.
 fn ends_line(text: &[u8], at: usize) -> bool {
     let run = BLANKS.run(&text[at..], 129);
     let code = text[at..at + run].iter().any(|b| b"()[]{}<>,;:".contains(b));
@@ -275,10 +312,10 @@ fn ends_line(text: &[u8], at: usize) -> bool {
         && text.get(at + run).is_none_or(|b| matches!(b, b'\n' | b'\r'))
 }
 
-/// What stands before a name whose value is told in a sentence.
+/// Possessives before a name in prose.
 const OWNERS: &[&str] = &["my ", "My ", "our ", "Our "];
 
-/// What stands before a name that a mere space joins to its value.
+/// Words before a name whose value follows after a space only.
 const LEADS: &[&str] = &[
     "ENV ",
     "#define ",
@@ -303,7 +340,7 @@ const LEADS: &[&str] = &[
     "(defconst ",
 ];
 
-/// What says between a name and a value that the one is the other.
+/// Words and signs between a name and its value in prose, as in `password is …`.
 const COPULAS: &[&str] = &[
     "is ",
     "is: ",
@@ -343,7 +380,7 @@ const COPULAS: &[&str] = &[
     "→ ",
 ];
 
-/// How a call ends that looks a setting up and takes what it is where it is not set.
+/// Endings of calls that take the name of a setting and its default.
 const DEFAULTS: &[&str] = &[
     "get(",
     "getenv(",
@@ -360,7 +397,7 @@ const DEFAULTS: &[&str] = &[
     "getString(",
 ];
 
-/// The longer before those they begin with.
+/// The signs between a name and its value; a longer one precedes those that it begins with.
 const SIGNS: &[&str] = &[
     "===", "!==", "||=", "??=", "::=", "==", "!=", "=>", ":=", "?=", "+=", "<-", "=", ":", "%3D", "%3d",
     "%3A", "%3a", "\\u003d", "：",
@@ -370,7 +407,7 @@ fn spaces(text: &[u8], at: usize) -> usize {
     text.get(at..).unwrap_or_default().iter().take(40).take_while(|b| matches!(b, b' ' | b'\t')).count()
 }
 
-/// Returns where a value begins after a joint that ends at `at`: after spaces, and after a line end before a quote.
+/// Returns where a value begins after a joint that ends at `at`: after spaces, or after a line end where a quote follows.
 fn margin(text: &[u8], at: usize) -> usize {
     let mut next = at + spaces(text, at);
     while text.get(next) == Some(&b'*') {
@@ -395,8 +432,8 @@ fn typed(text: &[u8], at: usize) -> Option<usize> {
     (assigned && length > 1).then_some(sign + 1)
 }
 
-/// Returns where the value begins in `name: NAME` followed by `value: …`, as attributes, lines or members; and in a
-/// block whose first member is `default`.
+/// Returns where the value begins in `name: NAME` followed by `value: …`, as attributes, lines or members, or in a block
+/// whose first member is `default`.
 fn labelled(text: &[u8], at: usize) -> Option<usize> {
     let mut next = at;
     while next < at + 60 {
@@ -421,7 +458,7 @@ fn labelled(text: &[u8], at: usize) -> Option<usize> {
 const SCHEMES: &[&str] =
     &["bearer", "token", "apikey", "api-key", "key", "bot", "ssws", "geniekey", "splunk", "digest"];
 
-/// Returns the length of the scheme, and the space after it, with which `value` begins.
+/// Returns the length of the scheme at the beginning of `value`, and of the space after it.
 fn scheme(value: &[u8]) -> usize {
     let Some(space) = value.iter().take(12).position(|b| *b == b' ') else { return 0 };
     let known = SCHEMES.iter().any(|name| value[..space].eq_ignore_ascii_case(name.as_bytes()));

@@ -1,13 +1,13 @@
-//! What counts as a secret: one row a kind, as data.
+//! The table of the kinds of secrets, one row each.
 //!
-//! A row is written from the format its issuer publishes; `source` names the page. The rows lie in files by trade:
-//! `cloud`, `forge`, `model`, `payment` and `service` (chat, mail, operations) hold keys that can be told by
-//! themselves, `prefixed` more of them, a row a line, `named` holds keys without a mark of their own, told by the vendor's name beside them, and `shape`
-//! holds what is told by form whoever issued it: key blocks, JWTs, addresses, headers, assignments.
+//! A row follows the format that its issuer publishes; `source` names the page. `cloud`, `forge`, `model`, `payment` and
+//! `service` (chat, mail, operations) have keys that their form identifies; `prefixed` has more of these, one per line.
+//! `named` has keys that only the vendor's name beside them identifies. `shape` has secrets of any issuer: key blocks,
+//! JWTs, URLs, headers, assignments.
 //!
-//! Patterns are regular expressions over bytes, tried where a literal was found and nowhere else. They have no
-//! unbounded repetition except at the end, which is what keeps the scan linear: an attempt that fails has read no
-//! more than the shortest match, and one that succeeds is not repeated within what it found.
+//! Patterns are regular expressions over bytes, tried only where a literal was found. They have unbounded repetition only
+//! at the end, which keeps the scan linear: a failed attempt reads no more than the shortest match, and the rule is not
+//! tried again within a match.
 
 mod cloud;
 mod forge;
@@ -19,46 +19,46 @@ mod service;
 mod shape;
 mod word;
 
-/// The version of the rules: raised by every change that may redact the same text differently.
+/// The version of the rules; every change that may redact a text differently raises it.
 ///
-/// Whoever keeps redacted text beside a hash of its original notes this with it.
+/// Store it beside redacted text that is identified by a hash of its original.
 pub const RULESET_VERSION: u32 = 3;
 
-/// One kind of secret and how it is told.
+/// A kind of secret, and how it is recognised.
 #[derive(Debug)]
 pub struct Rule {
-    /// The name that stands in the mark: `[a-z0-9-]+`, unique.
+    /// The name in the mark: `[a-z0-9-]+`, unique.
     pub id: &'static str,
-    /// Whose secret it is and what it opens.
+    /// The issuer and the purpose of the secret.
     pub what: &'static str,
-    /// The published description the row is written from.
+    /// The published description that the row follows.
     pub source: &'static str,
-    /// The strings one of which is in every such secret, or in the name beside it.
+    /// Every such secret, or the name beside it, contains one of these strings.
     pub literals: &'static [&'static str],
-    /// How a literal found becomes a secret found.
+    /// How a secret is recognised around a literal.
     pub shape: Shape,
-    /// The least Shannon entropy of the secret, in bits a byte: keeps out `xxxx…` and other stand-ins.
+    /// The least Shannon entropy of the secret, in bits per byte: excludes `xxxx…` and other placeholders.
     pub entropy: f32,
 }
 
-/// How a secret is told once one of its literals was found.
+/// How a secret is recognised where one of its literals was found.
 #[derive(Debug)]
 pub enum Shape {
     /// The secret matches `pattern` from the literal on, or from the run of `before` that ends at the literal.
     Token {
-        /// What the secret matches.
+        /// The pattern of the secret.
         pattern: &'static str,
-        /// What of it comes before its literal.
+        /// The bytes of the secret before its literal.
         before: Before,
-        /// What may stand beside it.
+        /// The bytes that may precede and follow it.
         edge: Edge,
     },
-    /// The literal is part of a name, and what is assigned to the name matches `pattern`.
+    /// The literal is a part of a name, and the value assigned to the name matches `pattern`.
     Named {
-        /// What the value matches.
+        /// The pattern of the value.
         pattern: &'static str,
     },
-    /// A scanner of its own tells it.
+    /// A scanner recognises it.
     Scanned(Scanner),
 }
 
@@ -77,18 +77,18 @@ pub enum Before {
     Base64(usize),
 }
 
-/// What may stand directly beside a token.
+/// The bytes that may be directly before and after a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Edge {
     /// No letter, digit or `_`, unless it ends an escape such as `\n` or `%3D`.
     Word,
-    /// As [`Edge::Word`]; and the token has to look random, because its literal is short or a word's beginning.
+    /// As [`Edge::Word`]; also, the token has to look random, because its literal is short or the beginning of a word.
     Random,
-    /// Anything: the literal is so particular that a token is one even when glued to something.
+    /// Any bytes: the literal is specific enough.
     Open,
 }
 
-/// The forms that a pattern cannot tell.
+/// Forms that a pattern can't describe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scanner {
     /// `<private>` … `</private>`.
@@ -113,15 +113,15 @@ pub enum Scanner {
     PasswordFile,
     /// `Authorization: scheme …` with a scheme of any name.
     Authorization,
-    /// A NATS seed, told by its checksum.
+    /// A NATS seed, identified by its checksum.
     NatsSeed,
-    /// A private key of a wallet in base58, told by its checksum.
+    /// A private key of a wallet in base58, identified by its checksum.
     WalletKey,
-    /// The words of a wallet, told by their checksum; the words themselves are looked for, not a literal.
+    /// The words of a wallet, identified by their checksum; found by the words, not by a literal.
     WalletPhrase,
-    /// The cookies in a header, given to a command or set by a script.
+    /// The cookies in a header, of a command or a script.
     Cookies,
-    /// A cookie told by the name of a session's.
+    /// A cookie with the name of a session cookie.
     Cookie,
     /// A line of a file of cookies.
     CookieFile,
@@ -129,16 +129,16 @@ pub enum Scanner {
     Manifest,
     /// The private members of a JSON Web Key.
     Jwk,
-    /// The secret that belongs to an AWS access key id standing just before it.
+    /// The secret access key after an AWS access key id.
     AwsPair,
-    /// A password assigned to a name, or given to a flag.
+    /// A password that is assigned to a name or follows a flag.
     Password,
-    /// A token, key or secret assigned to a name, or given to a flag.
+    /// A token, key or secret that is assigned to a name or follows a flag.
     Secret,
 }
 
 impl Rule {
-    /// Returns how much this rule knows about what it finds; of two that overlap the greater names the mark.
+    /// Returns the rank of the rule; of two overlapping secrets, the one of higher rank names the mark.
     pub(super) fn rank(&self) -> u8 {
         match self.shape {
             Shape::Scanned(Scanner::Private) => 6,
@@ -163,7 +163,7 @@ impl Rule {
         }
     }
 
-    /// Whether the literals are ordinary words: found as written, in lower case, capitalised and in upper case.
+    /// Tells whether the literals are ordinary words, which are found in lower case, capitalised and in upper case.
     pub(super) fn literals_are_words(&self) -> bool {
         !matches!(
             self.shape,
@@ -199,7 +199,7 @@ const TABLE: [&[Rule]; 8] = [
     shape::RULES,
 ];
 
-/// A token that begins with its literal and stands alone.
+/// A token that begins with its literal and has the edges of a word.
 const fn token(
     id: &'static str,
     what: &'static str,
@@ -212,7 +212,7 @@ const fn token(
     Rule { id, what, source, literals, shape, entropy }
 }
 
-/// A token that begins with its literal, stands alone and looks random.
+/// A token that begins with its literal, has the edges of a word and looks random.
 const fn weak(
     id: &'static str,
     what: &'static str,
@@ -225,7 +225,7 @@ const fn weak(
     Rule { id, what, source, literals, shape, entropy }
 }
 
-/// A token that begins with its literal, found also when glued to something.
+/// A token that begins with its literal and may have any edges.
 const fn glued(
     id: &'static str,
     what: &'static str,
@@ -251,7 +251,7 @@ const fn inner(
     Rule { id, what, source, literals, shape: Shape::Token { pattern, before, edge: Edge::Word }, entropy }
 }
 
-/// A value assigned to a name that holds the literal.
+/// A value assigned to a name that contains the literal.
 const fn named(
     id: &'static str,
     what: &'static str,
@@ -263,7 +263,7 @@ const fn named(
     Rule { id, what, source, literals, shape: Shape::Named { pattern }, entropy }
 }
 
-/// What a scanner tells.
+/// A secret that a scanner recognises.
 const fn scanned(
     id: &'static str,
     what: &'static str,

@@ -1,6 +1,6 @@
-//! Keys without a mark of their own: only the vendor's name beside them tells them from a hash.
+//! Keys that look like hashes: only the vendor's name beside them identifies them.
 //!
-//! The name also has to speak of a key, token, secret or password (see `assignment`), so that a checksum, an id or a
+//! The name also has to contain `key`, `token`, `secret` or `password` (see `assignment`), so that a checksum, an id or a
 //! commit assigned to a vendor's name stays.
 
 use super::{Rule, named};

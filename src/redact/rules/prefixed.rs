@@ -1,4 +1,4 @@
-//! Keys with a mark of their own, of services of every trade.
+//! Keys with a prefix of their own, of services of all kinds.
 
 use super::{Before, Rule, glued, inner, token, weak};
 

@@ -388,7 +388,7 @@ pub(super) const RULES: &[Rule] = &[
     ),
 ];
 
-/// How the base64 of a number of 17 to 19 digits begins: what Discord puts first in a token is the bot's id.
+/// Beginnings of the base64 of numbers of 17 to 19 digits: a Discord token begins with the bot's id.
 const DISCORD_STARTS: &[&str] = &[
     "MTA", "MTE", "MTI", "MTM", "MTQ", "MTU", "MTY", "MTc", "MTg", "MTk", "MjA", "MjE", "MjI", "MjM", "MjQ",
     "MjU", "MjY", "Mjc", "Mjg", "Mjk", "MzA", "MzE", "MzI", "MzM", "MzQ", "MzU", "MzY", "Mzc", "Mzg", "Mzk",

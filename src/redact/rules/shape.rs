@@ -1,4 +1,4 @@
-//! What is told by its form, whoever issued it.
+//! Secrets of any issuer that their form identifies.
 
 use super::word::PASSWORDS;
 use super::{Rule, Scanner, scanned, weak};

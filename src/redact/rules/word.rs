@@ -1,9 +1,9 @@
-//! The word for a password, in the languages most read and written, and short.
+//! Words for a password, in the most used languages.
 
-/// What is in the name of a password, or is its name.
+/// Words that the name of a password contains.
 ///
-/// Words of letters beyond ASCII stand in each case in which they are written.
-#[rustfmt::skip] // A language or two a line.
+/// Words with letters outside of ASCII are listed in each case in which they are written.
+#[rustfmt::skip] // Easier to read with one or two languages per line.
 pub(super) const PASSWORDS: &[&str] = &[
     "pass", "pwd", "pw", "psw", "masterauth", "identified by", "ConvertTo-SecureString",
     "密码", "密碼", "口令", "パスワード", "비밀번호", "암호",

@@ -1,4 +1,4 @@
-//! Keys that prove themselves: their last bytes are a checksum of the others.
+//! Keys whose last bytes are a checksum of the others.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 
 use crate::redact::edges::{is_word, starts_word};
 
-/// Returns the run of at least and at most so many bytes of a kind that begins at `start` and stands alone.
+/// Returns the run of bytes of a kind that begins at `start`, if its length is within `length` and it has the edges of a word.
 fn alone(text: &[u8], start: usize, length: [usize; 2], kind: impl Fn(u8) -> bool) -> Option<Range<usize>> {
     if !starts_word(text, start) {
         return None;
@@ -32,14 +32,14 @@ pub(in crate::redact) fn nats_seed(text: &[u8], start: usize) -> Option<Range<us
     (crc16(&bytes[..34]).to_le_bytes() == bytes[34..36]).then_some(seed)
 }
 
-/// Returns the CRC-16 of `bytes` as XMODEM has it.
+/// Returns the CRC-16/XMODEM of `bytes`.
 pub(in crate::redact) fn crc16(bytes: &[u8]) -> u16 {
     bytes.iter().fold(0, |crc, byte| {
         (0..8).fold(crc ^ u16::from(*byte) << 8, |crc, _| crc << 1 ^ if crc >> 15 == 1 { 0x1021 } else { 0 })
     })
 }
 
-/// Returns the key of a wallet that begins at `start`: base58 that ends with the first bytes of its hash.
+/// Returns the key of a wallet that begins at `start`: base58 that ends with the first bytes of its own hash.
 pub(in crate::redact) fn wallet_key(text: &[u8], start: usize) -> Option<Range<usize>> {
     let key = alone(text, start, [51, 58], |b| {
         b.is_ascii_alphanumeric() && !matches!(b, b'0' | b'I' | b'O' | b'l')

@@ -1,7 +1,7 @@
-//! Cookies: in headers, given to commands, set by scripts, kept in files, recorded by browsers.
+//! Cookies in headers, commands, scripts, files and recordings of browsers.
 //!
-//! What a cookie holds is a secret when its name speaks of a session and the value could be one, or when the value
-//! looks random whatever the name. What measures visits and remembers settings is left.
+//! The value of a cookie is a secret if its name is that of a session and the value may be one, or if the value looks
+//! random. Cookies for statistics and settings are left.
 
 use std::ops::Range;
 
@@ -9,10 +9,10 @@ use crate::redact::assignment::assigned;
 use crate::redact::edges::is_word;
 use crate::redact::form::{entropy, is_stand_in, looks_random};
 
-/// How far a list of cookies is read.
+/// Bytes of a list of cookies that are read.
 const REACH: usize = 16 * 1024;
 
-/// Returns the values in the header, option or object that the word at `hit` names, and how far was read.
+/// Returns the secret values in the header, option or object that the word at `hit` names, and the end of what was read.
 pub(in crate::redact) fn cookies(text: &[u8], hit: &Range<usize>) -> (Vec<Range<usize>>, usize) {
     let mut found = Vec::new();
     let Some(start) = list_start(text, hit) else { return (found, hit.end) };
@@ -24,7 +24,7 @@ pub(in crate::redact) fn cookies(text: &[u8], hit: &Range<usize>) -> (Vec<Range<
     (found, end)
 }
 
-/// Returns where the cookies begin that follow the word at `hit`.
+/// Returns where the cookies after the word at `hit` begin.
 fn list_start(text: &[u8], hit: &Range<usize>) -> Option<usize> {
     let mut at = hit.end;
     if text[hit.clone()].ends_with(b"-b ") {
@@ -57,7 +57,7 @@ fn list_start(text: &[u8], hit: &Range<usize>) -> Option<usize> {
     )
 }
 
-/// Whether `byte` may stand between the word and the cookies.
+/// Tells whether `byte` may be between the word and the cookies.
 fn is_sign(byte: u8) -> bool {
     b"\"'`\\:=(,. )]\t".contains(&byte)
 }
@@ -135,7 +135,7 @@ fn object(text: &[u8], start: usize, limit: usize, found: &mut Vec<Range<usize>>
     at
 }
 
-/// Whether `value` of the cookie `name` opens something.
+/// Tells whether the `value` of the cookie `name` is a secret.
 fn is_secret(name: &[u8], value: &[u8]) -> bool {
     let name = name.to_ascii_lowercase();
     let begins = |names: &[&str]| names.iter().any(|start| name.starts_with(start.as_bytes()));
@@ -148,7 +148,7 @@ fn is_secret(name: &[u8], value: &[u8]) -> bool {
     long || speaks && value.len() >= 8 && looks_random(value, 8) && value.iter().any(u8::is_ascii_digit)
 }
 
-/// How the names of cookies begin that measure visits or remember settings.
+/// Beginnings of the names of cookies for statistics and settings.
 const HARMLESS: &[&str] = &[
     "_ga",
     "_gid",
@@ -185,7 +185,7 @@ const HARMLESS: &[&str] = &[
     "preferred",
 ];
 
-/// What names of cookies hold that open something.
+/// Words in the names of cookies that are secrets.
 const SPEAKING: &[&str] = &[
     "sess",
     "sid",
@@ -214,7 +214,7 @@ const SPEAKING: &[&str] = &[
     "ct0",
 ];
 
-/// Returns the value assigned to the name of a session's cookie that begins at `hit`.
+/// Returns the value assigned to the name of a session cookie at `hit`.
 pub(in crate::redact) fn named(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let rest = text[hit.end..].iter().take(80);
     let end = hit.end + rest.take_while(|b| is_word(**b) || b".-".contains(b)).count();
@@ -225,7 +225,7 @@ pub(in crate::redact) fn named(text: &[u8], hit: &Range<usize>) -> Option<Range<
     (looks_random(secret, 20) && !uuid && !is_stand_in(secret)).then_some(value)
 }
 
-/// Returns the value in a line of a file of cookies: `TRUE`, `/`, `FALSE`, a time, a name and the value, between tabs.
+/// Returns the value in a line of a cookie file: `TRUE`, `/`, `FALSE`, a time, a name and the value, separated by tabs.
 pub(in crate::redact) fn in_file(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let mut at = hit.end;
     let line = &text[at..text.len().min(at + 200)];

@@ -1,11 +1,11 @@
-//! Credentials told by the form around them: JWTs, addresses, authorisation headers, flags, AWS pairs.
+//! Credentials that the form around them identifies: JWTs, URLs, authorisation headers, AWS pairs.
 
 use std::ops::Range;
 
 use crate::redact::edges::{is_word, starts_word};
 use crate::redact::form::{is_monotonous, is_stand_in, is_template, looks_keyed, looks_random};
 
-/// Returns the JSON Web Token that begins at `start`; `read_until` is moved over what cannot begin another.
+/// Returns the JSON Web Token that begins at `start`; `read_until` is moved past bytes that can't begin another.
 pub(in crate::redact) fn jwt(text: &[u8], start: usize, read_until: &mut usize) -> Option<Range<usize>> {
     if !starts_word(text, start) {
         return None;
@@ -13,7 +13,7 @@ pub(in crate::redact) fn jwt(text: &[u8], start: usize, read_until: &mut usize) 
     let part = |at: usize| text[at..].iter().take_while(|b| is_word(**b) || **b == b'-').count();
     let mut end = start + part(start);
     let first = end;
-    // A later start within the first part would meet the same parts after it.
+    // A later start within the first part would have the same parts after it.
     *read_until = first;
     if first - start < 12 || text.get(first) != Some(&b'.') {
         return None;
@@ -32,7 +32,7 @@ pub(in crate::redact) fn jwt(text: &[u8], start: usize, read_until: &mut usize) 
     (whole && !is_monotonous(&text[start..first])).then_some(start..end)
 }
 
-/// Returns the password in the address whose `://` is at `hit`; where only a user stands, a user that is a token.
+/// Returns the password in the URL whose `://` is at `hit`, or a user without a password that is a token.
 pub(in crate::redact) fn url(text: &[u8], hit: &Range<usize>) -> Option<Range<usize>> {
     let at = hit.start;
     if text[at] != b':' {
@@ -91,7 +91,7 @@ pub(in crate::redact) fn url(text: &[u8], hit: &Range<usize>) -> Option<Range<us
     }
 }
 
-/// Whether `password` is filled in elsewhere, in whole or in part: brackets around a name, or a call.
+/// Tells whether `password` is or contains a placeholder: a name in brackets, or a call.
 fn is_filled_in(password: &[u8]) -> bool {
     let Some(open) = password.iter().position(|b| b"{([".contains(b)) else { return false };
     let close = match password[open] {
@@ -115,7 +115,7 @@ fn thin(text: &[u8], at: usize) -> Option<Range<usize>> {
     (!open && text.get(at + run) == Some(&b'@')).then_some(at + slash + 1..at + run)
 }
 
-/// Schemes, or their beginnings, whose addresses hold no path with an `@`.
+/// Schemes of databases, or their beginnings, whose URLs have no path with an `@`.
 const STORES: &[&str] = &[
     "postgres",
     "mysql",
@@ -147,7 +147,7 @@ const STORES: &[&str] = &[
     "jdbc",
 ];
 
-/// What documentation writes for a password in an address.
+/// Words in the place of a password in the URLs of documentation.
 pub(in crate::redact) const WORDS: &[&str] = &[
     "password",
     "passwd",
@@ -243,7 +243,7 @@ pub(in crate::redact) fn authorization(text: &[u8], hit: &Range<usize>) -> Optio
     (!named && looks_random(secret, 16) && !is_stand_in(secret)).then_some(start..end)
 }
 
-/// Returns where the credentials begin that follow the scheme at `hit`.
+/// Returns where the credentials after the scheme at `hit` begin.
 fn after_scheme(text: &[u8], hit: &Range<usize>) -> Option<usize> {
     if !starts_word(text, hit.start) {
         return None;
@@ -256,7 +256,7 @@ fn after_scheme(text: &[u8], hit: &Range<usize>) -> Option<usize> {
     (space > 0).then_some(hit.end + space)
 }
 
-/// Decodes standard base64, padded or not.
+/// Decodes standard base64, with or without padding.
 fn base64(text: &[u8]) -> Option<Vec<u8>> {
     let text = text.strip_suffix(b"==").or(text.strip_suffix(b"=")).unwrap_or(text);
     let mut bytes = Vec::with_capacity(text.len() * 3 / 4);

@@ -1,16 +1,16 @@
-//! Secrets told by the document around them: Kubernetes' `Secret`, keys in JSON (JWK).
+//! Secrets that the document around them identifies: Kubernetes' `Secret`, keys in JSON (JWK).
 
 use std::ops::Range;
 
 use crate::redact::form::{is_stand_in, is_template};
 
-/// How far a document is read from the word that tells its kind, in each direction.
+/// Bytes of a document that are read in each direction from the word that names its kind.
 const REACH: usize = 64 * 1024;
 
-/// The furthest that a field of a manifest is indented.
+/// Columns that a field of a manifest may be indented by.
 const COLUMN: usize = 200;
 
-/// Returns the values of `data` and `stringData` in the manifest whose `kind: Secret` is at `hit`, and how far was read.
+/// Returns the values of `data` and `stringData` in the manifest whose `kind: Secret` is at `hit`, and the end of what was read.
 ///
 /// The manifest begins no earlier than `floor`.
 pub(in crate::redact) fn manifest(
@@ -36,7 +36,7 @@ pub(in crate::redact) fn manifest(
 #[derive(Clone)]
 struct Line {
     range: Range<usize>,
-    /// Where the first byte that is no space and no dash of a list stands, from the line's beginning.
+    /// The column of the first byte that is neither a space nor a list's dash.
     column: usize,
     /// Whether it begins an item of a list.
     item: bool,
@@ -198,7 +198,7 @@ fn in_json(
     at
 }
 
-/// Returns where the innermost object begins that holds `at`.
+/// Returns where the innermost object around `at` begins.
 fn outward(text: &[u8], at: usize, floor: usize) -> usize {
     let mut depth = 0;
     for place in (floor..at).rev() {
@@ -257,7 +257,7 @@ fn follows(text: &[u8], at: usize, limit: usize, skipped: &[u8]) -> Option<u8> {
     text[at.min(limit)..limit].iter().take(40).copied().find(|b| !skipped.contains(b))
 }
 
-/// Returns the private members of the key in JSON whose `kty` is at `hit`, and how far was read.
+/// Returns the private members of the key in JSON whose `kty` is at `hit`, and the end of what was read.
 pub(in crate::redact) fn jwk(text: &[u8], hit: &Range<usize>, floor: usize) -> (Vec<Range<usize>>, usize) {
     const PRIVATE: [&[u8]; 9] = [b"d", b"k", b"p", b"q", b"dp", b"dq", b"qi", b"r", b"t"];
     const KEY: usize = 8 * 1024;

@@ -1,31 +1,31 @@
 //! Private keys with their bodies.
 //!
-//! A key that has its last line goes from its first line to that one, whatever stands around and between its lines:
-//! the timestamps of a log, line numbers, escapes, quotes, the signs of a diff, a gap. Where the last line is missing,
-//! the key goes on as long as its lines do: directly after one another, or behind a prefix and as long as the first.
-//! Where the first line is missing, the lines before the last one are taken in the same way.
+//! A key with a last line extends from its first line to that one, with anything around and between its lines: timestamps
+//! of a log, line numbers, escapes, quotes, the signs of a diff, a gap. Without a last line, the key continues as long as
+//! lines follow directly on one another, or have a prefix and the length of the first. Without a first line, the lines
+//! before the last one are found in the same way.
 //!
-//! A walk ends after [`GAP`] bytes without a line of a key and at the beginning of the next block, so that all walks
-//! over a text take time linear in it.
+//! A walk over the lines ends after [`GAP`] bytes without a line of a key, and at the beginning of the next block. So all
+//! walks over a text together take time linear in it.
 
 use std::ops::Range;
 
 use crate::redact::edges::{is_word, starts_word};
 use crate::redact::form::looks_random;
 
-/// How far apart two lines of a key may stand: the longest prefix seen is that of logs in JSON.
+/// Bytes between two lines of a key, at most. Logs in JSON have the longest prefixes seen.
 const GAP: usize = 1024;
 
-/// How far a walk goes on for a last line behind lines that only that one would make a key of.
+/// Bytes that a walk continues for a last line, after lines that are a key only together with it.
 const REACH: usize = 16 * 1024;
 
-/// The longest prefix compared with that of the line before.
+/// Bytes of a prefix that are compared with that of the line before.
 const PREFIX: usize = 240;
 
-/// A run of base64 this long is a line of a key wherever it stands; a word is seldom so long.
+/// Characters from which a run of base64 is a line of a key in any place; words are seldom as long.
 const LONG: usize = 16;
 
-/// The least length of a line by which the other lines of a key are told behind a prefix.
+/// Characters of a line, at least, for the lines after it with the same prefix and length to belong to the key.
 const LINE: usize = 40;
 
 /// Returns the key whose first or last line begins at `start`; `floor` is where the key before it ends.
@@ -41,7 +41,7 @@ pub(in crate::redact) fn private_key(text: &[u8], start: usize, floor: usize) ->
     body.end.map(|end| start..end)
 }
 
-/// Returns the body of a key, without its first line, that begins at `start`; `read_until` is moved over what was read.
+/// Returns the body of a key, without its first line, that begins at `start`; `read_until` is moved past what was read.
 pub(in crate::redact) fn key_body(text: &[u8], start: usize, read_until: &mut usize) -> Option<Range<usize>> {
     if !starts_word(text, start) {
         return None;
@@ -101,21 +101,21 @@ fn armour(text: &[u8], start: usize) -> Option<Armour> {
     (dashes >= 4).then_some(Armour { begins, private, end: start + at + dashes })
 }
 
-/// Returns the length of the space, as it is or encoded, with which `text` begins.
+/// Returns the length of the space, plain or encoded, at the beginning of `text`.
 fn separator(text: &[u8]) -> usize {
     let spaces: [&[u8]; 6] = [b" ", b"+", b"%20", b"&nbsp;", b"&#32;", b"\\u0020"];
     spaces.iter().find(|space| text.starts_with(space)).map_or(0, |space| space.len())
 }
 
-/// What a walk over the lines of a key found.
+/// The result of a walk over the lines of a key.
 struct Body {
     /// Where the first line begins.
     start: usize,
-    /// Where the key ends, with its last line when it has one; nothing when there was no key.
+    /// Where the key ends, with its last line if it has one; `None` if there is no key.
     end: Option<usize>,
 }
 
-/// Walks over the lines of a key that begins at `start`, the first after at most `gap` bytes that are set around none.
+/// Walks over the lines of a key that begins at `start`; the first line follows after at most `gap` other bytes.
 fn body(text: &[u8], start: usize, gap: usize) -> Body {
     let mut at = start;
     // Where the key ends if its last line is missing, and if it is found.
@@ -194,7 +194,7 @@ fn body(text: &[u8], start: usize, gap: usize) -> Body {
     Body { start: first.unwrap_or(start), end: whole.filter(|_| found).or(end) }
 }
 
-/// Returns where the lines of a key begin whose last line begins at `end`, its first line being missing.
+/// Returns where the lines of a key without a first line begin; its last line begins at `end`.
 fn lines_before(text: &[u8], end: usize, floor: usize) -> Option<usize> {
     let mut at = end;
     let mut first = None;
@@ -236,7 +236,7 @@ fn lines_before(text: &[u8], end: usize, floor: usize) -> Option<usize> {
 /// A run of base64.
 struct Run {
     end: usize,
-    /// How many letters of base64 it has: fewer than bytes where some are encoded.
+    /// Its characters of base64: fewer than its bytes where some are encoded.
     letters: usize,
 }
 
@@ -258,7 +258,7 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/=".contains(&byte)
 }
 
-/// Returns the length of the `+`, `/` or `=` with which `text` begins as JSON, an address or HTML encode it.
+/// Returns the length of the `+`, `/` or `=` at the beginning of `text`, encoded as in JSON, a URL or HTML.
 fn encoded(text: &[u8]) -> usize {
     const FORMS: [&[u8]; 13] = [
         b"\\/", b"%2B", b"%2b", b"%2F", b"%2f", b"%3D", b"%3d", b"&#43;", b"&#47;", b"&#61;", b"&#x2B;",
@@ -270,7 +270,7 @@ fn encoded(text: &[u8]) -> usize {
     FORMS.iter().find(|form| text.starts_with(form)).map_or(0, |form| form.len())
 }
 
-/// Whether `word` is a long word, a path in small letters or a hash.
+/// Tells whether `word` is a long word, a lower-case path or a hash.
 fn is_other(word: &[u8]) -> bool {
     let word_or_path = |b: &u8| b.is_ascii_lowercase() || *b == b'/';
     word.len() <= 20 && word.iter().all(u8::is_ascii_alphabetic)
@@ -278,7 +278,7 @@ fn is_other(word: &[u8]) -> bool {
         || word.iter().all(u8::is_ascii_hexdigit)
 }
 
-/// Whether `word` looks like a line of a key, and not like a path, a name or a hash.
+/// Tells whether `word` looks like a line of a key, not like a path, a name or a hash.
 fn is_line(word: &[u8]) -> bool {
     let has = |kind: fn(&u8) -> bool| usize::from(word.iter().any(kind));
     let kinds = has(u8::is_ascii_uppercase)
@@ -288,7 +288,7 @@ fn is_line(word: &[u8]) -> bool {
     kinds >= 3 && word.len() >= LONG && looks_random(word, LONG) && !word.iter().all(u8::is_ascii_hexdigit)
 }
 
-/// Returns the length of what may stand around the lines of a key, at the beginning of `text`.
+/// Returns the length of the decoration, such as a quote or a line end, at the beginning of `text`; `None` where there is none.
 fn decoration(text: &[u8]) -> Option<usize> {
     const TAGS: [&[u8]; 12] = [
         b"%0A", b"%0a", b"%0D", b"%0d", b"<br>", b"<br/>", b"<br />", b"&#10;", b"&#13;", b"&#xA;", b"&#xD;",
@@ -320,14 +320,14 @@ fn header(text: &[u8], at: usize, letters: usize) -> Option<usize> {
     colon.then_some(at + end)
 }
 
-/// Whether the `run` bytes at `at` number a line.
+/// Tells whether the `run` bytes at `at` are a line number.
 fn line_number(text: &[u8], at: usize, run: usize) -> bool {
     let next = &text[at + run..];
     let set_off = matches!(next.first(), Some(b'\t' | b':' | b'|')) || next.starts_with("→".as_bytes());
     run <= 6 && set_off && text[at..at + run].iter().all(u8::is_ascii_digit)
 }
 
-/// Whether a line, or the string it stands in, ends at `at`.
+/// Tells whether a line, or its string, ends at `at`.
 fn closes_line(text: &[u8], at: usize) -> bool {
     match text.get(at) {
         None | Some(b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'\\' | b'-') => true,
@@ -338,7 +338,7 @@ fn closes_line(text: &[u8], at: usize) -> bool {
     }
 }
 
-/// Whether what stands between `end` and `at` is one line end and what is set around lines, no blank line.
+/// Tells whether the bytes between `end` and `at` are one line end and decoration, without a blank line.
 fn follows_line(text: &[u8], end: usize, at: usize) -> bool {
     let between = &text[end..at];
     let lines = between.iter().filter(|b| **b == b'\n').count();
@@ -347,7 +347,7 @@ fn follows_line(text: &[u8], end: usize, at: usize) -> bool {
         && !between.iter().any(|b| is_word(*b) && !b.is_ascii_digit() && *b != b'n' && *b != b'r')
 }
 
-/// Whether `line` is the last, shorter line of a key after the line `previous`, behind the same prefix.
+/// Tells whether `line` is the last, shorter line of a key after `previous`, with the same prefix.
 fn continues(text: &[u8], previous: &Range<usize>, line: &Range<usize>) -> bool {
     if line.start - previous.end > 2 * PREFIX || line.len() > previous.len() || line.len() < 4 {
         return false;

@@ -1,4 +1,4 @@
-//! What tells the kinds that a pattern cannot tell: a scanner each, called where a literal of theirs stands.
+//! Scanners for the kinds of secrets that a pattern can't describe, each called where one of its literals was found.
 
 pub(super) mod checksums;
 pub(super) mod cookies;

@@ -1,24 +1,24 @@
-//! The words from which a wallet is restored: 12 to 24 of a list of 2048, the last of which holds a checksum.
+//! Recovery phrases of wallets: 12 to 24 words of a list of 2048, of which the last holds a checksum.
 //!
-//! Every word of the list is an ordinary one, so that no literal finds a phrase. But the shortest phrase is longer than
-//! [`STEP`] bytes: a look at the word at each such step finds every phrase, and in other text it is seldom one of
-//! the list. The checksum tells a phrase from other rows of such words.
+//! The words are ordinary, so no literal finds a phrase. But a phrase is longer than [`STEP`] bytes, so examining the word
+//! at every such step finds each phrase, and in other text that word is seldom one of the list. The checksum distinguishes
+//! a phrase from other rows of such words.
 
 use std::ops::Range;
 use std::sync::LazyLock;
 
 use sha2::{Digest, Sha256};
 
-/// The list of words and the way to the checksum: BIP 39, mnemonic code for generating deterministic keys; English.
+/// The English word list of BIP 39, mnemonic code for generating deterministic keys.
 static WORDS: LazyLock<Words> = LazyLock::new(Words::read);
 
-/// How far apart the looks are: as many bytes as twelve words of three letters have, and what is between them.
+/// Bytes between the words that are examined: the length of twelve words of three letters with spaces between.
 const STEP: usize = 47;
 
-/// The lengths a phrase may have, in words.
+/// The lengths of phrases, in words.
 const LENGTHS: [usize; 5] = [24, 21, 18, 15, 12];
 
-/// The most bytes between two words: a comma, quotes, a number, a line's indentation.
+/// Bytes between two words, at most: a comma, quotes, a number, an indentation.
 const BETWEEN: usize = 24;
 
 /// Returns the phrases in `text`.
@@ -66,7 +66,7 @@ fn in_row(text: &[u8], row: &[(u16, Range<usize>)], found: &mut Vec<Range<usize>
     }
 }
 
-/// Whether the same stands between all of `words`, but for the numbers of a list and the kind of space.
+/// Tells whether the separators of `words` are equal, but for the numbers of a list and the kind of space.
 fn is_list(text: &[u8], words: &[(u16, Range<usize>)]) -> bool {
     let between = |pair: &[(u16, Range<usize>)]| {
         let signs = text[pair[0].1.end..pair[1].1.start].iter().filter(|b| !b.is_ascii_digit());
@@ -80,7 +80,7 @@ fn is_list(text: &[u8], words: &[(u16, Range<usize>)]) -> bool {
     (first == b" " || repeated <= 1) && words.windows(2).all(|pair| between(pair) == first)
 }
 
-/// Whether the last bits of `words` are the first of the hash of those before.
+/// Tells whether the last bits of `words` are the first bits of the hash of the others.
 fn has_checksum(words: &[(u16, Range<usize>)]) -> bool {
     let mut bytes = [0u8; 33];
     for (number, (index, _)) in words.iter().enumerate() {
@@ -94,7 +94,7 @@ fn has_checksum(words: &[(u16, Range<usize>)]) -> bool {
     Sha256::digest(&bytes[..entropy])[0] >> unused == bytes[entropy] >> unused
 }
 
-/// Returns the words of the list that stand in a row with `word`, with their numbers.
+/// Returns the words of the list in the row around `word`, with their numbers.
 fn row(text: &[u8], word: Range<usize>, floor: usize) -> Vec<(u16, Range<usize>)> {
     let mut before = Vec::new();
     let mut start = word.start;
@@ -152,7 +152,7 @@ fn escape(before: &[u8], letters: usize) -> usize {
     usize::from(letters > 1 && before.last() == Some(&b'\\'))
 }
 
-/// Whether `byte` may stand between the words of a phrase.
+/// Tells whether `byte` may be between the words of a phrase.
 fn is_between(byte: u8) -> bool {
     matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'@' | b'['..=b'`' | b'{'..=b'~')
 }

@@ -6,7 +6,7 @@ use super::drawing::one;
 use super::{only_mark, redact};
 use crate::redact::scanners::checksums::crc16;
 
-/// Whether nothing of `secret` is in `text`, and what is around it is.
+/// Tells whether nothing of `secret` is in `text`, and what is around it is.
 fn is_gone(text: &str, secret: &str, around: (&str, &str)) -> bool {
     !text.contains(&secret[..secret.len().min(8)]) && text.starts_with(around.0) && text.ends_with(around.1)
 }
