@@ -1,6 +1,6 @@
-//! Token arithmetic: the one place where tokens are added up and taken away.
+//! Token arithmetic: counts the tokens of an answer against its limit.
 
-/// Tokens that an answer never exceeds, and what is spent of them.
+/// A limit of tokens, and how many of them are spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     limit: usize,
@@ -13,7 +13,7 @@ impl Budget {
         Budget { limit, used: 0 }
     }
 
-    /// Spends `tokens` where they are left and says whether they were; spends nothing otherwise.
+    /// Spends `tokens` if that many are left, and returns whether it did.
     pub fn spend(&mut self, tokens: usize) -> bool {
         let fits = tokens <= self.left();
         if fits {

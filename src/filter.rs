@@ -1,6 +1,4 @@
-//! What a search is narrowed to, before it searches and never after.
-//!
-//! Every field that is set must hold. The store turns a filter into conditions; nothing above it writes SQL.
+//! Filters of a search, which hold before the candidates are chosen, never after.
 
 use crate::memory::{Group, Kind, Millis};
 
@@ -9,22 +7,22 @@ use crate::memory::{Group, Kind, Millis};
 pub struct Filter {
     /// Only these kinds; `None` is every kind but artifacts.
     pub kinds: Option<Vec<Kind>>,
-    /// Only what was made on this branch.
+    /// Only memories of this branch.
     pub branch: Option<String>,
-    /// Only what speaks of this file or of files beneath this directory, relative to the project.
+    /// Only memories about this file, or about files in this directory, relative to the project.
     pub path: Option<String>,
-    /// Only what carries this tag.
+    /// Only memories with this tag.
     pub topic: Option<String>,
-    /// Only what the client calls by this id.
+    /// Only memories with this id of the client.
     pub source_id: Option<String>,
-    /// Only what was made at or after this time.
+    /// Only memories from this time on.
     pub since: Option<Millis>,
-    /// Only what was made before this time.
+    /// Only memories from before this time.
     pub until: Option<Millis>,
 }
 
 impl Filter {
-    /// Returns the groups that can hold what the filter admits, in order.
+    /// Returns the groups of the kinds that the filter admits, in order.
     pub fn groups(&self) -> Vec<Group> {
         let admits = |group: &&Group| match &self.kinds {
             Some(kinds) => kinds.iter().any(|kind| kind.group() == **group),
@@ -33,17 +31,17 @@ impl Filter {
         Group::ALL.iter().filter(admits).copied().collect()
     }
 
-    /// Tells whether it narrows the time.
+    /// Tells whether it has a time range.
     pub fn has_range(&self) -> bool {
         self.since.is_some() || self.until.is_some()
     }
 
-    /// Tells whether what was made at `time` is admitted, as far as the time decides.
+    /// Tells whether the time range admits `time`.
     pub fn is_within(&self, time: Millis) -> bool {
         self.since.is_none_or(|since| since <= time) && self.until.is_none_or(|until| time < until)
     }
 
-    /// Tells whether anything beside the group decides what is admitted.
+    /// Tells whether the filter excludes some memories of `group`.
     pub fn narrows(&self, group: Group) -> bool {
         let Filter { kinds, branch, path, topic, source_id, since, until } = self;
         let part_of_group = kinds

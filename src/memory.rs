@@ -1,8 +1,7 @@
-//! The one unit: a `Memory` is a piece of text with a kind, a scope, provenance and time.
+//! The unit of everything that is stored: a [`Memory`] is a piece of text with a kind, a scope, a provenance and a time.
 //!
-//! A message, a commit, a decision and a stashed segment differ in kind and lifecycle, not in machinery (documents
-//! 001, 003 §4 and 004 §3 each had a table of their own). Text, kind and provenance never change; mark, stash,
-//! expiry and tombstone are state beside it.
+//! Messages, commits, decisions and stashed segments are all memories; they differ in kind and lifecycle. Text, kind and
+//! provenance of a memory never change; mark, stash, expiry and tombstone are stored separately.
 
 use std::fmt;
 
@@ -12,19 +11,19 @@ use crate::scope::SessionId;
 /// Milliseconds since 1970-01-01 UTC.
 pub type Millis = i64;
 
-/// The longest text of a memory, in bytes: what comes in by a call, an import or a backup holds to it. Arbitrary: some
-/// hundred times the longest answer, and seconds to store.
+/// Bytes of a memory's text, at most, for calls, imports and backups. Arbitrary: some hundred times the longest answer, and
+/// seconds to store.
 pub const LONGEST_TEXT: usize = 16 << 20;
 
-/// The id of a memory: `m` and 13 characters of base 32, derived from what the memory is.
+/// The id of a memory: `m` and 13 characters of base 32, derived from its kind, session and key.
 ///
-/// The same message of the same session, or the same commit, has the same id on every machine, so that a restored
-/// backup meets what is already there.
+/// The same message of the same session, or the same commit, has the same id on every machine, so restoring a backup adds
+/// no duplicates.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct MemoryId(String);
 
 impl MemoryId {
-    /// Returns the id of the memory of `kind` that `key` names within `session`.
+    /// Returns the id of the memory that has this kind, and `key` as its name within `session`.
     pub fn derive(kind: Kind, session: Option<&SessionId>, key: &str) -> MemoryId {
         let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 memory id");
         for part in [kind.as_str(), session.map_or("", SessionId::as_str), key] {
@@ -68,7 +67,7 @@ impl fmt::Display for MemoryId {
     }
 }
 
-/// Declares an enum of words that are stored, parsed and shown by the same spelling.
+/// Declares an enum whose values are stored, parsed and shown by one word each.
 macro_rules! words {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal,)+ }) => {
         $(#[$doc])*
@@ -79,7 +78,7 @@ macro_rules! words {
             /// Every value, in order.
             pub const ALL: &'static [$name] = &[$($name::$variant,)+];
 
-            /// Returns the word it is stored and shown as.
+            /// Returns the word by which it is stored and shown.
             pub fn as_str(self) -> &'static str {
                 match self { $($name::$variant => $word,)+ }
             }
@@ -99,7 +98,7 @@ macro_rules! words {
 }
 
 words! {
-    /// What a memory is (documents 001 and 003 §4).
+    /// The kind of a memory.
     Kind {
         /// One message of a conversation.
         Message = "message",
@@ -109,9 +108,9 @@ words! {
         Conversation = "conversation",
         /// A git commit: message, stat and a bounded digest of its diff.
         Commit = "commit",
-        /// Something that is so.
+        /// A fact.
         Fact = "fact",
-        /// Something decided, and why.
+        /// A decision, and its reasons.
         Decision = "decision",
         /// A piece of code.
         CodeBlock = "code_block",
@@ -121,15 +120,15 @@ words! {
         ErrorLog = "error_log",
         /// Output of a program.
         DebugOutput = "debug_output",
-        /// Where a task stands.
+        /// The state of a task.
         TaskState = "task_state",
-        /// What an inquiry found.
+        /// The findings of an inquiry.
         Research = "research",
     }
 }
 
 words! {
-    /// Where a memory's text came from; the trust a reader may put in it.
+    /// The origin of a memory's text, which decides how far readers can trust it.
     Provenance {
         /// A user typed it.
         UserSaid = "user_said",
@@ -149,9 +148,9 @@ words! {
 }
 
 words! {
-    /// Who speaks in a message.
+    /// The role of a message's speaker.
     Role {
-        /// The person, or the agent that stands for one.
+        /// The user, or an agent in the user's place.
         User = "user",
         /// The model.
         Assistant = "assistant",
@@ -163,7 +162,7 @@ words! {
 }
 
 words! {
-    /// The kinds that are ranked together, so that none swamps another.
+    /// The groups of kinds. Each has candidates of its own in a search, so that no kind crowds out another.
     Group {
         /// Conversations and summaries.
         Conversation = "conversation",
@@ -179,13 +178,13 @@ words! {
 }
 
 words! {
-    /// How much a summary says (document 002 §4.3.1).
+    /// The level of detail of a summary.
     Level {
-        /// One or two sentences: what came of it.
+        /// One or two sentences: the outcome.
         Brief = "brief",
         /// A paragraph: the main points.
         Standard = "standard",
-        /// Several paragraphs: also how it came about.
+        /// Several paragraphs: also how the outcome was reached.
         Detailed = "detailed",
     }
 }
@@ -193,8 +192,8 @@ words! {
 impl Provenance {
     /// Every provenance, the most trusted first.
     ///
-    /// Those who talk in a session stand by what they say. A commit may be anybody's; what was computed is no better than
-    /// that; a file, another program's history and, last, a tool's output can hold what a stranger wrote.
+    /// The user and the model of a session are trusted most. A commit may come from anyone, and so may what was computed from
+    /// one. A file, another program's history and a tool's output can hold text of strangers.
     const BY_TRUST: [Provenance; 7] = [
         Provenance::UserSaid,
         Provenance::ModelSaid,
@@ -205,8 +204,7 @@ impl Provenance {
         Provenance::ToolOutput,
     ];
 
-    /// Returns the least trusted of `all`: what is made of several is to be trusted no more than that; `derived` where
-    /// there are none.
+    /// Returns the least trusted of `all`, which is the provenance of text made from all of them; `derived` for none.
     pub fn lowest(all: impl IntoIterator<Item = Provenance>) -> Provenance {
         let place = |one: &Provenance| Provenance::BY_TRUST.iter().position(|each| each == one);
         all.into_iter().max_by_key(place).unwrap_or(Provenance::Derived)
@@ -214,7 +212,7 @@ impl Provenance {
 }
 
 impl Kind {
-    /// Returns the kinds it is ranked with.
+    /// Returns the group of the kind.
     pub fn group(self) -> Group {
         match self {
             Kind::Conversation | Kind::Summary => Group::Conversation,
@@ -226,29 +224,29 @@ impl Kind {
     }
 }
 
-/// What a commit is beside its text.
+/// The data of a commit other than its text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommitRecord {
     /// The full object id, hexadecimal.
     pub sha: String,
     /// The parents' full object ids, first parent first.
     pub parents: Vec<String>,
-    /// A hash of what the diff changes, equal for a rebased or picked commit; `None` for merges and empty commits.
+    /// A hash of the changes, equal for a rebased or cherry-picked commit; `None` for merges and empty commits.
     pub patch_id: Option<String>,
-    /// The paths it changed, the digest's order.
+    /// The paths it changed, in the order of the digest.
     pub files: Vec<String>,
 }
 
-/// What a tool call did, as far as it tells which session a commit came of.
+/// What a tool call did, as evidence of which session led to a commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Work {
-    /// The root of the work tree that it was in.
+    /// The root of its work tree.
     pub worktree: Option<String>,
-    /// When it was answered.
+    /// When its result came.
     pub ended: Option<Millis>,
     /// The files it changed.
     pub writes: Vec<FileWrite>,
-    /// The beginnings of the ids of commits it made, as git printed them; `None` where it made none.
+    /// The abbreviated ids of the commits it made, as git printed them; `None` where it made none.
     pub commits: Option<Vec<String>>,
 }
 
@@ -257,55 +255,55 @@ pub struct Work {
 pub struct FileWrite {
     /// Relative to the root of the work tree.
     pub path: String,
-    /// The work tree it lies in.
+    /// The root of its work tree.
     pub worktree: Option<String>,
-    /// Hashes of lines that were put in and taken out; none where that isn't known.
+    /// Hashes of the lines added and removed; empty where they are unknown.
     pub lines: Vec<u32>,
 }
 
-/// What makes a second write of a memory the same write.
+/// What identifies a memory, so that writing it again is recognised.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Identity {
     /// A key that names it within its kind and session: a client's message id, a commit's patch and time.
     Named(String),
-    /// Its text, once redacted.
+    /// Its redacted text.
     Text,
-    /// Nothing: every write is a new memory.
+    /// Nothing: every write makes a new memory.
     Fresh,
-    /// The id that it had before: it is restored.
+    /// Its id, for a memory that is restored.
     Known(MemoryId),
 }
 
-/// A memory on its way in: everything but what the write path adds.
+/// A memory to write: everything but what the write path adds.
 #[derive(Clone, Debug)]
 pub struct Draft {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Where its text came from.
+    /// Its provenance.
     pub provenance: Provenance,
-    /// The text, verbatim; redacted before anything else happens to it.
+    /// The text, not redacted yet.
     pub text: String,
-    /// What the text index sees instead of the text: a commit's, without its paths.
+    /// The text for the text index, where it differs: a commit's, without its paths.
     pub indexed: Option<String>,
-    /// The beginning of the text that is embedded and shown, where that isn't all: a commit's message.
+    /// The beginning of the text, where only that is embedded and shown: a commit's message.
     pub lead: Option<String>,
-    /// The conversation it belongs to.
+    /// Its session.
     pub session: Option<SessionId>,
-    /// Who speaks, for messages.
+    /// The role of the speaker, for messages.
     pub role: Option<Role>,
     /// The speaker's name, where it says more than the role.
     pub speaker: Option<String>,
-    /// A line that names it: a commit's subject, a document's title.
+    /// Its title: a commit's subject, a document's title.
     pub title: Option<String>,
     /// A tag to filter by.
     pub topic: Option<String>,
     /// The client's own id of it: a message id, or a commit's full id.
     pub source_id: Option<String>,
-    /// The file it speaks of, relative to the project.
+    /// The file that it is about, relative to the project.
     pub path: Option<String>,
-    /// The files it touched, relative to the project; a commit's are in its record.
+    /// The files that it touched, relative to the project; a commit's are in its record.
     pub files: Vec<String>,
-    /// Which occurrence this is of something that is stored once and counted: it has an identity for all of them.
+    /// The key of this occurrence of a text that is stored once and counted.
     pub occurrence: Option<String>,
     /// The branch it was made on.
     pub branch: Option<String>,
@@ -313,20 +311,20 @@ pub struct Draft {
     pub head_sha: Option<String>,
     /// When it was said, made or committed.
     pub time: Millis,
-    /// What its author thinks of it, 0 to 1.
+    /// The importance that its author gave it, 0 to 1.
     pub importance: Option<f64>,
     /// Ids of memories it refers to.
     pub references: Vec<MemoryId>,
-    /// What makes a second write of it the same write.
+    /// What identifies it when it is written again.
     pub identity: Identity,
-    /// What a commit is beside its text.
+    /// The data of a commit other than its text.
     pub commit: Option<CommitRecord>,
     /// What a tool call did.
     pub work: Work,
 }
 
 impl Draft {
-    /// Returns a draft of `text` with everything optional left out.
+    /// Returns a draft without any optional field.
     pub fn new(kind: Kind, provenance: Provenance, text: impl Into<String>, time: Millis) -> Draft {
         Draft {
             kind,
@@ -391,25 +389,25 @@ pub struct Memory {
     pub seq: MemoryKey,
     /// What it is.
     pub kind: Kind,
-    /// Where its text came from.
+    /// Its provenance.
     pub provenance: Provenance,
-    /// The text, redacted, otherwise verbatim.
+    /// The redacted text.
     pub text: String,
-    /// The conversation it belongs to.
+    /// Its session.
     pub session: Option<SessionId>,
-    /// Its place in the conversation, from 0.
+    /// Its ordinal in the session, from 0.
     pub ordinal: Option<i64>,
-    /// Who speaks, for messages.
+    /// The role of the speaker, for messages.
     pub role: Option<Role>,
     /// The speaker's name.
     pub speaker: Option<String>,
-    /// A line that names it.
+    /// Its title.
     pub title: Option<String>,
     /// A tag to filter by.
     pub topic: Option<String>,
     /// The client's own id of it.
     pub source_id: Option<String>,
-    /// The file it speaks of.
+    /// The file that it is about.
     pub path: Option<String>,
     /// The branch it was made on.
     pub branch: Option<String>,
@@ -417,13 +415,13 @@ pub struct Memory {
     pub head_sha: Option<String>,
     /// When it was said, made or committed.
     pub time: Millis,
-    /// What its author thinks of it, 0 to 1.
+    /// The importance that its author gave it, 0 to 1.
     pub importance: Option<f64>,
     /// Whether it was marked important.
     pub marked: bool,
     /// Tokens of the text (o200k).
     pub tokens: i64,
-    /// What the text index sees instead of the text.
+    /// The text for the text index, where it differs.
     pub indexed: Option<String>,
 }
 

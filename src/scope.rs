@@ -1,7 +1,7 @@
-//! Who may see what: owner → project → session.
+//! Scopes, which decide the memories that a call can access: owner → project → session.
 //!
-//! A scope is a required argument of every call to the store. Nothing is readable across owners, a store holds one
-//! project, and a search says which sessions it covers: there is no default that mixes.
+//! Every call to the store takes a scope. No call can read memories of another owner, a store holds one project, and a
+//! search states the sessions that it covers. No default mixes projects or sessions.
 
 use std::fmt;
 
@@ -13,7 +13,7 @@ use crate::redact::Redactor;
 pub struct OwnerId(String);
 
 impl OwnerId {
-    /// Returns the owner named `name`, as the door that authenticated it spells it.
+    /// Returns the owner with the name that authentication gave.
     pub fn new(name: impl Into<String>) -> OwnerId {
         OwnerId(name.into())
     }
@@ -29,7 +29,7 @@ impl OwnerId {
 pub struct ProjectId(String);
 
 impl ProjectId {
-    /// The id under which memories that belong to the owner rather than to a project are stored.
+    /// Returns the id for memories that belong to the owner and to no project.
     pub fn owner_wide() -> ProjectId {
         ProjectId("owner".into())
     }
@@ -93,23 +93,23 @@ impl fmt::Display for SessionId {
     }
 }
 
-/// The sessions a call covers.
+/// The sessions that a call covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Sessions {
-    /// Every session of the project, and what belongs to none.
+    /// Every session of the project, and memories without a session.
     All,
-    /// Only these; what belongs to no session is left out.
+    /// Only these sessions, without memories of no session.
     Only(Vec<SessionId>),
 }
 
-/// What a call may touch.
+/// The memories that a call may access.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scope {
-    /// Whose memories.
+    /// The owner.
     pub owner: OwnerId,
-    /// Of which project.
+    /// The project.
     pub project: ProjectId,
-    /// Of which sessions.
+    /// The sessions.
     pub sessions: Sessions,
 }
 

@@ -92,8 +92,9 @@ pub(crate) async fn ask(
         let share = if place + 1 < candidates.len() { left / 2 } else { left };
         match ask_one(engine, caller, &options, candidate, request, share, bill).await {
             Ok(mut answered) => {
-                let told =
-                    |error: &Error| format!("{}; `{}` was asked instead", error.told(), answered.provider);
+                let told = |error: &Error| {
+                    format!("{}; `{}` was asked instead", error.with_hint(), answered.provider)
+                };
                 let before: Vec<String> = failures.iter().map(told).collect();
                 answered.notices.splice(0..0, before);
                 return Ok(answered);
@@ -111,9 +112,9 @@ pub(crate) async fn ask(
                 .hint("`tiro provider add NAME --use summarize` names one"),
         });
     };
-    let before: String = failures.iter().map(|error| format!("; before, {}", error.told())).collect();
-    let wait = failures.iter().chain([&last]).filter_map(Error::left_alone).max();
-    let error = Error::new(last.kind(), format!("{last}{before}")).wait(wait);
+    let before: String = failures.iter().map(|error| format!("; before, {}", error.with_hint())).collect();
+    let wait = failures.iter().chain([&last]).filter_map(Error::retry_after).max();
+    let error = Error::new(last.kind(), format!("{last}{before}")).with_retry_after(wait);
     Err(match last.way_out() {
         Some(hint) => error.hint(hint),
         None => error,
@@ -171,7 +172,7 @@ pub(crate) async fn ask_one(
     };
     // Dropped in the middle, it stays reserved, and counts in full once it has expired.
     let asked = client.on_failure(on_failure).ask(&request, deadline, None).await;
-    if let Some(wait) = asked.as_ref().err().and_then(Error::left_alone) {
+    if let Some(wait) = asked.as_ref().err().and_then(Error::retry_after) {
         let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX).min(LONGEST_WAIT);
         installation.registry.note_retry_after(&provider.name, engine.now() + wait).await?;
     }

@@ -81,7 +81,7 @@ pub async fn prepare(engine: &Engine, project: &OpenProject, session: &SessionId
         segments::close(engine, project, session).await?;
     let wanted = segments::wanted(&segments::tiers(engine), &closed);
     let leaves = segments::summaries(engine, project, session, &wanted, SUMMARIES_AT_ONCE).await?;
-    let unkept = unkept.as_ref().or(leaves.unkept.as_ref()).map(Error::told);
+    let unkept = unkept.as_ref().or(leaves.unkept.as_ref()).map(Error::with_hint);
     Ok(Prepared { wrote: wrote || leaves.new > 0, waiting, unkept, closed, leaves })
 }
 

@@ -1,8 +1,7 @@
-//! How a piece of a memory is shown in an answer: one line that says what it is, then the piece.
+//! Renders an excerpt: a line with the memory's kind, id, time and speaker, then a piece of its text.
 //!
-//! The same bytes are made when the piece is stored, to keep their tokens with it, and when it is found, to show it. An
-//! excerpt begins with `[` and ends with a line break, and tokens of such pieces add up exactly when they are put one
-//! after the other.
+//! The same bytes are rendered when the piece is stored, to count their tokens, and when a search shows it. An excerpt begins
+//! with `[` and ends with a line break, so the tokens of consecutive excerpts add up exactly.
 
 use jiff::Timestamp;
 
@@ -10,20 +9,20 @@ use crate::envelope;
 use crate::memory::{Draft, Kind, Memory, MemoryId, Millis, Role};
 use crate::scope::SessionId;
 
-/// What the line says.
+/// The properties that the line shows.
 #[derive(Clone, Copy, Debug)]
 pub struct Shown<'a> {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Its id.
     pub id: &'a MemoryId,
     /// When it was made.
     pub time: Millis,
-    /// Who speaks.
+    /// The role of the speaker.
     pub role: Option<Role>,
     /// The speaker's or author's name.
     pub speaker: Option<&'a str>,
-    /// The conversation it belongs to.
+    /// Its session.
     pub session: Option<&'a SessionId>,
     /// The branch it was made on.
     pub branch: Option<&'a str>,
@@ -32,7 +31,7 @@ pub struct Shown<'a> {
 }
 
 impl<'a> Shown<'a> {
-    /// Returns what is shown of the memory that `draft` becomes under `id`.
+    /// Returns the properties of `draft` with the id `id`.
     pub fn of_draft(draft: &'a Draft, id: &'a MemoryId) -> Shown<'a> {
         Shown {
             kind: draft.kind,
@@ -46,7 +45,7 @@ impl<'a> Shown<'a> {
         }
     }
 
-    /// Returns what is shown of `memory`.
+    /// Returns the properties of `memory`.
     pub fn of_memory(memory: &'a Memory) -> Shown<'a> {
         Shown {
             kind: memory.kind,
@@ -65,12 +64,12 @@ impl<'a> Shown<'a> {
         self.line() + &Shown::body(piece)
     }
 
-    /// Returns what of an excerpt follows the line, [quoted](envelope::quoted), with the line feed that ends it.
+    /// Returns the part of an excerpt after the line, [quoted](envelope::quoted), with a line feed at its end.
     pub fn body(piece: &str) -> String {
         format!("{}\n", envelope::quoted(piece.trim()))
     }
 
-    /// Returns the line that an excerpt begins with, with its line feed.
+    /// Returns the first line of an excerpt, with its line feed.
     pub fn line(&self) -> String {
         let mut line = format!("[{} {} {}", self.kind, self.id, date(self.time));
         if let (Kind::Commit, Some(sha)) = (self.kind, self.source_id) {

@@ -1,53 +1,50 @@
-//! What the indexes hold of a piece of text: who said it, when, and what stands around it.
+//! The texts for the indexes: a piece of text with its speaker, its date and the words around it.
 //!
-//! The verbatim text alone is found badly. On real conversations, telling the index who speaks and when raised recall
-//! at 10 from 53 to 64, and letting a turn share in the words of its neighbours to 78. So a row of the text index has
-//! a header, the text, and its context at half weight; the embedded text carries the header only, because neighbours
-//! blur a vector. The same memory gives the same bytes.
+//! On real conversations, adding the speaker and the date to the index raised recall at 10 from 53 to 64, and adding the
+//! words of neighbouring turns to 78. So a row of the text index has a header, the text, and its context at half weight.
+//! The embedded text has the header only, because the words of neighbours make vectors less specific. The same memory
+//! gives the same bytes.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::memory::{Draft, Group, Kind, Millis, Role};
+use crate::tuning::ranking::NEIGHBOUR_WORDS;
 
-/// Words of a neighbouring turn that count as context. Arbitrary: most of a turn, little of a long answer.
-const NEIGHBOUR_WORDS: usize = 80;
-
-/// Bytes of a neighbouring turn that count as context, for those whose words are long or that have no spaces. Arbitrary:
-/// twice what 80 words of code take.
+/// Bytes of a neighbouring turn that are context, where words are long or there are no spaces. Arbitrary: twice the length of
+/// 80 words of code.
 const NEIGHBOUR_BYTES: usize = 1024;
 
-/// Bytes of the context of a row. Arbitrary: four neighbours.
+/// Bytes of the context of a row: four neighbours.
 const CONTEXT_BYTES: usize = 4 * (NEIGHBOUR_BYTES + 1);
 
-/// Pieces of a text, from its beginning, that are indexed with what stands around it. Arbitrary: all of most texts; with
-/// all pieces of a long one the index would be many times as large as the text.
+/// Pieces of a text, from its beginning, that are indexed with their context. Arbitrary: all pieces of most texts. With all
+/// pieces of a long text, the index would be many times as large as the text.
 pub const WITH_CONTEXT: i64 = 16;
 
 /// Turns on each side that count as context.
 pub const NEIGHBOURS: i64 = 2;
 
-/// Extra words an identifier may add to a row, in bytes. Arbitrary: bounds what hostile text can cost.
+/// Bytes that the parts of identifiers may add to a row. Arbitrary: bounds the cost of hostile text.
 const SPLIT_BYTES: usize = 4096;
 
-/// Parts of an identifier at most. Arbitrary: what has more is base64 or noise, whose parts nobody looks for and which
-/// would double the index.
+/// Parts of an identifier, at most. Arbitrary: what has more is base64 or noise, and would double the index.
 const MOST_PARTS: usize = 8;
 
-/// What is known of a memory, beside its text.
+/// The properties of a memory that the indexes hold.
 #[derive(Clone, Copy, Debug)]
 pub struct About<'a> {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// Who speaks.
+    /// The role of the speaker.
     pub role: Option<Role>,
     /// The speaker's or author's name.
     pub speaker: Option<&'a str>,
-    /// A line that names it.
+    /// Its title.
     pub title: Option<&'a str>,
-    /// The tag it carries.
+    /// Its tag.
     pub topic: Option<&'a str>,
-    /// The file it speaks of.
+    /// The file that it is about.
     pub path: Option<&'a str>,
     /// When it was made.
     pub time: Millis,
@@ -56,19 +53,18 @@ pub struct About<'a> {
 /// A row of the text index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IndexText {
-    /// Who says it. A column of its own, at little weight: where most texts are by others, a name is a rare word and
-    /// would outweigh what is asked.
+    /// The speaker. A column of its own with a low weight: a name is often a rare word, and would outweigh the other words.
     pub speaker: String,
-    /// When, and the tag.
+    /// The date and the tag.
     pub header: String,
     /// The text, with the parts of its identifiers.
     pub text: String,
-    /// What stands around it.
+    /// The words around it.
     pub context: String,
 }
 
 impl About<'_> {
-    /// Returns what the text index holds of `piece`, `context` being what stands around it, of which the first 4 KB count.
+    /// Returns the row of the text index for `piece`; `context` is the text around it, of which the first 4 KB are indexed.
     pub fn indexed(&self, piece: &str, context: &str) -> IndexText {
         let topic = self.topic.map(|topic| format!(" {topic}")).unwrap_or_default();
         let paths = self.path.map(|path| format!(" {path}")).unwrap_or_default();
@@ -81,7 +77,7 @@ impl About<'_> {
         }
     }
 
-    /// Returns the text whose embedding stands for `piece`.
+    /// Returns the text to embed for `piece`.
     pub fn embedded(&self, piece: &str) -> String {
         match self.kind.group() {
             Group::Message => format!("[{}] {}: {piece}", date(self.time), self.name()),
@@ -112,7 +108,7 @@ impl<'a> From<&'a Draft> for About<'a> {
     }
 }
 
-/// Returns the context that neighbouring turns give, the earlier ones first.
+/// Returns the context of neighbouring turns, the earlier ones first.
 pub fn neighbours<'t>(turns: impl Iterator<Item = &'t str>) -> String {
     let mut context = String::new();
     for turn in turns {
@@ -134,8 +130,8 @@ fn date(time: Millis) -> String {
     timestamp.to_zoned(TimeZone::UTC).strftime("%-d %B %Y").to_string()
 }
 
-/// Returns `text` followed by the parts and the joined forms of its identifiers: `HttpClient` is also found by
-/// `client`, and `squeeze-blank` by `squeezeblank`. The index splits at punctuation by itself.
+/// Returns `text` followed by the parts and the joined forms of its identifiers, so that `client` finds `HttpClient` and
+/// `squeezeblank` finds `squeeze-blank`. FTS5 itself splits at punctuation.
 pub fn with_parts(text: &str) -> String {
     let mut extra = String::new();
     for word in text.split(|c: char| !(c.is_alphanumeric() || c == '_' || c == '-')) {
@@ -154,7 +150,7 @@ pub fn with_parts(text: &str) -> String {
     if extra.is_empty() { text.to_owned() } else { format!("{text}\n{extra}") }
 }
 
-/// Appends the parts of a camel-case identifier; nothing where it has only one.
+/// Appends the parts of a camel-case identifier, if it has several.
 fn push_camel_parts(extra: &mut String, identifier: &str) {
     if identifier.len() > 64 || !identifier.is_ascii() {
         return;

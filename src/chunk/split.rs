@@ -1,14 +1,14 @@
-//! Where a long text is cut.
+//! Divides a long text into chunks.
 //!
 //! Cuts fall between paragraphs where that leaves a chunk at least half full, else at the ends of lines and sentences,
 //! else between words, else anywhere between two characters; a fenced block of code counts as one paragraph.
-//! Neighbouring chunks share a little, so that a thought at the border is whole in one of them.
+//! Neighbouring chunks overlap a little, so that a sentence at the border is whole in one of them.
 //!
-//! Every part of the text is measured a bounded number of times, so ten megabytes without a space take as long as
-//! prose: 0.1 s beside the measuring. `text-splitter` measures a part up to hundreds of times, and takes time by the
-//! square of the length: 3.5 s for 400 KB of one letter, 30 s for 400 KB of Chinese.
+//! Every part of the text is measured a bounded number of times, so ten megabytes without a space take as long as prose:
+//! 0.1 s besides measuring. `text-splitter` measures a part up to hundreds of times and takes time quadratic in the length:
+//! 3.5 s for 400 KB of one letter, 30 s for 400 KB of Chinese.
 
-/// A piece of a text, as a range of bytes at the boundaries of characters.
+/// A piece of a text: a range of bytes, at boundaries of characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chunk {
     /// Where it begins.
@@ -17,13 +17,13 @@ pub struct Chunk {
     pub end: usize,
 }
 
-/// Bytes that are measured at once where nothing else divides the text.
+/// Bytes of a part where the text has no spaces.
 const SLICE: usize = 64;
 
 /// Returns the chunks of `text` in order, each at most `max` by `size` unless a single character is more; they cover
 /// everything but surrounding white space. Neighbours share at most `overlap` by `size`.
 ///
-/// `size` must not grow by cutting between words; token counts don't, but for a few at the cut.
+/// Cutting between words must not increase the total `size`. Token counts grow by a few per cut at most.
 pub fn chunks(text: &str, size: &dyn Fn(&str) -> usize, max: usize, overlap: usize) -> Vec<Chunk> {
     let whole = trimmed(text);
     if whole.start == whole.end {
@@ -49,7 +49,7 @@ struct Atom {
 /// Adds `range` to the atoms, divided into words, slices or characters where it is too large.
 fn divide(text: &str, range: Chunk, size: &dyn Fn(&str) -> usize, max: usize, atoms: &mut Vec<Atom>) {
     let part = &text[range.start..range.end];
-    // What is far too large needs no measuring.
+    // A range that is far too large needs no measuring.
     if part.len() <= 16 * max {
         let measured = size(part);
         if measured <= max {
@@ -58,7 +58,7 @@ fn divide(text: &str, range: Chunk, size: &dyn Fn(&str) -> usize, max: usize, at
         }
     }
     let within = |inner: Chunk| Chunk { start: range.start + inner.start, end: range.start + inner.end };
-    // White space stays with the word before it: a run of it is one part, however long.
+    // White space belongs to the word before it; a run of it is one part.
     let words = ranges(part, |before, after| before.is_whitespace() && !after.is_whitespace());
     if words.len() > 1 {
         words.into_iter().for_each(|word| divide(text, within(word), size, max, atoms));
@@ -86,7 +86,7 @@ fn divide(text: &str, range: Chunk, size: &dyn Fn(&str) -> usize, max: usize, at
 fn pack(text: &str, atoms: &[Atom], size: &dyn Fn(&str) -> usize, max: usize, overlap: usize) -> Vec<Chunk> {
     let cuts = cuts(text, atoms);
     let mut chunks = Vec::new();
-    // The chunk being made is of the atoms from `first` on; those before `new` are shared with the last chunk.
+    // The current chunk has the atoms from `first` on; those before `new` are shared with the last chunk.
     let (mut first, mut new) = (0, 0);
     while new < atoms.len() {
         let mut next = first;
@@ -115,7 +115,7 @@ fn pack(text: &str, atoms: &[Atom], size: &dyn Fn(&str) -> usize, max: usize, ov
         if inner.start < inner.end && chunk.end > covered {
             chunks.push(chunk);
         }
-        // The next chunk begins with the last atoms of this one, as many as may be shared, and has at least one new.
+        // The next chunk begins with as many of the last atoms as may be shared, and has at least one new atom.
         let begin_before = first;
         (first, new) = (next, next);
         let mut shared = 0;
@@ -130,7 +130,7 @@ fn pack(text: &str, atoms: &[Atom], size: &dyn Fn(&str) -> usize, max: usize, ov
     chunks
 }
 
-/// Where a text may be cut, the better the greater.
+/// The kinds of cuts, the best one last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Cut {
     Anywhere,
@@ -138,7 +138,7 @@ enum Cut {
     Paragraph,
 }
 
-/// Returns what cut there is before each atom. The atoms follow one another and cover the text.
+/// Returns the kind of cut before each atom. The atoms are consecutive and cover the text.
 fn cuts(text: &str, atoms: &[Atom]) -> Vec<Cut> {
     let mut fenced = false;
     let (mut read, mut breaks) = (0, LineBreaks::default());
@@ -158,8 +158,8 @@ fn cuts(text: &str, atoms: &[Atom]) -> Vec<Cut> {
     atoms.iter().map(before_atom).collect()
 }
 
-/// The line breaks since the last character that is no blank. It reads forward, so that a text is read once: looking
-/// back from each atom took time by the square of a run of blanks.
+/// The line breaks since the last character that is no blank. It reads forward, so that a text is read once: looking back
+/// from each atom took time quadratic in the length of a run of blanks.
 #[derive(Default)]
 struct LineBreaks {
     count: usize,
@@ -186,7 +186,7 @@ impl LineBreaks {
     }
 }
 
-/// Returns the last of the best cuts up to `next` that give a chunk something new and leave it at least half full.
+/// Returns the last of the best cuts up to `next` that leave the chunk a new atom and at least half full.
 fn best_cut(atoms: &[Atom], cuts: &[Cut], first: usize, new: usize, next: usize) -> usize {
     let mut left = atoms[first..next].iter().map(|atom| atom.size).sum::<usize>();
     let half = left / 2;
@@ -203,7 +203,7 @@ fn best_cut(atoms: &[Atom], cuts: &[Cut], first: usize, new: usize, next: usize)
     best
 }
 
-/// Cuts `text` after every place of which `ends(before, after)` says so.
+/// Cuts `text` between every two characters for which `ends(before, after)` is true.
 fn ranges(text: &str, ends: impl Fn(char, char) -> bool) -> Vec<Chunk> {
     let mut ranges = Vec::new();
     let mut start = 0;

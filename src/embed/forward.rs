@@ -1,12 +1,12 @@
 //! The forward pass: token ids to vectors, for several texts at once.
 //!
-//! BERT, six layers, with the mean of the last layer as the vector. The tokens of all texts lie one after the other
-//! without padding, so every product but attention's is one large product over all of them.
+//! BERT with six layers; the mean of the last layer is the vector. The tokens of all texts follow one another without
+//! padding, so every product except attention's is one large product over all tokens.
 //!
-//! There are two kernels for these products, chosen by the processor. With AVX-512 VNNI activations are rounded to
-//! 13 bits, token by token, and multiplied as integers, at twice the rate of floats. Elsewhere the weights are
-//! widened to floats two panels at a time, right before `gemm` multiplies them. Both agree with the reference
-//! to a cosine above .9999, and each gives a text the same vector to the last bit in any batch.
+//! The processor decides between two kernels for these products. With AVX-512 VNNI, activations are rounded to 13 bits,
+//! token by token, and multiplied as integers, twice as fast as floats. Elsewhere the weights are widened to floats two
+//! panels at a time, right before `gemm` multiplies them. Both agree with the reference to a cosine above .9999, and each
+//! gives a text the same vector to the last bit in any batch.
 
 use super::kernels::{
     add_and_norm, gelu, layer_norm, pool, round_rows, scale_rows, softmax, stride, widen, widen_panel,
@@ -17,7 +17,7 @@ use crate::error::Result;
 
 const HEADS: usize = 12;
 const HEAD: usize = WIDTH / HEADS;
-/// Columns that are widened at once where products are of floats.
+/// Columns that are widened at once for products of floats.
 const WIDE: usize = 2 * PANEL;
 
 /// How the products with weights are computed.
@@ -36,7 +36,7 @@ impl Kernel {
     }
 }
 
-/// Room for the intermediate results of one thread, kept between batches.
+/// The memory for the intermediate results of one thread, kept between batches.
 #[derive(Default)]
 pub struct Workspace {
     x: Vec<f32>,
@@ -49,7 +49,7 @@ pub struct Workspace {
     factors: Factors,
 }
 
-/// What the kernels make of the factors of a product.
+/// The factors of a product as the kernels need them.
 #[derive(Default)]
 struct Factors {
     values: Vec<i16>,
@@ -112,7 +112,7 @@ pub fn forward(
     Ok(vectors)
 }
 
-/// Returns `length` numbers of `room`, which grows to it; whatever they were.
+/// Returns the first `length` numbers of `room`, which grows if needed; their values are arbitrary.
 fn fit<T: Clone + Default>(room: &mut Vec<T>, length: usize) -> &mut [T] {
     if room.len() < length {
         room.resize(length, T::default());
@@ -120,7 +120,7 @@ fn fit<T: Clone + Default>(room: &mut Vec<T>, length: usize) -> &mut [T] {
     &mut room[..length]
 }
 
-/// Fills `x` with the normalised sums of word and position.
+/// Fills `x` with the normalised sums of the word and position embeddings.
 fn embed(weights: &Weights, texts: &[&[u32]], x: &mut [f32]) -> Result<()> {
     let mut rows = x.chunks_exact_mut(WIDTH);
     for ids in texts {

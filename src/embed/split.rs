@@ -1,13 +1,13 @@
-//! Where to cut a text that is longer than an embedder reads.
+//! Divides a text that is longer than the model's limit.
 //!
-//! Cuts fall between words, so each piece has the same tokens alone as within the whole. Among the cuts that leave
-//! a piece at least half full it takes the last paragraph end, else line end, else sentence end, else word end.
-//! What a document means (headings, functions, messages) is for `chunk` to know; this only keeps to the limit.
+//! Cuts are between words, so each piece has the same tokens alone as within the text. Of the cuts that leave a piece at least
+//! half full, the last end of a paragraph is taken, else of a line, else of a sentence, else of a word. `chunk` divides
+//! documents by their structure; this only keeps to the limit.
 
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// How strongly the gap before a word separates it from what came before.
+/// The gap before a word, the strongest separation last.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Break {
     Word,
@@ -22,7 +22,7 @@ struct Word {
     before: Break,
 }
 
-/// Takes the words of a text in order and gives the pieces; holds no more than one piece's words.
+/// Collects the words of a text, in order, into pieces; keeps the words of one piece only.
 pub struct Splitter<'a> {
     text: &'a str,
     limit: usize,
@@ -30,7 +30,7 @@ pub struct Splitter<'a> {
     /// The words of the piece being filled.
     words: VecDeque<Word>,
     tokens: usize,
-    /// How many of these words, at the front, the piece before has already.
+    /// How many of these words, from the first, repeat the piece before.
     repeated: usize,
     /// Where the last word ended.
     end: usize,
@@ -38,8 +38,8 @@ pub struct Splitter<'a> {
 }
 
 impl<'a> Splitter<'a> {
-    /// Starts on `text`: pieces of at most `limit` tokens, of which up to `overlap` repeat the end of the piece
-    /// before. The overlap is at most a quarter of the limit, or cutting would not get on.
+    /// Returns a splitter of `text` into pieces of at most `limit` tokens, of which up to `overlap` repeat the end of the piece
+    /// before. The overlap is at most a quarter of the limit, so that each piece makes progress.
     pub fn new(text: &'a str, limit: usize, overlap: usize) -> Splitter<'a> {
         let limit = limit.max(1);
         Splitter {
@@ -56,7 +56,7 @@ impl<'a> Splitter<'a> {
 
     /// Adds the next word. One longer than the limit becomes a piece by itself that exceeds it.
     pub fn push(&mut self, range: Range<usize>, tokens: usize) {
-        // The first word carries along whatever precedes it, which has no tokens.
+        // The text before the first word has no tokens and belongs to its piece.
         let start = if self.words.is_empty() && self.pieces.is_empty() { 0 } else { range.start };
         if self.tokens + tokens > self.limit && self.repeated < self.words.len() {
             self.cut(range.start);
@@ -84,7 +84,7 @@ impl<'a> Splitter<'a> {
         self.pieces
     }
 
-    /// Ends the piece at the best place and keeps the words after it, and the overlap, for the next.
+    /// Ends the piece at the best cut, and keeps the overlap and the words after the cut for the next piece.
     fn cut(&mut self, next: usize) {
         let half = self.tokens / 2;
         let mut best = (self.gap(next), self.words.len());
@@ -100,7 +100,7 @@ impl<'a> Splitter<'a> {
         let cut = best.1;
         let end = self.words.get(cut).map_or(next, |word| word.start);
         self.keep(self.words[0].start..end);
-        // The overlap ends at the cut and starts with a word after the first, so that there is progress.
+        // The overlap ends at the cut and begins after the first word, so that there is progress.
         let (mut first, mut overlap) = (cut, 0);
         while first > 1 && overlap + self.words[first - 1].tokens <= self.overlap {
             first -= 1;
@@ -124,7 +124,7 @@ impl<'a> Splitter<'a> {
         }
     }
 
-    /// Returns what separates the word that starts at `start` from the one before.
+    /// Returns the gap before the word that starts at `start`.
     fn gap(&self, start: usize) -> Break {
         let gap = &self.text[self.end.min(start)..start];
         let lines = gap.bytes().filter(|&byte| byte == b'\n').count();

@@ -1,4 +1,4 @@
-//! Tests that need the model: they look where the installer puts it, and say so when it is not there.
+//! Tests that need the model. They look where the installer puts it, and print that they are skipped where it is missing.
 //!
 //! The reference data and the script that wrote it are in `tests/golden`.
 #![expect(clippy::disallowed_methods, reason = "where the model is, the environment says")]

@@ -1,15 +1,14 @@
-//! The model on disk: one file of our own, written once at installation and read by every process that embeds.
+//! The file of the model: written by the installation, read by every process that embeds.
 //!
-//! Matrices are whole numbers of 11½ bits with a scale for each output, half the bytes of floats, in the order in which
-//! the product wants them, so that nothing is rearranged at load. The embeddings of words are half floats. Rounding
-//! turns vectors by about 2e-6 in cosine. The vocabulary is in the same file: a model is one thing to move.
+//! Matrices are integers of 11½ bits with a scale for each output, half the bytes of floats, in the order of the product, so
+//! that nothing is rearranged at load. Word embeddings are half floats. Rounding changes the cosine of vectors by about 2e-6.
+//! The file also holds the vocabulary.
 //!
-//! Four sections (vocabulary, words, small parameters, matrices) follow a header that has their digests. All are
-//! verified whenever the file is opened: a damaged model is an error and never wrong vectors.
+//! A header with digests precedes four sections: vocabulary, words, small parameters, matrices. All are verified when the
+//! file is opened, so a damaged model is an error and never gives wrong vectors.
 //!
-//! The file is not mapped: who cuts it short would end every process that embeds. So its parameters are copied, and of
-//! the words, half of the file, those that texts have, when they are met first. Once the file has changed no more are
-//! read.
+//! The file is not mapped, since truncating it would kill every process that maps it. The parameters are copied. The word
+//! embeddings, half of the file, are read when a text first has the word, and no more once the file has changed.
 
 use std::fs::File;
 use std::io::{BufWriter, Read, Seek, SeekFrom, Write};
@@ -27,17 +26,17 @@ use crate::file::{self, Links};
 
 /// Numbers in a vector.
 pub const WIDTH: usize = 384;
-/// Numbers between the two layers of a feed-forward step.
+/// Width of the inner layer of a feed-forward step.
 pub const INNER: usize = 4 * WIDTH;
 pub const LAYERS: usize = 6;
-/// Tokens that a text may have; the model has positions for 512 but was trained on, and is defined for, 256.
+/// Tokens of a text, at most. The model has 512 positions, but is trained on and defined for 256.
 pub const TOKENS: usize = 256;
 /// Words in the vocabulary.
 const WORDS: usize = 30_522;
 
-/// What the file is called within the folder of a model.
+/// The name of the file in the folder of a model.
 pub const FILE: &str = "weights.tiro";
-/// A file that has more is none of ours, in bytes. Arbitrary: ours has 34 MB.
+/// Bytes of the file, at most. Arbitrary: it has 34 MB.
 const LARGEST: u64 = 1 << 30;
 const MAGIC: &[u8; 16] = b"tiro encoder v2\n";
 const ALIGNMENT: usize = 4096;
@@ -59,18 +58,18 @@ pub struct Weights {
     matrices: Vec<i16>,
 }
 
-/// The embeddings of words, each read from the file when it is asked for first.
+/// The word embeddings, each read from the file at its first use.
 struct Words {
     path: PathBuf,
     file: File,
-    /// What the file was like when it was verified.
+    /// The length and time of the file when it was verified.
     verified: Stamp,
-    /// Where the section begins in the file, in bytes.
+    /// The offset of the section in the file.
     start: u64,
     known: Vec<OnceLock<Box<[u16; WIDTH]>>>,
 }
 
-/// The length of a file and when it was written last.
+/// The length and the modification time of a file.
 type Stamp = (u64, Option<SystemTime>);
 
 /// The parameters of one layer.
@@ -84,7 +83,7 @@ pub struct Layer<'a> {
     pub down_norm: Norm<'a>,
 }
 
-/// A matrix in panels and what is added to each of its outputs.
+/// A matrix in panels, and the bias of each output.
 pub struct Matrix<'a> {
     pub columns: Columns<'a>,
     pub bias: &'a [f32],
@@ -97,7 +96,7 @@ pub struct Norm<'a> {
 }
 
 impl Weights {
-    /// Opens and verifies the file at `path`; reads all of it once.
+    /// Opens the file at `path`, reads and verifies all of it.
     pub fn open(path: &Path) -> Result<Weights> {
         let damaged = |why: &str| damaged(path, why);
         if cfg!(target_endian = "big") {
@@ -134,7 +133,7 @@ impl Weights {
         for (i, (range, digest)) in sections.iter().enumerate() {
             let found = read_section(&mut file, range, |bytes| match i {
                 0 => tokens.extend_from_slice(bytes),
-                // Verified, and read again a word at a time.
+                // Verified here, and read again word by word.
                 1 => {}
                 2 => floats.extend(bytes.as_chunks().0.iter().map(|&bytes| f32::from_le_bytes(bytes))),
                 _ => integers.extend(bytes.as_chunks().0.iter().map(|&bytes| i16::from_le_bytes(bytes))),
@@ -150,14 +149,14 @@ impl Weights {
         Ok(Weights { vocabulary, words, small: floats, matrices: integers })
     }
 
-    /// Returns the tokens, one a line.
+    /// Returns the tokens, one per line.
     pub fn vocabulary(&self) -> &str {
         &self.vocabulary
     }
 
-    /// Returns the embedding of a token; panics unless the id is of the vocabulary.
+    /// Returns the embedding of a token; panics if the vocabulary has no such id.
     ///
-    /// Errors with [`Kind::Model`] where it has to be read and the file is no longer what it was.
+    /// Errors with [`Kind::Model`] if it has to be read and the file has changed.
     pub fn word(&self, id: u32) -> Result<&[u16]> {
         let words = &self.words;
         let known = &words.known[id as usize];
@@ -173,7 +172,7 @@ impl Weights {
         Ok(known.get_or_init(|| word).as_slice())
     }
 
-    /// Returns what is added to the first token, the second and so on.
+    /// Returns the position embeddings.
     pub fn positions(&self) -> &[f32] {
         &self.small[2 * WIDTH..][..TOKENS * WIDTH]
     }
@@ -218,7 +217,7 @@ fn take<'a, T>(rest: &mut &'a [T], length: usize) -> &'a [T] {
     taken
 }
 
-/// Reads the table of a header; ranges may lie anywhere, but are not reversed.
+/// Reads the table of a header. Ranges may be anywhere in the file, but don't end before they begin.
 fn sections(content: &[u8]) -> [(Range<usize>, [u8; 32]); SECTIONS] {
     std::array::from_fn(|i| {
         let entry = &content[MAGIC.len() + i * ENTRY..][..ENTRY];
@@ -229,7 +228,7 @@ fn sections(content: &[u8]) -> [(Range<usize>, [u8; 32]); SECTIONS] {
     })
 }
 
-/// Hands a section to `take` in parts of whole numbers, and returns its digest.
+/// Passes a section to `take` in parts of whole values, and returns its digest.
 fn read_section(
     file: &mut File,
     range: &Range<usize>,
@@ -263,7 +262,7 @@ impl Words {
         const BYTES: usize = WIDTH * 2;
         let mut bytes = [0; BYTES];
         file::read_at(&self.file, &mut bytes, self.start + u64::from(id) * BYTES as u64)?;
-        // Whoever writes into the file changes this; looked at last, so that what was read is from before.
+        // Writing to the file changes this. Checked after reading, so that the bytes read are from before a change.
         if stamp(&self.file)? != self.verified {
             return Err(std::io::ErrorKind::InvalidData.into());
         }
@@ -276,7 +275,7 @@ impl Words {
     }
 }
 
-/// Writes the file from the published tensors and the tokens in order of their ids, one a line.
+/// Writes the file from the published tensors and the tokens in order of their ids, one per line.
 pub fn write(tensors: &[u8], vocabulary: &str, out: &File) -> Result<()> {
     let tensors = SafeTensors::deserialize(tensors)
         .context(Kind::Model, || "the published weights are not in the safetensors format".into())?;
@@ -314,7 +313,7 @@ fn written_up_to_alignment(written: usize) -> usize {
     written.next_multiple_of(ALIGNMENT) - written
 }
 
-/// Returns the parameters that stay floats and the whole numbers of the matrices, in the order they are read in.
+/// Returns the parameters that stay floats and the integers of the matrices, in the order in which they are read.
 fn parameters(tensors: &SafeTensors) -> Result<(Vec<f32>, Vec<i16>)> {
     let (mut small, mut matrices) = (Vec::with_capacity(SMALL), Vec::with_capacity(LAYERS * LAYER_MATRICES));
     let norm = |name: &str| {
@@ -323,7 +322,7 @@ fn parameters(tensors: &SafeTensors) -> Result<(Vec<f32>, Vec<i16>)> {
         Ok::<_, Error>(norm)
     };
     small.extend(norm("embeddings.LayerNorm")?);
-    // Every text is a first sentence, so its type is part of the position.
+    // Every text is a first sentence, so the embedding of its type is added to the positions.
     let positions = floats(tensors, "embeddings.position_embeddings.weight", &[512, WIDTH])?;
     let types = floats(tensors, "embeddings.token_type_embeddings.weight", &[2, WIDTH])?;
     small.extend(positions[..TOKENS * WIDTH].iter().zip(types[..WIDTH].iter().cycle()).map(|(a, b)| a + b));
@@ -366,7 +365,7 @@ fn floats(tensors: &SafeTensors, name: &str, shape: &[usize]) -> Result<Vec<f32>
     Ok(numbers.iter().map(|&bytes| f32::from_le_bytes(bytes)).collect())
 }
 
-/// Rounds a matrix given by outputs (rows of `depth` inputs) to whole numbers and a scale for each output.
+/// Rounds a matrix, given by outputs (rows of `depth` inputs), to integers and a scale for each output.
 fn whole_numbers(matrix: &[f32], depth: usize) -> Result<(Vec<i16>, Vec<f32>)> {
     let (mut values, mut scales) = (Vec::with_capacity(matrix.len()), vec![]);
     for row in matrix.chunks_exact(depth) {
@@ -381,7 +380,7 @@ fn whole_numbers(matrix: &[f32], depth: usize) -> Result<(Vec<i16>, Vec<f32>)> {
     Ok((values, scales))
 }
 
-/// Rearranges a matrix given by outputs (rows of `depth` inputs) into panels, as [`Columns`] has them.
+/// Rearranges a matrix, given by outputs (rows of `depth` inputs), into the panels of [`Columns`].
 fn panels(matrix: &[i16], depth: usize) -> Vec<i16> {
     let mut out = Vec::with_capacity(matrix.len());
     for panel in matrix.chunks_exact(depth * PANEL) {

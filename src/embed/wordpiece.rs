@@ -1,11 +1,11 @@
-//! Text to token ids: the uncased BERT tokenizer, over the bytes of the original text.
+//! The uncased BERT tokenizer: text to token ids, with the byte ranges of words.
 //!
-//! Our own rather than the `tokenizers` crate because it needs no heap to speak of, loads in a millisecond, reports
-//! words and their bytes while it reads (which is how ten megabytes are split in constant memory), and is linear on
-//! any input. It gives the reference's ids for every code point, alone and inside a word; a test holds that.
+//! Unlike the `tokenizers` crate it needs little heap, loads in a millisecond, reports words and their bytes while it reads
+//! (so ten megabytes are split in constant memory), and takes linear time on any input. It gives the reference's ids for
+//! every code point, alone and inside a word; a test checks that.
 //!
-//! It is not a general tokenizer: no training, no decoding, no pairs, no other models. The one known difference
-//! from the reference is that combining marks which survive (a few spacing ones) are not put in canonical order.
+//! It is not a general tokenizer: no training, no decoding, no pairs, no other models. It differs from the reference in one
+//! known way: the few spacing combining marks that are kept are not put in canonical order.
 
 use std::ops::{ControlFlow, Range};
 
@@ -14,24 +14,24 @@ use unicode_normalization::char::decompose_canonical;
 
 use crate::error::{Error, Kind, Result};
 
-/// Words of more characters than this are unknown as a whole.
+/// Characters of a word, at most; a longer word is one unknown token.
 const LONGEST_WORD: usize = 100;
-/// Tokens that stand for themselves wherever they are written out, before anything else is looked at.
+/// Special tokens, recognised in the text before anything else.
 const SPECIAL: [&str; 5] = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"];
 
 /// A word of the text and the ids of its pieces; never empty.
 pub struct Word<'a> {
-    /// The bytes from its first character to its last, as they are in the text.
+    /// Its bytes in the text.
     pub range: Range<usize>,
     pub ids: &'a [u32],
 }
 
 /// The vocabulary, indexed.
 pub struct WordPiece {
-    /// All pieces one after the other; those that continue a word without their `##`.
+    /// All pieces, concatenated; pieces that continue a word without their `##`.
     text: String,
     pieces: Vec<Piece>,
-    /// A table by hash with linear probing: the number of a piece plus one, or zero where it is free.
+    /// A hash table with linear probing: the number of a piece plus one, or zero where a slot is free.
     slots: Vec<u32>,
     /// The bytes of the longest piece.
     longest: usize,
@@ -46,7 +46,7 @@ struct Piece {
     place: Place,
 }
 
-/// Where in a word a piece may stand.
+/// The place of a piece in a word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     First,
@@ -54,7 +54,7 @@ enum Place {
 }
 
 impl WordPiece {
-    /// Reads a vocabulary: one token a line, its number being its id.
+    /// Reads a vocabulary: one token per line, whose number is its id.
     pub fn new(vocabulary: &str) -> Result<WordPiece> {
         let count = vocabulary.lines().count();
         let mut wordpiece = WordPiece {
@@ -100,7 +100,7 @@ impl WordPiece {
         Ok(())
     }
 
-    /// Returns the ids of `text` between the start and end tokens, at most `limit` in all; reads no further.
+    /// Returns the ids of `text` with the start and end tokens, at most `limit` in all; reads no further.
     pub fn encode(&self, text: &str, limit: usize) -> Vec<u32> {
         let mut ids = vec![self.start];
         let content = limit.saturating_sub(1).max(1);
@@ -113,7 +113,7 @@ impl WordPiece {
         ids
     }
 
-    /// Returns how many tokens `text` has, with the start and end tokens and without any limit.
+    /// Returns how many tokens `text` has, with the start and end tokens and without a limit.
     pub fn count(&self, text: &str) -> usize {
         let mut count = 2;
         self.words(text, |word| {
@@ -123,7 +123,7 @@ impl WordPiece {
         count
     }
 
-    /// Calls `on_word` with each word in order until it breaks off.
+    /// Calls `on_word` with each word, in order, until it returns [`ControlFlow::Break`].
     pub fn words(&self, text: &str, on_word: impl FnMut(Word<'_>) -> ControlFlow<()>) {
         let mut reader =
             Reader { wordpiece: self, on_word, word: String::new(), characters: 0, range: 0..0, ids: vec![] };
@@ -131,7 +131,7 @@ impl WordPiece {
         let _ = reader.read(text);
     }
 
-    /// Appends the pieces of a normalised word, longest first; the unknown token if it cannot be pieced together.
+    /// Appends the pieces of a normalised word, the longest first; the unknown token if no pieces make up the word.
     fn split(&self, word: &str, ids: &mut Vec<u32>) {
         let (first, bytes) = (ids.len(), word.as_bytes());
         let mut at = 0;
@@ -189,7 +189,7 @@ impl Place {
     }
 }
 
-/// One byte of FNV-1a, which gives the hash of every prefix on the way.
+/// Returns the next FNV-1a hash, so that every prefix of a word has a hash.
 fn step(hash: u64, byte: u8) -> u64 {
     (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
 }
@@ -198,11 +198,11 @@ fn step(hash: u64, byte: u8) -> u64 {
 struct Reader<'a, F> {
     wordpiece: &'a WordPiece,
     on_word: F,
-    /// The normalised word so far, up to the characters it may have.
+    /// The normalised word so far, up to [`LONGEST_WORD`] characters.
     word: String,
-    /// How many characters it has, kept or not.
+    /// How many characters it has, with those beyond the limit.
     characters: usize,
-    /// The bytes of the text it came from.
+    /// Its bytes in the text.
     range: Range<usize>,
     ids: Vec<u32>,
 }
@@ -230,7 +230,7 @@ impl<F: FnMut(Word<'_>) -> ControlFlow<()>> Reader<'_, F> {
         self.finish()
     }
 
-    /// Reads a bracket: a special token if one is written here, else punctuation.
+    /// Reads a bracket: a special token if there is one here, else punctuation.
     fn bracket(&mut self, text: &str, at: usize) -> ControlFlow<(), usize> {
         let token = SPECIAL.into_iter().find(|token| text[at..].starts_with(token)).unwrap_or("[");
         self.finish()?;
@@ -243,7 +243,7 @@ impl<F: FnMut(Word<'_>) -> ControlFlow<()>> Reader<'_, F> {
         ControlFlow::Continue(token.len())
     }
 
-    /// Reads a character beyond ASCII: dropped, blank, or taken apart with its accents left out.
+    /// Reads a character outside ASCII: drops it, treats it as blank, or decomposes it and drops its accents.
     fn wide(&mut self, c: char, range: Range<usize>) -> ControlFlow<(), usize> {
         let width = range.len();
         if c == char::REPLACEMENT_CHARACTER || c.is_other() {
@@ -320,7 +320,7 @@ impl<F: FnMut(Word<'_>) -> ControlFlow<()>> Reader<'_, F> {
     }
 }
 
-/// Tells whether a character is of the blocks that BERT sets apart, each a word of its own; kana and hangul are not.
+/// Tells whether a character is a CJK ideograph, which BERT makes a word of its own; kana and hangul are not.
 fn is_ideograph(c: char) -> bool {
     matches!(u32::from(c),
         0x4e00..=0x9fff | 0x3400..=0x4dbf | 0x20000..=0x2a6df | 0x2a700..=0x2b73f | 0x2b740..=0x2b81f

@@ -1,18 +1,19 @@
-//! Writing out characters that hide text, or that command a terminal.
+//! Escapes characters that hide text or control a terminal.
 //!
-//! What shows nothing, or changes how others show, can say one thing to a model and another to the person beside it, and
-//! a terminal obeys some of it. It is written out wherever text from outside leaves: in answers, errors, logs and on the
-//! command line, and in JSON as JSON has it.
+//! Characters that are invisible, or change how others are displayed, can show one text to a model and another to a
+//! person, and some control a terminal. They are escaped wherever stored text leaves the program: in answers, errors and
+//! logs and on the command line, and in JSON by JSON's own escapes.
 
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Writes out the characters that show nothing, or change how others show: a right-to-left override as `\u{202e}`.
+/// Returns `text` with the characters escaped that are invisible or change how others are displayed: a right-to-left
+/// override becomes `\u{202e}`.
 ///
 /// These are the control characters but line feed and tab, the line and paragraph separators, and Unicode's default
-/// ignorables, among which are the bidirectional controls, zero-width characters and tags. Two of the latter stay where
-/// scripts need them: joiners between characters outside ASCII, and the selectors of text and emoji style after one.
-/// The carriage return before a line feed is left out.
+/// ignorables, which include the bidirectional controls, zero-width characters and tags. Two of these stay where scripts
+/// need them: joiners between characters outside ASCII, and the selectors of text and emoji style after one. A carriage
+/// return before a line feed is removed.
 pub fn escape(text: &str) -> Cow<'_, str> {
     let Some(first) = text.find(may_hide) else { return Cow::Borrowed(text) };
     let mut escaped = String::with_capacity(text.len() + 16);
@@ -37,7 +38,7 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Tells whether `character` is one that [`escape`] looks at.
+/// Tells whether [`escape`] may escape `character`.
 pub fn may_hide(character: char) -> bool {
     match character {
         '\n' | '\t' => false,
@@ -62,10 +63,10 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns `json`, which is JSON, with every character that [`escape`] looks at as `\uXXXX`: it reads the same, and
-/// nothing of it commands the terminal that it is printed on.
+/// Returns the JSON text `json` with every character of [`may_hide`] as `\uXXXX`. It has the same value, and can't control a
+/// terminal.
 ///
-/// Line feeds and tabs stay: between values they are JSON's own, within them it has no raw ones.
+/// Line feeds and tabs stay: in JSON they occur unescaped only between values.
 pub fn in_json(json: &str) -> Cow<'_, str> {
     if !json.contains(may_hide) {
         return Cow::Borrowed(json);

@@ -1,17 +1,17 @@
-//! Quoted text among the lines of an answer's own: none of its lines begins as one of those does.
+//! Quotes text in answers so that no line of it looks like a line of the answer's frame.
 //!
-//! An answer's frame is what Tiro says of what it quotes: which memory it is, who said it, when and where. Every line of
-//! the frame begins with `[`, or with `#` and a number. A quoted line that begins so gets a space in front, and a name
-//! within a line of the frame has no line feeds and no brackets. So whatever a text says, it cannot pass for a second
-//! hit, another speaker or the end of the envelope. Every tool, the command line and the resources quote through here.
+//! The frame of an answer is what Tiro says about the quoted text: the memory's id, its speaker, its time. Every line of the
+//! frame begins with `[`, or with `#` and a number. A quoted line that begins so gets a space in front, and a name within a
+//! line of the frame has no line feeds and no square brackets. So no text can pass for a second hit, another speaker or the
+//! end of the envelope. All tools, the command line and the resources quote by these functions.
 
 use std::borrow::Cow;
 
 use super::escape::{escape, one_line};
 
-/// Returns whether `line` begins as the lines of an answer's frame do.
+/// Tells whether `line` begins like a line of the frame.
 ///
-/// The full-width forms count too: they look the same in many fonts.
+/// The full-width forms of `[` and `#` count too, since they look the same in many fonts.
 pub fn is_frame(line: &str) -> bool {
     match line.strip_prefix(['#', '\u{ff03}']) {
         Some(rest) => rest.starts_with(char::is_numeric),
@@ -19,10 +19,9 @@ pub fn is_frame(line: &str) -> bool {
     }
 }
 
-/// Returns `text` as an answer quotes it: [escaped](escape), with a space before each line that would begin as a line of
-/// the [frame](is_frame).
+/// Returns `text` [escaped](escape), with a space before each line that begins like a line of the [frame](is_frame).
 ///
-/// Quoting what this returns changes nothing.
+/// Quoting the result again changes nothing.
 pub fn quoted(text: &str) -> Cow<'_, str> {
     let text = escape(text);
     if !text.split('\n').any(is_frame) {
@@ -38,9 +37,9 @@ pub fn quoted(text: &str) -> Cow<'_, str> {
     Cow::Owned(quoted)
 }
 
-/// Returns `name` as it stands within a line of the frame: [one line](one_line), its brackets round.
+/// Returns `name` for a line of the frame: on [one line](one_line), with round brackets in the place of square ones.
 ///
-/// A bracket could end the line's own and let what follows look like more of the frame.
+/// A square bracket could end that of the frame, and the text after it would look like the frame.
 pub fn name(name: &str) -> Cow<'_, str> {
     match one_line(name) {
         Cow::Borrowed(name) if !name.contains(['[', ']']) => Cow::Borrowed(name),

@@ -1,7 +1,6 @@
 //! The kinds of other libraries' errors, in our own words.
 //!
-//! An error is known by its type, wherever it stands in the chain of causes. A type that is not listed shows nothing: it
-//! takes a decision here to show anything of it.
+//! An error is recognised by its type, anywhere in the chain of causes. Of types that are not listed here nothing is shown.
 
 use std::error::Error as Foreign;
 use std::io::ErrorKind;
@@ -9,7 +8,7 @@ use std::io::ErrorKind;
 use super::quote;
 use crate::file::Refused;
 
-/// The longest text of causes that is logged, in characters. Arbitrary.
+/// Characters of the causes' text that are logged. Arbitrary.
 const LONGEST_DETAIL: usize = 400;
 
 /// Returns the kind of the first known error of the chain that begins with `error`; `None` where none is known.
@@ -17,7 +16,7 @@ pub(super) fn shown(error: &(dyn Foreign + 'static)) -> Option<String> {
     chain(error).find_map(words)
 }
 
-/// Returns what other libraries' errors of the chain say, for the log: without secrets, without what stands in quotes.
+/// Returns the text of other libraries' errors in the chain, for the log: redacted, and without quoted parts.
 pub(super) fn detail(error: &(dyn Foreign + 'static)) -> Option<String> {
     let foreign = |error: &&(dyn Foreign + 'static)| !error.is::<super::Error>();
     let said: Vec<String> =
@@ -30,7 +29,7 @@ pub(super) fn detail(error: &(dyn Foreign + 'static)) -> Option<String> {
 fn chain<'e>(error: &'e (dyn Foreign + 'static)) -> impl Iterator<Item = &'e (dyn Foreign + 'static)> {
     std::iter::successors(Some(error), |error: &&'e (dyn Foreign + 'static)| {
         let error: &'e (dyn Foreign + 'static) = *error;
-        // What an I/O error wraps is its text, not its source.
+        // The error in an I/O error is not its source.
         let inner = error.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
         inner.map(|inner| inner as &'e (dyn Foreign + 'static)).or_else(|| error.source())
     })
@@ -41,7 +40,7 @@ fn words(error: &(dyn Foreign + 'static)) -> Option<String> {
         return Some(error.to_string());
     }
     if let Some(error) = error.downcast_ref::<std::io::Error>() {
-        // What Tiro itself wrapped says more than the kind.
+        // An error of Tiro within says more than the kind.
         let refused = error.get_ref().and_then(|inner| inner.downcast_ref::<Refused>());
         return refused.map(Refused::to_string).or_else(|| of_io(error));
     }
@@ -79,7 +78,7 @@ fn of_io(error: &std::io::Error) -> Option<String> {
         ErrorKind::ResourceBusy | ErrorKind::ExecutableFileBusy => "it is in use",
         ErrorKind::OutOfMemory => "no memory left",
         ErrorKind::Unsupported => "the system does not support it",
-        // The number says what no word here does; it quotes nothing.
+        // The number is more specific than these words, and quotes nothing.
         _ => return error.raw_os_error().map(|number| format!("error {number} of the operating system")),
     };
     Some(words.to_owned())
@@ -89,17 +88,17 @@ fn of_json(error: &serde_json::Error) -> Option<String> {
     use serde_json::error::Category;
     let place = format!("line {}, column {}", error.line(), error.column());
     match error.classify() {
-        // The I/O error stands further down the chain.
+        // The I/O error is further down the chain.
         Category::Io => None,
         Category::Syntax => Some(format!("it is no JSON from {place} on")),
         Category::Eof => Some(format!("it ends too early, in {place}")),
-        // Values that were read already have no line.
+        // An error in a parsed value has no line.
         Category::Data if error.line() == 0 => Some("a value is not of the right form".to_owned()),
         Category::Data => Some(format!("a value is not of the right form in {place}")),
     }
 }
 
-/// Returns `text` with an ellipsis for what stands within quotation marks or backticks: it is quoted from elsewhere.
+/// Returns `text` with an ellipsis in the place of text within quotation marks or backticks.
 fn without_quotes(text: &str) -> String {
     let mut kept = String::new();
     let mut rest = text;
@@ -107,7 +106,7 @@ fn without_quotes(text: &str) -> String {
         let (before, quoted) = rest.split_at(start);
         let mark = &quoted[..1];
         kept += before;
-        // A value may hold the mark itself, so the last one ends it; what was opened and not closed goes to the end.
+        // A value may contain the quotation mark, so the last one ends it; without an end, the rest is removed.
         kept += mark;
         kept += "…";
         kept += mark;

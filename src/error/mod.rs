@@ -1,20 +1,19 @@
-//! The one error of the library: what was being done and to what, why it failed, and what to try next.
+//! The error type of the library: what was being done and to what, why it failed, and what to try next.
 //!
-//! The reader is usually a model holding a tool result, so an error says what happened in `message`, and puts the way
-//! out in `hint`, apart from what happened. `Kind` is what a caller may branch on; nothing branches on the text.
+//! The reader is usually a model that gets the error as a tool result. So the message says what happened, and a separate
+//! hint says what to try. Callers branch on [`Kind`], never on the text.
 //!
-//! **What is shown is Tiro's own words.** The text of another library's error can quote whatever that library read: a
-//! path, a line of a file, a value. So of a cause only its kind is shown, in our words (`cause.rs`); a cause that is not
-//! known here shows nothing. Its own text goes to the log, by [`Error::log`], without what stands there in quotes.
+//! **Errors show Tiro's own words.** The text of another library's error can quote anything that the library read: a path,
+//! a line of a file, a value. So of a cause only its kind is shown, in our words (`cause.rs`), and nothing of an unknown
+//! cause. The library's text goes to the log ([`Error::log`]), without quoted parts.
 //!
-//! **Values are quoted.** A name, a path or an argument within a message goes through [`quoted`]: without secrets, on one
-//! line, short, and without what could end its backticks. All that is shown is cleaned once more as a whole when it is
-//! read: `Display`, `Debug` and [`Error::way_out`] give nothing else, so every answer, protocol error, line on stderr,
-//! log and row of the store has the same.
+//! **Values are quoted.** A name, path or argument in a message goes through [`quoted`]: redacted, on one line, short, and
+//! without backticks. Message and hint are redacted and escaped once more as a whole when they are read. Answers, errors of
+//! the protocol, stderr, logs and the store all get that text.
 //!
-//! **Errors stand in no envelope.** An envelope marks text that others wrote. An error has none: no message, commit or
-//! content of a file is ever part of it, and the values that it names are short and in backticks, as the names in the
-//! head of a hit are. A second frame would make own words look like data.
+//! **Errors have no envelope.** An envelope marks text that others wrote. An error holds none: no message, commit or file
+//! content is part of it, and the values that it names are short and in backticks. An envelope would make our own words
+//! look like data.
 
 mod cause;
 mod quote;
@@ -28,48 +27,47 @@ pub use quote::{cleaned, quoted};
 /// The result of every operation of the library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The longest text that is shown of a message or of a hint, in characters. Arbitrary: the longest list of an operation's
-/// arguments has half of it.
+/// Characters of a message or a hint that are shown. Arbitrary: twice the longest list of a tool's arguments.
 const LONGEST: usize = 1600;
 
-/// What went wrong, in the few kinds a caller may treat differently.
+/// The kinds of errors that callers may treat differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An argument is missing, malformed or out of range; repeating the call cannot help.
     BadInput,
-    /// What was named does not exist within the caller's scope.
+    /// Nothing with this name exists within the caller's scope.
     NotFound,
-    /// No project can be told from where the call came.
+    /// The call has no project: neither a repository nor a directory was found.
     NoProject,
-    /// Somebody else holds what is needed; repeating the call later can help.
+    /// Another process holds a lock or a lease; repeating the call later can help.
     Busy,
     /// The store cannot be read or written: permissions, space, damage, a format from the future.
     Store,
-    /// The embedding model is missing or is not what it should be.
+    /// The embedding model is missing or damaged.
     Model,
     /// A repository cannot be read.
     Git,
     /// A file or directory cannot be read or written.
     Io,
-    /// A provider of language models did not answer, or not with something that is of use.
+    /// A provider of language models did not answer, or its answer was rejected.
     Provider,
-    /// A limit on what may be spent leaves no room.
+    /// A limit on money, tokens or requests would be exceeded.
     Limit,
 }
 
-/// What was being done when it failed, what to try next, and the cause beneath.
+/// An error: its kind, message, hint and cause.
 pub struct Error {
     kind: Kind,
     message: Box<Text>,
     hint: Option<Box<Text>>,
-    wait: Option<Duration>,
+    retry_after: Option<Duration>,
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
-    /// Returns an error of `kind` saying `message`: lower case, no full stop, values in backticks and [`quoted`].
+    /// Returns an error with this message: lower case, no full stop, values in backticks and [`quoted`].
     pub fn new(kind: Kind, message: impl Into<String>) -> Error {
-        Error { kind, message: Text::new(message), hint: None, wait: None, source: None }
+        Error { kind, message: Text::new(message), hint: None, retry_after: None, source: None }
     }
 
     /// Returns a [`Kind::BadInput`] error.
@@ -88,50 +86,50 @@ impl Error {
         self
     }
 
-    /// Adds how long whoever was asked wants to be left alone.
-    pub fn wait(mut self, wait: Option<Duration>) -> Error {
-        self.wait = wait;
+    /// Adds the time that a provider asked us to wait before the next request.
+    pub fn with_retry_after(mut self, retry_after: Option<Duration>) -> Error {
+        self.retry_after = retry_after;
         self
     }
 
-    /// Keeps the error beneath this one: its kind is shown, its own text never.
+    /// Adds the cause. Its kind is shown, never its text.
     pub fn source(mut self, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
         self.source = Some(source.into());
         self
     }
 
-    /// Returns what a caller may branch on.
+    /// Returns the kind, which callers may branch on.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Returns what to try next, where something is known to help.
+    /// Returns the hint: what to try next.
     pub fn way_out(&self) -> Option<&str> {
         self.hint.as_ref().map(|hint| hint.shown())
     }
 
-    /// Returns it with what to try next, for where there is room for one line.
-    pub fn told(&self) -> String {
+    /// Returns the message and the hint on one line.
+    pub fn with_hint(&self) -> String {
         match self.way_out() {
             Some(hint) => format!("{self}; {hint}"),
             None => self.to_string(),
         }
     }
 
-    /// Returns how long whoever was asked wants to be left alone, where that was said.
-    pub fn left_alone(&self) -> Option<Duration> {
-        self.wait
+    /// Returns the time that a provider asked us to wait before the next request (`Retry-After`).
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
     }
 
-    /// Logs what the libraries beneath said, which is shown nowhere else; called where an error leaves the program.
+    /// Logs the text of the causes, which is shown nowhere else. Called where an error leaves the program.
     pub fn log(&self) {
         if let Some(detail) = self.source.as_deref().and_then(|source| cause::detail(source)) {
-            tracing::debug!(error = %self, detail, "the cause beneath");
+            tracing::debug!(error = %self, detail, "cause of the error");
         }
     }
 }
 
-/// Shows the message and the kinds of the causes beneath it on one line; the hint is shown by whoever shows the error.
+/// Shows the message and the kinds of its causes on one line, without the hint.
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.message.shown())?;
@@ -142,7 +140,7 @@ impl fmt::Display for Error {
     }
 }
 
-/// Shows no more than `Display` does.
+/// Shows the text of `Display`, the kind and the hint.
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?} error: {self}", self.kind)?;
@@ -150,17 +148,17 @@ impl fmt::Debug for Error {
     }
 }
 
-/// The causes are already part of `Display`, so `source` is not offered a second time.
+/// `Display` shows the causes already, so `source` returns none.
 impl std::error::Error for Error {}
 
-/// A text that is cleaned when it is first read: most errors are never shown.
+/// A text that is redacted and escaped when it is first read, since most errors are never shown.
 struct Text {
     raw: String,
     shown: OnceLock<String>,
 }
 
 impl Text {
-    /// Boxed, since every result has room for an error.
+    /// Boxed, since every `Result` has the size of an error.
     fn new(text: impl Into<String>) -> Box<Text> {
         Box::new(Text { raw: text.into(), shown: OnceLock::new() })
     }
@@ -170,9 +168,9 @@ impl Text {
     }
 }
 
-/// Adds what was being done to a foreign error.
+/// Wraps another library's error.
 pub trait Context<T> {
-    /// Wraps the error as `kind`, saying what was being done.
+    /// Returns an [`Error`] of `kind` with `message`, and with this error as its cause.
     fn context(self, kind: Kind, message: impl FnOnce() -> String) -> Result<T>;
 }
 
@@ -193,7 +191,7 @@ mod tests {
             .hint("free some space");
         assert_eq!(error.to_string(), "cannot read `a.txt`: no space left");
         assert_eq!(error.way_out(), Some("free some space"));
-        assert_eq!(error.told(), "cannot read `a.txt`: no space left; free some space");
+        assert_eq!(error.with_hint(), "cannot read `a.txt`: no space left; free some space");
         assert_eq!(error.kind(), Kind::Io);
         let outer = Error::new(Kind::Io, "nothing was imported").source(error);
         assert_eq!(outer.to_string(), "nothing was imported: cannot read `a.txt`: no space left");
@@ -206,7 +204,7 @@ mod tests {
             [std::io::Error::other(quoting), std::io::Error::new(std::io::ErrorKind::NotFound, quoting)]
         {
             let error = Error::new(Kind::Git, "cannot open `a`").source(source);
-            for shown in [error.to_string(), error.told(), format!("{error:?}")] {
+            for shown in [error.to_string(), error.with_hint(), format!("{error:?}")] {
                 assert!(!shown.contains("trust") && !shown.contains("b3Bl"), "{shown}");
             }
             let detail = cause::detail(error.source.as_deref().unwrap()).unwrap();

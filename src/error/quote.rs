@@ -1,4 +1,4 @@
-//! Values within errors, and errors as they leave: without secrets, on one line, bounded.
+//! Redacts, escapes and bounds errors and the values within them.
 
 use std::fmt::Display;
 use std::fmt::Write;
@@ -7,33 +7,33 @@ use std::sync::LazyLock;
 use crate::envelope;
 use crate::redact::Redactor;
 
-/// The longest value that is shown, in characters. Arbitrary: most paths are shorter.
+/// Characters of a value that are shown. Arbitrary: most paths are shorter.
 const LONGEST_VALUE: usize = 200;
 
-/// The shortest run of letters and digits that is taken for a key because of how it looks.
+/// Characters of a run of letters and digits that may be a key, at least.
 const LONG_RUN: usize = 20;
 
-/// How many characters are looked at for one that is shown: a secret is found with what stands around it.
+/// Characters that are redacted for each one that is shown: finding a secret takes the text around it.
 const LOOKED_AT: usize = 8;
 
-/// Returns `value` as it stands between backticks: redacted, escaped, on one line, at most 200 characters, no backticks.
+/// Returns `value` to be put in backticks: redacted, escaped, on one line, at most 200 characters, without backticks.
 pub fn quoted(value: impl Display) -> String {
     let mut text = Bounded { text: String::new(), left: LONGEST_VALUE * LOOKED_AT };
-    // What has no room is left out, which `clean` says by its ellipsis.
+    // `write!` stops where the buffer is full; `clean` adds the ellipsis.
     let _ = write!(text, "{value}");
     let text = clean(&text.text, LONGEST_VALUE);
     if text.contains('`') { text.replace('`', "'") } else { text }
 }
 
-/// Returns a line of a log, or of usage, as it leaves: redacted, escaped, on one line, at most 4,000 characters.
+/// Returns a line of a log or of usage: redacted, escaped, on one line, at most 4,000 characters.
 pub fn cleaned(line: &str) -> String {
     clean(line, 4000)
 }
 
 /// Returns `text` redacted, escaped, on one line and at most `most` characters long.
 ///
-/// The marks of secrets have no hash here: guesses could be tried against it. Whatever looks like a key is left out as
-/// well, a long run of small and capital letters and digits: a token in a wrong argument is what it usually is.
+/// The marks of secrets have no digits here, since guesses could be compared with them. Runs that look like a key are
+/// removed as well: long runs of lower-case and capital letters and digits are usually tokens in a wrong argument.
 pub(super) fn clean(text: &str, most: usize) -> String {
     static REDACTOR: LazyLock<Redactor> = LazyLock::new(|| Redactor::new([0; 32]));
     let start = text.char_indices().nth(most * LOOKED_AT).map_or(text, |(end, _)| &text[..end]);
@@ -63,7 +63,7 @@ fn without_hashes(text: &str) -> String {
     kept + rest
 }
 
-/// Returns `text` with an ellipsis for every run that looks like a key.
+/// Returns `text` with an ellipsis in the place of every run that looks like a key.
 fn without_keys(text: &str) -> String {
     let is_of_key = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '=');
     let mut kept = String::with_capacity(text.len());
@@ -78,8 +78,8 @@ fn without_keys(text: &str) -> String {
     kept + rest
 }
 
-/// Returns whether small and capital letters and digits follow one another as by chance: there three of five neighbours
-/// are of different classes, in words written together like `ReadTheConfigFile2` two of five at most.
+/// Tells whether lower-case letters, capitals and digits alternate as in random text: there, three of five neighbours are of
+/// different classes, in joined words such as `ReadTheConfigFile2` at most two of five.
 fn looks_random(run: &str) -> bool {
     let class = |byte: u8| match byte {
         b'a'..=b'z' => 0,
@@ -91,7 +91,7 @@ fn looks_random(run: &str) -> bool {
     run.len() >= LONG_RUN && (0..3).all(|class| classes.contains(&class)) && changes * 20 >= run.len() * 9
 }
 
-/// Takes the beginning of what is written: a value may be megabytes.
+/// A buffer that keeps the beginning of what is written to it: a value may have megabytes.
 struct Bounded {
     text: String,
     left: usize,

@@ -7,7 +7,10 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::{Fate, Provider, Request, Service};
+use super::Fate;
+use super::Provider;
+use super::Request;
+use super::Service;
 use crate::error::{Error, Kind};
 
 /// The longest code of a service's error that is repeated. Arbitrary.
@@ -98,7 +101,7 @@ impl Failure {
         if attempts > 1 {
             said += &format!(", {attempts} requests in all");
         }
-        let error = Error::new(Kind::Provider, said).wait(self.wait());
+        let error = Error::new(Kind::Provider, said).with_retry_after(self.wait());
         match self.way_out(provider) {
             Some(hint) => error.hint(hint),
             None => error,
@@ -195,15 +198,15 @@ pub(super) fn too_long(
     let (wait, left) = (wait.as_secs_f64().ceil(), left.as_secs_f64().floor());
     let wait = if wait > ENDLESS { "more than a year".to_owned() } else { format!("{wait} s") };
     Error::new(Kind::Provider, format!("{error}; the next may follow in {wait}, and {left} s are left"))
-        .wait(failure.wait())
+        .with_retry_after(failure.wait())
         .hint("try again later, or allow another provider")
 }
 
 /// Returns the error of a request that was not repeated because of `why`.
 pub(super) fn not_repeated(failure: &Failure, why: &Error, provider: &Provider, attempts: u32) -> Error {
     let error = failure.error(provider, attempts);
-    let shown =
-        Error::new(why.kind(), format!("{error}; it was not asked again: {why}")).wait(failure.wait());
+    let shown = Error::new(why.kind(), format!("{error}; it was not asked again: {why}"))
+        .with_retry_after(failure.wait());
     match why.way_out() {
         Some(hint) => shown.hint(hint),
         None => shown,

@@ -1,7 +1,7 @@
 //! The write path: redact → chunk → count → index and embed → store.
 //!
-//! Redaction comes before anything else looks at a text. Nothing here waits for a model: without a loaded one, or
-//! for more text than embeds in a moment, the chunks are stored as pending and are lexically searchable at once.
+//! A text is redacted before anything else reads it. A write never waits for the embedding model: where it is not loaded, or
+//! the text is long, the chunks are stored as pending, and a search finds them by words at once.
 
 mod prepare;
 
@@ -15,22 +15,22 @@ use crate::store::{PreparedMemory, Receipt, Store};
 use prepare::embedded_text;
 pub use prepare::{pending_text, pieces, prepare};
 
-/// Chunks embedded while a write waits, at most: some 20 ms. Arbitrary.
+/// Chunks that a write embeds, at most: about 20 ms. Arbitrary.
 const EMBEDDED_AT_ONCE: usize = 8;
 
-/// What a write did, and what was taken out of it.
+/// The result of a write.
 #[derive(Clone, Debug, Default)]
 pub struct Remembered {
-    /// What the store did.
+    /// What the store did with each memory.
     pub receipt: Receipt,
     /// Secrets that were replaced, by rule, in rule order.
     pub redactions: Vec<(String, usize)>,
 }
 
-/// Stores `drafts` in order and says what became of each; durable when it returns.
+/// Stores `drafts` in order and returns what became of each; they are durable when it returns.
 ///
-/// `fresh` gives a random key to each draft without an idempotency key. `on_batch` hears how many drafts are durable
-/// so far.
+/// `fresh` returns a random key for each draft without an identity. `on_batch` is called with the number of drafts that are
+/// durable so far.
 #[expect(
     clippy::too_many_arguments,
     reason = "where, by what, what and when; a struct would be used once a call"
@@ -61,7 +61,7 @@ pub async fn remember(
     Ok(Remembered { receipt, redactions: redactions.into_iter().collect() })
 }
 
-/// Embeds the chunks where they are few; leaves them pending otherwise, or where embedding fails.
+/// Embeds the chunks if they are few. They stay pending otherwise, or if embedding fails.
 fn embed_few(embedder: &Embedder, memories: &mut [PreparedMemory]) {
     let chunks = memories.iter().map(|memory| memory.chunks.len()).sum::<usize>();
     if chunks > EMBEDDED_AT_ONCE {
@@ -78,8 +78,8 @@ fn embed_few(embedder: &Embedder, memories: &mut [PreparedMemory]) {
     }
 }
 
-/// Returns an embedding for each text, read to its end: one that is longer than the embedder reads is embedded in
-/// pieces, and their mean, normalised, stands for it.
+/// Returns an embedding of each whole text: one that is longer than the embedder's limit is embedded in pieces, and gets their
+/// normalised mean.
 ///
 /// Errors as [`Embedder::embed`] does.
 pub fn embed_whole(embedder: &Embedder, texts: &[&str], threads: usize) -> Result<Vec<Vec<f32>>> {

@@ -1,4 +1,4 @@
-//! Makes a draft ready to be stored: redacted, identified, chunked, counted. Pure.
+//! Prepares a draft for the store: redacts it, derives its id, divides it into chunks, counts tokens. Pure.
 
 use crate::chunk::excerpt::Shown;
 use crate::chunk::index_text::About;
@@ -7,18 +7,12 @@ use crate::memory::{Draft, Identity, MemoryId};
 use crate::redact::Redactor;
 use crate::store::{PendingChunk, PreparedChunk, PreparedMemory};
 use crate::tokens::{self, joins_exactly};
+use crate::tuning::ranking::{CHUNK_OVERLAP, CHUNK_TOKENS};
 
-/// Tokens of a chunk at most (o200k): an excerpt is one chunk, and with its header it fits the embedder's 256 tokens
-/// of most scripts. What doesn't is embedded in pieces, never cut.
-const CHUNK_TOKENS: usize = 150;
-
-/// Tokens that neighbouring chunks share, so that a sentence at the border is whole in one of them.
-const OVERLAP_TOKENS: usize = 16;
-
-/// Returns the memory that `draft` becomes, and the secrets replaced in it by rule.
+/// Returns the memory of `draft`, and how many secrets each rule replaced in it.
 ///
-/// `redactor` is that of the project; marks compare within the draft's conversation, or else within what names it.
-/// `fresh` gives a random key where nothing else makes a second write the same write.
+/// `redactor` is the project's; the marks can be compared within the draft's session, or within its name where it has no
+/// session. `fresh` returns a random key for a draft without an identity.
 pub fn prepare(
     redactor: &Redactor,
     mut draft: Draft,
@@ -71,13 +65,13 @@ pub fn prepare(
     (PreparedMemory { id, tokens, chunks, draft }, found)
 }
 
-/// Returns the pieces by which the memory that `draft` becomes under `id` is found; none has an embedding yet.
+/// Returns the chunks of `draft` with the id `id`, without embeddings.
 pub fn pieces(draft: &Draft, id: &MemoryId) -> Vec<PreparedChunk> {
     let line = Shown::of_draft(draft, id).line();
     let line_tokens = tokens::count(&line);
-    // Where redaction joined the beginning with what follows, all of it is embedded.
+    // The whole text is embedded where redaction changed its beginning.
     let lead = draft.lead.as_deref().filter(|lead| draft.text.starts_with(lead)).unwrap_or(&draft.text);
-    let pieces = chunks(lead, &|text| tokens::count(text), CHUNK_TOKENS, OVERLAP_TOKENS);
+    let pieces = chunks(lead, &|text| tokens::count(text), CHUNK_TOKENS, CHUNK_OVERLAP);
     let piece = |Chunk { start, end }| {
         let piece = &draft.text[start..end];
         let tokens = excerpt_tokens(&line, line_tokens, piece) as i64;
@@ -86,8 +80,8 @@ pub fn pieces(draft: &Draft, id: &MemoryId) -> Vec<PreparedChunk> {
     pieces.into_iter().map(piece).collect()
 }
 
-/// Returns the tokens of `piece` as an answer shows it. The line, which has the same tokens for all pieces, is counted once
-/// where that adds up: it may be longer than they.
+/// Returns the tokens of `piece` as an answer shows it. The line before it is the same for all pieces of a memory and may be
+/// longer than these, so its tokens are added where that is exact.
 fn excerpt_tokens(line: &str, line_tokens: usize, piece: &str) -> usize {
     let body = Shown::body(piece);
     match joins_exactly(line, &body) {
@@ -96,12 +90,12 @@ fn excerpt_tokens(line: &str, line_tokens: usize, piece: &str) -> usize {
     }
 }
 
-/// Returns the text whose embedding stands for a chunk of `memory`.
+/// Returns the text to embed for a chunk of `memory`.
 pub fn embedded_text(memory: &PreparedMemory, chunk: &PreparedChunk) -> String {
     About::from(&memory.draft).embedded(&memory.draft.text[chunk.start..chunk.end])
 }
 
-/// Returns the text whose embedding stands for a chunk that waits.
+/// Returns the text to embed for a pending chunk.
 pub fn pending_text(chunk: &PendingChunk) -> String {
     let about = About {
         kind: chunk.kind,

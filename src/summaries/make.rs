@@ -85,7 +85,7 @@ pub(crate) async fn make(
 ) -> Result<Made> {
     let mut notices = Vec::new();
     let provider = writer(engine, &wanted).unwrap_or_else(|error| {
-        notices.push(format!("sentences were chosen, and no model was asked: {}", error.told()));
+        notices.push(format!("sentences were chosen, and no model was asked: {}", error.with_hint()));
         None
     });
     let key = wanted.key(provider.as_ref(), engine.config().options.summary_temperature);
@@ -121,7 +121,7 @@ pub(crate) async fn make(
             Err(error) => {
                 has_failed = true;
                 is_silent = !bill.is_answered();
-                let (name, why) = (&provider.provider.name, error.told());
+                let (name, why) = (&provider.provider.name, error.with_hint());
                 notices.push(format!("sentences were chosen, since `{name}` made no summary: {why}"));
             }
         }
@@ -138,7 +138,7 @@ pub(crate) async fn make(
         made.id = match keep(engine, project, &wanted, &made, began).await {
             Ok(id) => id,
             Err(error) => {
-                notices.push(format!("the summary is not stored: {}", error.told()));
+                notices.push(format!("the summary is not stored: {}", error.with_hint()));
                 None
             }
         };
@@ -161,7 +161,7 @@ pub(crate) async fn make(
     match has_failed {
         true if made.id.is_some() => {
             if let Err(error) = enqueue::after_failure(engine, project, &wanted).await {
-                made.notices.push(format!("it is not asked for again: {}", error.told()));
+                made.notices.push(format!("it is not asked for again: {}", error.with_hint()));
             }
         }
         true => {}

@@ -83,7 +83,7 @@ async fn next(engine: &Engine, caller: &Caller, project: &OpenProject) -> Result
                 _ => FIRST_WAIT << (2 * tries.clamp(0, 8)),
             };
             let asked =
-                error.left_alone().map_or(0, |wait| i64::try_from(wait.as_millis()).unwrap_or(i64::MAX));
+                error.retry_after().map_or(0, |wait| i64::try_from(wait.as_millis()).unwrap_or(i64::MAX));
             let wait = wait.max(asked).min(ask::LONGEST_WAIT);
             store.fail(scope, seq, holder, &error.to_string(), now + wait, now).await
         }

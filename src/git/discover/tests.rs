@@ -17,7 +17,7 @@ fn refused(path: &Path) -> String {
     let error = error.expect_err("it should be refused");
     assert_eq!(error.kind(), Kind::Git);
     assert!(error.way_out().is_some(), "{error}");
-    let told = format!("{error} {} {error:?}", error.told());
+    let told = format!("{error} {} {error:?}", error.with_hint());
     assert!(!told.contains(SECRET), "{told}");
     error.to_string()
 }

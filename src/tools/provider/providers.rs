@@ -131,7 +131,7 @@ pub async fn show(engine: &Engine, name: Option<&str>, is_brief: bool) -> Result
         let fault = fault.and_then(|()| each.check_encryption());
         match fault.and_then(|()| config::key(&each.provider.key).map(drop)) {
             Ok(()) => summaries = summaries.or(Some(each.provider.name)),
-            Err(error) => idle.push(format!("`{}` is not asked: {}", each.provider.name, error.told())),
+            Err(error) => idle.push(format!("`{}` is not asked: {}", each.provider.name, error.with_hint())),
         }
     }
     let mut spending = days(rows);
@@ -376,7 +376,7 @@ fn notices(configured: &Configured, options: &Options) -> Vec<String> {
     let provider = &configured.provider;
     let mut notices = Vec::new();
     if let Err(error) = config::key(&provider.key) {
-        notices.push(error.told());
+        notices.push(error.with_hint());
     }
     if configured.is_local() && configured.uses.contains(&Use::Summarize) {
         let cost = if provider.price.is_none() { ", at no cost" } else { "" };
@@ -393,7 +393,7 @@ fn notices(configured: &Configured, options: &Options) -> Vec<String> {
             notices.push(format!("summaries are not made by it: only the user can say so, `tiro provider add {name} --use summarize`"));
         }
         if let Err(error) = ask::estimate(provider, &Request::default()) {
-            notices.push(format!("it is not asked: {}", error.told()));
+            notices.push(format!("it is not asked: {}", error.with_hint()));
         }
     }
     notices
