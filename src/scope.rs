@@ -72,7 +72,7 @@ impl SessionId {
     }
 
     /// The longest name, in bytes. Arbitrary: long enough for a path or two UUIDs.
-    pub const MAX_BYTES: usize = 200;
+    const MAX_BYTES: usize = 200;
 
     /// Returns `name` as a session id, or `None` where it is empty, too long or holds control characters.
     pub fn parse(name: &str) -> Option<SessionId> {

@@ -65,7 +65,7 @@ mod tests {
         let long = |name: &'static str| Arg::new(name).long(name);
         let command =
             Command::new("context").args(["session", "since", "until", "max-tokens", "k"].map(long));
-        for (said, told) in [
+        for (message, expected) in [
             ("argument `max_tokens` is 1, out of range", "argument `--max-tokens` is 1, out of range"),
             ("`time_range.end` is not after `time_range.start`", "`--until` is not after `--since`"),
             ("`since` is not a time: `until`", "`--since` is not a time: `until`"),
@@ -81,7 +81,7 @@ mod tests {
             ("`list_sessions` names those there are", "`tiro sessions` names those there are"),
             ("`conversation_ids` is empty", "`conversation_ids` is empty"),
         ] {
-            assert_eq!(named(&command, said), told);
+            assert_eq!(named(&command, message), expected);
         }
     }
 }

@@ -23,9 +23,9 @@ use crate::memory::{Millis, Role};
 pub struct Message<'a> {
     /// Its ordinal in the session, from 0; some may be missing.
     pub ordinal: i64,
-    /// Who speaks.
+    /// The speaker's role.
     pub role: Option<Role>,
-    /// When it was said.
+    /// Its time.
     pub time: Millis,
     /// Its tokens (o200k).
     pub tokens: usize,

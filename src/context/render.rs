@@ -96,7 +96,7 @@ mod tests {
                 _ => message(*ordinal, name, text, (ordinal % 3 == 0).then_some(5000)),
             }).collect();
             let all = lines.concat();
-            // Whatever is said and whoever is called what, the frame's lines are these.
+            // No text and no name adds a line to the frame.
             prop_assert_eq!(all.split('\n').filter(|line| is_frame(line)).count(), lines.len(), "{}", all);
             let sum: usize = lines.iter().map(|line| cost(line)).sum();
             prop_assert!(tokens::count(&all) <= sum);

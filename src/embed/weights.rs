@@ -100,7 +100,7 @@ impl Weights {
     pub fn open(path: &Path) -> Result<Weights> {
         let damaged = |why: &str| damaged(path, why);
         if cfg!(target_endian = "big") {
-            return Err(Error::new(Kind::Model, "embedding needs a little-endian machine"));
+            return Err(Error::new(Kind::Model, "embedding needs a little-endian processor"));
         }
         let mut file = file::open(path, Links::Followed, LARGEST).map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => damaged("is not installed"),

@@ -39,7 +39,7 @@ pub fn escape(text: &str) -> Cow<'_, str> {
 }
 
 /// Tells whether [`escape`] may escape `character`.
-pub fn may_hide(character: char) -> bool {
+pub(super) fn may_hide(character: char) -> bool {
     match character {
         '\n' | '\t' => false,
         _ if character.is_control() => true,
@@ -63,7 +63,7 @@ pub fn one_line(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// Returns the JSON text `json` with every character of [`may_hide`] as `\uXXXX`. It has the same value, and can't control a
+/// Returns the JSON text `json` with every character that may hide text as `\uXXXX`. It has the same value, and can't control a
 /// terminal.
 ///
 /// Line feeds and tabs stay: in JSON they occur unescaped only between values.

@@ -1,4 +1,4 @@
-//! Tells where a token may begin and end in a text.
+//! The bytes that may precede and follow a token.
 
 /// Tells whether `byte` is an ASCII letter, digit or `_`.
 pub(super) fn is_word(byte: u8) -> bool {

@@ -203,7 +203,7 @@ impl Engine {
         if alone && text.get(end).is_some_and(|&b| is_word(b)) {
             return None;
         }
-        // Found or not, nothing this rule tells begins within: it would be a part of what was just judged.
+        // Whether it matched or not, no secret of this rule begins within what was just checked.
         found.read_until[number] = end;
         let secret = &text[start..end];
         let drawn = &text[if before == Before::Nothing { hit.end.min(end) } else { start }..end];

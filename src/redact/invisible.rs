@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::mark::Span;
 
-/// Bytes that are scanned on each side of an invisible character; twice as many where the line goes on.
+/// Bytes that are scanned on each side of an invisible character; twice as many where the line is longer.
 const AROUND: usize = 256;
 
 /// Bytes before a secret in which an invisible character may have hidden it, by splitting its name.

@@ -1,6 +1,6 @@
-//! What is found and what is left, by table; and the promises, by generated text.
+//! Tests by table of what is found and what is left, and of the promises by generated text.
 //!
-//! No secret stands here: examples are drawn from the rules' patterns or put together from parts.
+//! This file has no secrets: examples are drawn from the rules' patterns or put together from parts.
 
 mod drawing;
 mod keys;
@@ -12,7 +12,7 @@ use proptest::prelude::*;
 use super::*;
 use drawing::{drawn, one};
 
-/// Where a secret may stand: what is before and after it.
+/// Surroundings of a secret: the text before and after it.
 const SURROUNDINGS: &[(&str, &str)] = &[
     ("", ""),
     ("{\"value\": \"", "\", \"next\": 1}"),
@@ -86,7 +86,7 @@ fn the_table_holds_together() {
 fn every_token_is_redacted_whole_wherever_it_stands() {
     for rule in rules() {
         let Shape::Token { pattern, before, .. } = &rule.shape else { continue };
-        // Its literal is within, where a drawing does not put it; `keys_with_a_mark_inside` is its test.
+        // Its literal is inside, where drawing doesn't put it; `keys_with_a_mark_inside` tests it.
         if matches!(before, Before::Base64(_)) {
             continue;
         }
@@ -325,7 +325,7 @@ fn ordinary_text_stays_as_it_is() {
     }
 }
 
-/// Code, settings and prose that speak of secrets and hold none.
+/// Code, settings and prose about secrets, without any.
 const ORDINARY: &[&str] = &[
     "let token = tokenizer.next_token();",
     "let token: Token = self.tokens[self.position + 1].clone();",
@@ -385,7 +385,7 @@ fn marks_tell_secrets_apart_and_nothing_more() {
     assert!(!format!("{:?}", redactor()).contains('7'));
 }
 
-/// Pieces of which secrets, marks and their surroundings are made.
+/// Parts of secrets, marks and their surroundings.
 fn pieces() -> impl Strategy<Value = String> {
     let literals: Vec<String> =
         rules().flat_map(|rule| rule.literals).map(|literal| (*literal).to_owned()).collect();

@@ -152,7 +152,7 @@ async fn newest(
     narrows: bool,
     is_named: impl Fn(&Ranked) -> bool,
 ) -> Result<Vec<Ranked>> {
-    let mut stands: HashMap<(usize, MemoryKey), Ranked> = HashMap::new();
+    let mut replacements: HashMap<(usize, MemoryKey), Ranked> = HashMap::new();
     for (number, (store, scope)) in stores.iter().enumerate() {
         let commits = ranked
             .iter()
@@ -174,14 +174,14 @@ async fn newest(
                 }
                 _ => continue,
             };
-            stands.insert((number, old), by);
+            replacements.insert((number, old), by);
         }
     }
-    if stands.is_empty() {
+    if replacements.is_empty() {
         return Ok(ranked);
     }
     let mut placed: HashSet<(usize, MemoryKey)> = HashSet::new();
-    let in_place = ranked.into_iter().map(|each| match stands.remove(&(each.store, each.place.seq)) {
+    let in_place = ranked.into_iter().map(|each| match replacements.remove(&(each.store, each.place.seq)) {
         // The better score of the two is shown, since it decided the place.
         Some(by) if by.score < each.score => Ranked { score: each.score, parts: each.parts, ..by },
         Some(by) => by,

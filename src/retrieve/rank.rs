@@ -23,7 +23,7 @@ pub struct Weights {
     pub speaker: f64,
     /// The user's mark, or the author's importance from 0 to 1.
     pub importance: f64,
-    /// Factor on BM25 and cosine of the memory that stands for a whole session.
+    /// Factor on BM25 and cosine of the memory that represents a whole session.
     pub conversation: f64,
     /// Taken off, for the order only, for each better hit of the same session.
     pub repetition: f64,

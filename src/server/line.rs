@@ -66,7 +66,7 @@ pub(super) fn taken(id: RequestId) -> Box<TxJsonRpcMessage<RoleServer>> {
     Box::new(ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::INVALID_REQUEST, message, None), Some(id)))
 }
 
-/// The members that tell the kind of a message; others are ignored.
+/// The members that decide the kind of a message; others are ignored.
 #[derive(Deserialize)]
 struct Head {
     #[serde(default)]

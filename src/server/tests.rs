@@ -105,7 +105,7 @@ impl Client {
         serde_json::from_str(&line.await.expect("an answer").unwrap().expect("a line")).unwrap()
     }
 
-    /// Asks in the stateless era.
+    /// Sends a request without a handshake.
     async fn ask(&mut self, method: &str, mut params: Value) -> Value {
         params["_meta"] = json!({
             "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -119,7 +119,7 @@ impl Client {
         self.ask("tools/call", json!({"name": tool, "arguments": arguments})).await
     }
 
-    /// Asserts that the server is there and answers.
+    /// Asserts that the server runs and answers.
     async fn is_served(&mut self) {
         assert_eq!(
             self.call("echo", json!({"text": "hi"})).await["result"]["structuredContent"]["text"],
@@ -289,7 +289,7 @@ async fn sessions_and_memories_are_resources() {
     }
 }
 
-/// Tells when it is dropped.
+/// Notifies when it is dropped.
 struct Guard(Arc<Notify>);
 
 impl Drop for Guard {
@@ -405,7 +405,7 @@ async fn at_the_end_of_the_input_calls_are_answered_or_dropped_and_the_server_is
 async fn a_call_that_cannot_be_interrupted_does_not_keep_the_server() {
     let (release, held) = std::sync::mpsc::channel::<()>();
     let held = Arc::new(std::sync::Mutex::new(held));
-    let (begun, tell) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let (begun, stopper) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let began = begun.clone();
     let blocks = tool("waits", move |text| {
         let (held, began) = (held.clone(), began.clone());
@@ -415,12 +415,12 @@ async fn a_call_that_cannot_be_interrupted_does_not_keep_the_server() {
             Ok(text)
         }
     });
-    let stop = tell.clone();
+    let stop = stopper.clone();
     let mut client = Client::until(vec![echo(), blocks], async move { stop.notified().await });
     client.send(WAITING.replace('\n', "")).await;
     begun.notified().await;
     client.is_served().await;
-    tell.notify_one();
+    stopper.notify_one();
     tokio::time::timeout(Duration::from_secs(2), client.server).await.unwrap().unwrap().unwrap();
     drop(release);
 }

@@ -265,7 +265,7 @@ mod tests {
         tokens::count(text)
     }
 
-    /// Asks a model that gives these answers; returns what came of it and what was asked.
+    /// Asks a model that gives these answers; returns the result and the requests.
     fn asked(sources: &[Source<'_>], window: usize, answers: &[&str]) -> (Result<Summary>, Vec<Request>) {
         let asked = RefCell::new(Vec::new());
         let wish = Wish {

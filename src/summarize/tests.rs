@@ -142,7 +142,7 @@ fn topics_are_named_with_where_they_are() {
     ");
 }
 
-/// Returns a talk of many messages, in which two things are spoken of by turns.
+/// Returns a conversation of many messages that alternate between two topics.
 fn long_talk() -> Vec<(String, String)> {
     let said = |n: usize| match n % 4 {
         0 => format!("The export to Parquet loses column {n} when the schema has {} fields.", n * 3),
@@ -184,7 +184,7 @@ fn a_long_talk_in_detail_goes_by_topic_and_in_time_within_each() {
     shown.sort_unstable();
     shown.dedup();
     assert_eq!(summary.cited, shown);
-    // What was said of both is told of both.
+    // The summary of both topics has sentences of both.
     assert!(summary.text.contains("Parquet") && summary.text.contains("Helsinki"), "{}", summary.text);
     let standard = extract(&sources, Level::Standard, 400, "", &count);
     assert!(!standard.text.contains('\n'), "{}", standard.text);
@@ -239,7 +239,7 @@ proptest! {
         prop_assert!(summary.cited.is_sorted() && summary.cited.iter().all(|each| (0..said.len() as i64).contains(each)));
         prop_assert_eq!(summary.text.is_empty(), summary.cited.is_empty());
         let cited: String = summary.cited.iter().map(|place| in_a_line(said[*place as usize].1) + "\n").collect();
-        // Whatever isn't a name with its colon stands in a source.
+        // All of it but names with a colon occurs in a source.
         for word in summary.text.split_whitespace() {
             prop_assert!(cited.contains(word) || word.ends_with(':'), "{} in {}", word, cited);
         }

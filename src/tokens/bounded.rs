@@ -128,7 +128,7 @@ impl Scan {
     fn of(bytes: &[u8]) -> Scan {
         let mut scan = Scan::default();
         let mut start = 0;
-        // Whether nothing but spaces and tabs stands between the last letter or digit and `start`.
+        // Whether only spaces and tabs are between the last letter or digit and `start`.
         let mut after_word = false;
         while start < bytes.len() {
             let class = Class::of(bytes[start]);

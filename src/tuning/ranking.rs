@@ -20,8 +20,8 @@ pub const IMPORTANCE: f64 = 0.1;
 /// The highest score that a memory can have: every part at its full weight.
 pub const BEST_SCORE: f64 = LEXICAL + SEMANTIC + SPEAKER + IMPORTANCE;
 
-/// Factor on BM25 and cosine of the memory that stands for a whole session: it holds something of everything that was said,
-/// and would rank before the messages that answer. Shown by `evals retrieval`.
+/// Factor on BM25 and cosine of the memory that represents a whole session: it has words of everything that was said, and
+/// would rank before the messages that answer. Shown by `evals retrieval`.
 pub const CONVERSATION: f64 = 0.6;
 
 /// Taken off the score, for the order only, for each better hit of the same session. Measured by `evals retrieval`: 0.6

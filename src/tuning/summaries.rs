@@ -70,7 +70,7 @@ pub const NEAR_FOCUS: f64 = 0.7;
 /// Factor on a sentence with words of the focus, before one is added for each of them. Arbitrary.
 pub const ON_FOCUS: f64 = 2.0;
 
-/// Factor on a number in a brief: the same number stands for something else each time. Arbitrary.
+/// Factor on a number in a brief: the same number means something else each time. Arbitrary.
 pub const NUMBER_IN_BRIEF: f64 = 0.5;
 
 /// Added to the factor on the last sentence of a brief, and in proportion to earlier ones: outcomes are stated late.
@@ -104,7 +104,7 @@ pub const ON_TOPIC: f64 = 0.5;
 /// Least weight, for quality, of a word in a sentence that states a decision. Arbitrary.
 pub const DECISION_WORD: f64 = 0.3;
 
-/// Share of the tokens in which the best attainable is computed: prose needs the rest to join names and to say who spoke.
+/// Share of the tokens in which the best attainable is computed: prose needs the rest to join names and to name speakers.
 /// Arbitrary.
 pub const DENSE: f64 = 0.8;
 

@@ -59,7 +59,7 @@ mod tests {
     #[test]
     fn dates_are_told_from_now() {
         let now = 1_772_357_400_000; // 2026-03-01T09:30:00Z
-        for (time, told) in [
+        for (time, expected) in [
             ("2026-03-01T09:29:30Z", "just now"),
             ("2026-03-01T09:30:30Z", "just now"),
             ("2026-03-01T09:28:30Z", "a minute ago"),
@@ -72,7 +72,7 @@ mod tests {
             ("2026-03-02T00:00:00Z", "2026-03-02 00:00"),
             ("soon", "soon"),
         ] {
-            assert_eq!(ago(time, now), told, "{time}");
+            assert_eq!(ago(time, now), expected, "{time}");
         }
         assert_eq!(minute("2026-02-26T09:30:59Z"), "2026-02-26 09:30");
     }

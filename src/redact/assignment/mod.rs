@@ -10,6 +10,7 @@
 
 mod command;
 mod extent;
+mod joining;
 mod joint;
 mod names;
 #[cfg(test)]
@@ -21,12 +22,13 @@ use std::ops::Range;
 use super::edges::{begins_part, is_word};
 use super::form::{Makeup, is_generated, is_jumbled, is_stand_in, is_template, looks_random};
 use extent::opened;
+use joining::{joint, name_start};
 use joint::Joint;
 use names::{
     ABOUT, KEY_QUALIFIERS, LABELS, OTHER_KEYS, OTHER_PASSES, OTHER_TOKENS, after_suffix, is_in, qualifier,
     speaks_of_secret,
 };
-use value::{Value, joint, name_start, value_of};
+use value::{Value, value_of};
 
 pub(super) use command::{pgpass, user_flag};
 

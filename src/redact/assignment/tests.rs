@@ -95,7 +95,7 @@ fn escaped(text: &str, signs: &str) -> String {
     text.chars().flat_map(|c| signs.contains(c).then_some('\\').into_iter().chain([c])).collect()
 }
 
-/// Returns the ways in which `format` writes `password` under `name`: what stands before it, itself, what stands behind.
+/// Returns the ways in which `format` writes `password` under `name`: the text before it, the password, the text after it.
 fn written(format: &str, name: &str, password: &str) -> Vec<(String, String, String)> {
     let plain =
         |extra: &str| password.bytes().all(|b| b.is_ascii_graphic() && !extra.as_bytes().contains(&b));
@@ -168,7 +168,7 @@ fn generated_passwords_are_taken_whole() {
     }
 }
 
-/// What stands where a password or a token would, and is none.
+/// Values in the place of a password or a token that are none.
 #[rustfmt::skip] // One a line.
 const LOOK_ALIKES: &[&str] = &[
     // Placeholders
@@ -221,7 +221,7 @@ const PIECES: &[&str] = &[
     "密码：", "пароль: ", "is ", "password is ", "login ", "password for a ", "getenv(\"password\",", "password string = ",
 ];
 
-/// What a hit finds is decided by what stands within some kilobytes of it, so that more text is not read for it.
+/// The text within some kilobytes of a hit decides, so that no more is read for it.
 #[test]
 fn what_is_found_does_not_depend_on_text_far_away() {
     let mut dice = Dice(0x853C_49E6_748F_EA9B);

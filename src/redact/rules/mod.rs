@@ -19,11 +19,6 @@ mod service;
 mod shape;
 mod word;
 
-/// The version of the rules; every change that may redact a text differently raises it.
-///
-/// Store it beside redacted text that is identified by a hash of its original.
-pub const RULESET_VERSION: u32 = 3;
-
 /// A kind of secret, and how it is recognised.
 #[derive(Debug)]
 pub struct Rule {

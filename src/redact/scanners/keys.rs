@@ -118,13 +118,13 @@ struct Body {
 /// Walks over the lines of a key that begins at `start`; the first line follows after at most `gap` other bytes.
 fn body(text: &[u8], start: usize, gap: usize) -> Body {
     let mut at = start;
-    // Where the key ends if its last line is missing, and if it is found.
+    // The end of the key without a last line, and with one.
     let (mut end, mut letters) = (start, 0);
     let (mut last, mut likely) = (start, 0);
-    // Where the first line begins, and how long the line before was.
+    // The beginning of the first line, and the length of the previous line.
     let (mut first, mut length) = (None, 0);
     let mut previous = start..start;
-    // Whether nothing stands between `end` and `at` but what is set around lines.
+    // Whether only decoration is between `end` and `at`.
     let mut adjacent = true;
     let mut whole = None;
     let near = |at, last: usize, end, letters, adjacent| {
@@ -176,7 +176,7 @@ fn body(text: &[u8], start: usize, gap: usize) -> Body {
             continue;
         } else if adjacent && (line_number(text, at, run.end - at) || word.iter().all(|b| b"+/=".contains(b)))
         {
-            // Part of what stands around the lines, or of a last line that began with `=`.
+            // Part of the decoration, or of a last line that begins with `=`.
         } else if letters > 0
             && (adjacent && closes_line(text, run.end) && follows_line(text, end, at)
                 || continues(text, &previous, &(at..run.end)))
@@ -212,7 +212,7 @@ fn lines_before(text: &[u8], end: usize, floor: usize) -> Option<usize> {
         }
         let count = text[floor..at].iter().rev().take_while(|b| is_base64(**b)).count();
         let start = at - count;
-        // After an escaped line end the `n` is not of the line.
+        // The `n` of an escaped line end is no part of the line.
         let escape = usize::from(start > 0 && text[start - 1] == b'\\' && b"nrt".contains(&text[start]));
         let word = &text[start + escape..at];
         if is_line(word) && word.len() >= LINE && length.is_none_or(|length| length == word.len()) {
@@ -304,7 +304,7 @@ fn decoration(text: &[u8]) -> Option<usize> {
                 text.iter().skip(2).take(24).take_while(|b| b.is_ascii_digit() || **b == b';').count();
             Some(if text.get(1) == Some(&b'[') { text.len().min(3 + parameters) } else { 1 })
         }
-        // The arrow and the bar with which tools set off line numbers.
+        // The arrow and the bar that tools print after line numbers.
         _ if text.starts_with("→".as_bytes()) || text.starts_with("│".as_bytes()) => Some(3),
         _ => None,
     }
@@ -359,7 +359,7 @@ fn continues(text: &[u8], previous: &Range<usize>, line: &Range<usize>) -> bool 
     let Some(end) = between.iter().position(|b| *b == b'\n') else { return false };
     let (suffix, prefix) = (&between[..end], &between[end + 1..]);
     let after = text[line.end..].iter().take(PREFIX).take_while(|b| **b != b'\n').count();
-    // Digits and letters change from line to line, what is set between them does not.
+    // Digits and letters of the prefix change from line to line, other characters don't.
     let alike = |one: &[u8], other: &[u8]| {
         let signs =
             |text: &[u8]| text.iter().copied().filter(|b| !b.is_ascii_alphanumeric()).collect::<Vec<_>>();

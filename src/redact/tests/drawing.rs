@@ -1,4 +1,4 @@
-//! Draws strings from the patterns of the table: examples that nobody ever held.
+//! Draws random strings from the patterns of the table, as examples of secrets.
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 
@@ -16,7 +16,8 @@ pub(super) fn drawn(pattern: &str, count: usize) -> Vec<String> {
         .collect()
 }
 
-/// Appends a string of `hir`: every byte of a class as likely as another, a repetition without end a little longer.
+/// Appends a random string of `hir`: bytes of a class are equally likely, and an unbounded repetition is a few times longer
+/// than its minimum.
 fn draw(hir: &Hir, dice: &mut u64, to: &mut Vec<u8>) {
     let mut below = |bound: usize| {
         *dice ^= *dice << 13;

@@ -51,7 +51,7 @@ fn private_keys_are_taken_whole_with_their_bodies() {
     assert_eq!(only_mark(redact(&bare).trim_end()), Some("private-key-body"));
 }
 
-/// How a text sets off the lines of a key: what stands before, between and after them.
+/// Decorations of the lines of a key: the text before, between and after them.
 ///
 /// `{n}` is the number of a line.
 const SETTINGS: &[(&str, &str, &str)] = &[

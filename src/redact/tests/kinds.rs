@@ -1,4 +1,5 @@
-//! Kinds that no literal and pattern tell: cookies, manifests, keys in JSON, checksums, phrases, what is encoded or hidden.
+//! Tests of the kinds that no literal and pattern describe: cookies, manifests, keys in JSON, checksums, phrases, encoded
+//! and hidden secrets.
 
 use sha2::{Digest, Sha256};
 

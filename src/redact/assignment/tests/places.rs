@@ -2,7 +2,7 @@
 
 use super::{Dice, taken};
 
-/// Where a password stands, at `§`.
+/// Texts with a password at `§`.
 #[rustfmt::skip] // One place a line.
 const PLACES: &[&str] = &[
     // Settings
@@ -308,7 +308,7 @@ fn passwords_are_taken_wherever_they_are_written() {
         let (before, after) = place.split_once('§').expect("each place has one");
         for password in passwords(&mut dice) {
             count += 1;
-            // A mark that takes a sign beside the password is told from one that takes less than it.
+            // A mark that includes a sign beside the password differs from one that misses a part of it.
             if taken(before, &password, after) {
                 found += 1;
             } else {

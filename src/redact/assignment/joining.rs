@@ -1,0 +1,353 @@
+//! Finds how a name is joined to its value: the signs, words and spaces between the two.
+
+use super::extent::BLANKS;
+use super::joint::Joint;
+use crate::redact::edges::is_word;
+
+/// Returns how the name that holds the byte at `word` and ends at `named` is joined to a value, and where the value begins.
+pub(super) fn joint(text: &[u8], word: usize, named: usize) -> Option<(Joint, usize)> {
+    let (at, quoted) = after_quotes(text, named)?;
+    let spaces = spaces(text, at);
+    let at = at + spaces;
+    let rest = &text[at..];
+    let first = *rest.first()?;
+    let name = name_start(text, word);
+    let sign = if first.is_ascii_alphanumeric() {
+        None
+    } else {
+        SIGNS.iter().find(|sign| rest.starts_with(sign.as_bytes()))
+    };
+    if let Some(sign) = sign {
+        let next = rest.get(sign.len());
+        let other = match *sign {
+            // Addresses have their own rule for `user:password@`.
+            ":" => next == Some(&b':') || text[..name].ends_with(b"://"),
+            "=" => next == Some(&b'~'),
+            _ => false,
+        };
+        let at = at + sign.len();
+        let at = if *sign == ":" { typed(text, at).unwrap_or(at) } else { at };
+        return (!other).then(|| (Joint::Sign, margin(text, at)));
+    }
+    let apart = matches!(first, b',' | b'\n' | b'\r' | b'{') || spaces > 0 || rest.starts_with(b"\\n");
+    if apart && let Some(at) = labelled(text, at) {
+        return Some((Joint::Sign, at));
+    }
+    if spaces == 0 && first.is_ascii() && !b"(>,|?{<".contains(&first) {
+        return None;
+    }
+    if let Some(length) = COPULAS.iter().find_map(|is| rest.starts_with(is.as_bytes()).then_some(is.len())) {
+        return Some((Joint::Prose, margin(text, at + length)));
+    }
+    if spaces > 0 && (rest.starts_with(b"BY ") || rest.starts_with(b"by ")) {
+        // `IDENTIFIED WITH mysql_native_password BY '…'`.
+        return matches!(rest.get(3), Some(b'\'' | b'"')).then_some((Joint::Flag, at + 3));
+    }
+    if let Some(at) = alternative(rest).map(|length| at + length) {
+        return Some((Joint::Quoted, margin(text, at)));
+    }
+    if spaces > 0
+        && let Some(length) = purpose(rest)
+    {
+        return Some((Joint::Prose, margin(text, at + length)));
+    }
+    if let Some(joined) = by_punctuation(text, name, at, quoted, spaces) {
+        return joined;
+    }
+    by_space(text, word, name, named, at, quoted)
+}
+
+/// Returns where the quotes and brackets after a name end, and whether there were quotes; `None` at the end of the text.
+fn after_quotes(text: &[u8], mut at: usize) -> Option<(usize, bool)> {
+    let mut quoted = false;
+    for _ in 0..8 {
+        match *text.get(at)? {
+            b'\\' if matches!(text.get(at + 1), Some(b'"' | b'\'' | b'\\')) => at += 1,
+            b'"' | b'\'' | b'`' => {
+                quoted = true;
+                at += 1;
+            }
+            b']' | b'*' => at += 1,
+            // An array's size, as in `PASSWORD[] = "…"` and `password[32] = "…"`.
+            b'[' if !quoted && let Some(length) = brackets(text, at) => at += length,
+            b'?' if text.get(at + 1) == Some(&b':') => at += 1,
+            b'&' if text[at..].starts_with(b"&quot;") => {
+                quoted = true;
+                at += 6;
+            }
+            b'%' if text[at..].starts_with(b"%22") => {
+                quoted = true;
+                at += 3;
+            }
+            _ => break,
+        }
+    }
+    Some((at, quoted))
+}
+
+/// Returns the joint of a value that follows the punctuation at `at`, `Some(None)` where that joins nothing, and `None`
+/// where there is no punctuation.
+fn by_punctuation(
+    text: &[u8],
+    name: usize,
+    at: usize,
+    quoted: bool,
+    spaces: usize,
+) -> Option<Option<(Joint, usize)>> {
+    let rest = &text[at..];
+    let joined = match rest[0] {
+        b'{' if matches!(rest.get(1), Some(b'"' | b'\'')) => Some((Joint::Call, at + 1)),
+        b',' if quoted => {
+            // `getenv("PASSWORD", "…")`: the default of a setting.
+            let call =
+                text[..name].strip_suffix(b"\"").or(text[..name].strip_suffix(b"'")).unwrap_or_default();
+            let default = DEFAULTS.iter().any(|call_of| call.ends_with(call_of.as_bytes()));
+            Some((if default { Joint::Default } else { Joint::List }, margin(text, at + 1)))
+        }
+        b'(' => Some((Joint::Call, margin(text, at + 1))),
+        b'>' if name > 0 && text[name - 1] == b'<' => Some((Joint::Sign, at + 1)),
+        // `<string name="password">…</string>`.
+        b'>' if quoted && spaces == 0 => Some((Joint::Sign, at + 1)),
+        // `<key>password</key><string>…</string>`.
+        b'<' => element(text, at).map(|at| (Joint::Sign, at)),
+        b'|' if spaces > 0 => Some((Joint::Prose, margin(text, at + 1))),
+        // Notes: `token - '…'`.
+        b'-' if spaces > 0 && (rest.starts_with(b"- '") || rest.starts_with(b"- \"")) => {
+            Some((Joint::Sign, at + 2))
+        }
+        _ if spaces == 0 => None,
+        _ => return None,
+    };
+    Some(joined)
+}
+
+/// Returns the joint of a value that only spaces separate from its name, which ends at `named`; the value begins at `at`.
+fn by_space(
+    text: &[u8],
+    word: usize,
+    name: usize,
+    named: usize,
+    at: usize,
+    quoted: bool,
+) -> Option<(Joint, usize)> {
+    match text[at] {
+        // SQL: `PASSWORD '…'`, `IDENTIFIED BY '…'`.
+        b'\'' => Some((Joint::Flag, at)),
+        b'"' if !quoted && begins_line(text, name) => Some((Joint::Quoted, at)),
+        _ if text[name..word].starts_with(b"-") => Some((Joint::Flag, at)),
+        _ if begins_line(text, name) && ends_line(text, at) => Some((Joint::Flag, at)),
+        _ if LEADS.iter().any(|lead| text[..name].ends_with(lead.as_bytes())) => Some((Joint::Flag, at)),
+        // A `.netrc`: `login … password …`.
+        _ if text[name.saturating_sub(80)..name].windows(6).any(|w| w == b"login ") => {
+            Some((Joint::Flag, at))
+        }
+        _ => declared(text, named, at).map(|at| (Joint::Quoted, at)),
+    }
+}
+
+/// Returns the length of the operator at the beginning of `rest` that precedes a default.
+fn alternative(rest: &[u8]) -> Option<usize> {
+    ["|| ", "?? ", "or "].iter().find_map(|sign| rest.starts_with(sign.as_bytes()).then_some(sign.len()))
+}
+
+/// Returns the length of the purpose between the word and the password: `for the database is `.
+fn purpose(rest: &[u8]) -> Option<usize> {
+    ["for ", "to ", "of ", "on "].iter().find(|word| rest.starts_with(word.as_bytes()))?;
+    let kind = |b: u8| is_word(b) || b" -.@/".contains(&b);
+    let run = rest.iter().take(48).take_while(|b| kind(**b)).count();
+    let is = rest[..run].windows(4).position(|word| word == b" is ").map(|at| at + 4);
+    is.or_else(|| rest[run..].starts_with(b": ").then_some(run + 2))
+}
+
+/// Returns the length of the brackets at `at`, which hold a number or nothing.
+fn brackets(text: &[u8], at: usize) -> Option<usize> {
+    let inner = text[at + 1..].iter().take(24).take_while(|b| is_word(**b)).count();
+    (text.get(at + 1 + inner) == Some(&b']')).then_some(inner + 2)
+}
+
+/// Returns where the value begins in a declaration whose type follows the name: `password string = "…"`.
+fn declared(text: &[u8], named: usize, at: usize) -> Option<usize> {
+    if text[named] != b' ' {
+        return None;
+    }
+    let kind = |b: u8| is_word(b) || b" .*&<>[]()?{};".contains(&b);
+    let length = text[at..].iter().take(40).take_while(|b| kind(**b)).count();
+    let sign = at + length;
+    let assigned = text.get(sign) == Some(&b'=') && text[sign - 1] == b' ';
+    let value = sign + 1 + spaces(text, sign + 1);
+    (assigned && matches!(text.get(value), Some(b'"' | b'\'' | b'`' | b'N' | b'@' | b'L'))).then_some(value)
+}
+
+/// Returns where the text of the next element begins, after the closing tag at `at`: `</key><string>`.
+fn element(text: &[u8], at: usize) -> Option<usize> {
+    let tag = text[at..].strip_prefix(b"</")?;
+    let close = at + 3 + tag.iter().take(24).position(|b| *b == b'>')?;
+    let next = close + text[close..].iter().take(24).take_while(|b| b.is_ascii_whitespace()).count();
+    if text.get(next) != Some(&b'<') || text.get(next + 1) == Some(&b'/') {
+        return None;
+    }
+    Some(next + 1 + text[next..].iter().take(24).position(|b| *b == b'>')?)
+}
+
+/// Tells whether the line before `at` has only spaces, colons and brackets.
+fn begins_line(text: &[u8], at: usize) -> bool {
+    let before = &text[at.saturating_sub(40)..at];
+    let blank = before.iter().rev().take_while(|b| matches!(b, b' ' | b'\t' | b':' | b'(')).count();
+    blank == before.len() && at < 40
+        || before.iter().rev().nth(blank) == Some(&b'\n')
+        || at > 0 && text[at - 1] == b':'
+}
+
+/// Tells whether the rest of the line from `at` is one word.
+fn ends_line(text: &[u8], at: usize) -> bool {
+    let run = BLANKS.run(&text[at..], 129);
+    let code = text[at..at + run].iter().any(|b| b"()[]{}<>,;:".contains(b));
+    run <= 128
+        && !code
+        && !b"*&-".contains(&text[at])
+        && text.get(at + run).is_none_or(|b| matches!(b, b'\n' | b'\r'))
+}
+
+/// Words before a name whose value follows after a space only.
+const LEADS: &[&str] = &[
+    "ENV ",
+    "#define ",
+    "setx ",
+    "set -x ",
+    "set -gx ",
+    "set -Ux ",
+    "setenv ",
+    "SetEnv ",
+    "fastcgi_param ",
+    "use ",
+    "use the ",
+    "with ",
+    "with the ",
+    "using ",
+    "using the ",
+    "(setq ",
+    "(define ",
+    "(def ",
+    "(defparameter ",
+    "(defvar ",
+    "(defconst ",
+];
+
+/// Words and signs between a name and its value in prose, as in `password is …`.
+const COPULAS: &[&str] = &[
+    "is ",
+    "is: ",
+    "is set to ",
+    "was ",
+    "ist ",
+    "lautet ",
+    "es ",
+    "é ",
+    "est ",
+    "es: ",
+    "è ",
+    "це ",
+    "это ",
+    "adalah ",
+    "هو ",
+    "هي ",
+    "है ",
+    "হল ",
+    "হলো ",
+    "是：",
+    "是:",
+    "是",
+    "为：",
+    "为",
+    "為",
+    "は",
+    "는 ",
+    "은 ",
+    "는",
+    "은",
+    "－",
+    "— ",
+    "– ",
+    "- ",
+    "-> ",
+    "→ ",
+];
+
+/// Endings of calls that take the name of a setting and its default.
+const DEFAULTS: &[&str] = &[
+    "get(",
+    "getenv(",
+    "env(",
+    "Getenv(",
+    "GetEnv(",
+    "get_env(",
+    "getProperty(",
+    "fetch(",
+    "getOrDefault(",
+    "config(",
+    "define(",
+    "GetString(",
+    "getString(",
+];
+
+/// The signs between a name and its value; a longer one precedes those that it begins with.
+const SIGNS: &[&str] = &[
+    "===", "!==", "||=", "??=", "::=", "==", "!=", "=>", ":=", "?=", "+=", "<-", "=", ":", "%3D", "%3d",
+    "%3A", "%3a", "\\u003d", "：",
+];
+
+fn spaces(text: &[u8], at: usize) -> usize {
+    text.get(at..).unwrap_or_default().iter().take(40).take_while(|b| matches!(b, b' ' | b'\t')).count()
+}
+
+/// Returns where a value begins after a joint that ends at `at`: after spaces, or after a line end where a quote follows.
+fn margin(text: &[u8], at: usize) -> usize {
+    let mut next = at + spaces(text, at);
+    while text.get(next) == Some(&b'*') {
+        next += 1 + spaces(text, next + 1);
+    }
+    if text.get(next) == Some(&b'\n') {
+        let line = next + 1 + spaces(text, next + 1);
+        if matches!(text.get(line), Some(b'"' | b'\'')) {
+            return line;
+        }
+    }
+    next
+}
+
+/// Returns where the value begins in `: Type = value`; `at` follows the colon.
+fn typed(text: &[u8], at: usize) -> Option<usize> {
+    let kind = |b: u8| is_word(b) || b" &<>[]|?.:'".contains(&b);
+    let length = text[at..].iter().take(48).take_while(|b| kind(**b)).count();
+    let sign = at + length;
+    let assigned =
+        text.get(sign) == Some(&b'=') && text.get(sign + 1) == Some(&b' ') && text[sign - 1] == b' ';
+    (assigned && length > 1).then_some(sign + 1)
+}
+
+/// Returns where the value begins in `name: NAME` followed by `value: …`, as attributes, lines or members, or in a block
+/// whose first member is `default`.
+fn labelled(text: &[u8], at: usize) -> Option<usize> {
+    let mut next = at;
+    while next < at + 60 {
+        match text.get(next)? {
+            b' ' | b'\t' | b'\r' | b'\n' | b',' | b'"' | b'\'' | b'{' => next += 1,
+            b'\\' => next += if matches!(text.get(next + 1), Some(b'n')) { 2 } else { 1 },
+            _ => break,
+        }
+    }
+    let label = ["value", "default", "initial_value"].iter().find(|label| {
+        text.get(next..next + label.len()).is_some_and(|it| it.eq_ignore_ascii_case(label.as_bytes()))
+    })?;
+    next += label.len();
+    while matches!(text.get(next), Some(b'"' | b'\'' | b'\\')) {
+        next += 1;
+    }
+    next += spaces(text, next);
+    matches!(text.get(next), Some(b'=' | b':')).then(|| margin(text, next + 1))
+}
+
+/// Returns where the name begins that holds the byte at `at`.
+pub(super) fn name_start(text: &[u8], at: usize) -> usize {
+    at - text[..at].iter().rev().take(64).take_while(|b| is_word(**b) || b"-.".contains(b)).count()
+}
