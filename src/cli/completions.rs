@@ -13,15 +13,15 @@ pub struct Args {
     shell: Shell,
 }
 
-/// Prints the script on stdout.
-pub fn run(args: Args, out: Out) -> Result<ExitCode> {
-    out.line(script(args.shell).trim_end())?;
+/// Prints the script of `command` on stdout.
+pub fn run(args: Args, command: clap::Command, out: Out) -> Result<ExitCode> {
+    out.line(script(args.shell, command).trim_end())?;
     Ok(ExitCode::SUCCESS)
 }
 
-fn script(shell: Shell) -> String {
+fn script(shell: Shell, mut command: clap::Command) -> String {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut super::shown(), "tiro", &mut script);
+    clap_complete::generate(shell, &mut command, "tiro", &mut script);
     String::from_utf8(script).expect("scripts are text")
 }
 
@@ -34,7 +34,7 @@ mod tests {
     #[test]
     fn every_shell_completes_what_is_shown_and_nothing_that_is_hidden() {
         for shell in Shell::value_variants() {
-            let script = script(*shell);
+            let script = script(*shell, crate::cli::shown());
             let words: Vec<&str> =
                 script.split(|c: char| !c.is_alphanumeric() && c != '-' && c != '_').collect();
             for name in [

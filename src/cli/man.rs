@@ -29,9 +29,9 @@ struct Page {
     text: String,
 }
 
-/// Prints one page, or writes all pages.
-pub fn run(args: Args, out: Out) -> Result<ExitCode> {
-    let root = root();
+/// Prints one page of `command` and its subcommands, or writes all pages.
+pub fn run(args: Args, command: clap::Command, out: Out) -> Result<ExitCode> {
+    let root = root(command);
     let line = match &args.to {
         Some(dir) => {
             let pages = pages(&root);
@@ -45,8 +45,8 @@ pub fn run(args: Args, out: Out) -> Result<ExitCode> {
 }
 
 /// Returns the command line with everything that clap adds.
-fn root() -> clap::Command {
-    let mut root = super::shown().disable_help_subcommand(true);
+fn root(command: clap::Command) -> clap::Command {
+    let mut root = command.disable_help_subcommand(true);
     root.build();
     root
 }
@@ -85,9 +85,13 @@ fn write(pages: &[Page], dir: &Path) -> Result<()> {
 mod tests {
     use super::*;
 
+    fn shown() -> clap::Command {
+        root(crate::cli::shown())
+    }
+
     #[test]
     fn the_manual_has_a_page_for_each_command_that_is_shown() {
-        let names: Vec<String> = pages(&root()).into_iter().map(|page| page.name).collect();
+        let names: Vec<String> = pages(&shown()).into_iter().map(|page| page.name).collect();
         for name in ["tiro.1", "tiro-serve.1", "tiro-init.1", "tiro-import.1", "tiro-import-claude-code.1"] {
             assert!(names.iter().any(|other| other == name), "no {name}: {names:?}");
         }
@@ -98,7 +102,7 @@ mod tests {
 
     #[test]
     fn a_page_says_what_the_help_says() {
-        let root = root();
+        let root = shown();
         let Page { name, text } = page(named(&root, &["import".to_owned(), "git".to_owned()]).unwrap());
         assert_eq!(name, "tiro-import-git.1");
         let source = format!("\"tiro {}\"", env!("CARGO_PKG_VERSION"));
@@ -111,18 +115,18 @@ mod tests {
 
     #[test]
     fn an_unknown_subcommand_is_named() {
-        let error = named(&root(), &["import".to_owned(), "hg".to_owned()]).unwrap_err();
+        let error = named(&shown(), &["import".to_owned(), "hg".to_owned()]).unwrap_err();
         assert_eq!(error.to_string(), "no subcommand `tiro import hg`");
-        assert!(named(&root(), &["hook".to_owned()]).is_err());
+        assert!(named(&shown(), &["hook".to_owned()]).is_err());
     }
 
     #[test]
     fn all_pages_are_written() {
         let dir = tempfile::tempdir().unwrap();
         let to = dir.path().join("man/man1");
-        write(&pages(&root()), &to).unwrap();
+        write(&pages(&shown()), &to).unwrap();
         let written = fs::read_dir(&to).unwrap().count();
-        assert_eq!(written, pages(&root()).len());
+        assert_eq!(written, pages(&shown()).len());
         assert!(fs::read_to_string(to.join("tiro.1")).unwrap().contains("tiro\\-import(1)"));
     }
 }

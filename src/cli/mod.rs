@@ -198,8 +198,8 @@ fn shown() -> clap::Command {
 fn run(cli: Cli, out: Out) -> Result<ExitCode> {
     let Cli { command, common } = cli;
     match command {
-        Command::Completions(args) => return completions::run(args, out),
-        Command::Man(args) => return man::run(args, out),
+        Command::Completions(args) => return completions::run(args, shown(), out),
+        Command::Man(args) => return man::run(args, shown(), out),
         Command::Hook(args) => return Ok(hook::run(args, common.project.as_deref())),
         _ => {}
     }

@@ -39,7 +39,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use counts::{Redaction, add, redactions};
-pub use rules::{Before, Edge, RULESET_VERSION, Rule, Scanner, Shape, rules};
 pub use rules::{Before, Edge, Rule, Scanner, Shape, rules};
 
 /// Replaces secrets by marks that can be compared within one conversation.
