@@ -3,35 +3,12 @@
 //! `--json` prints the answer as JSON on stdout. Everything else goes to stderr: progress, notes, and errors with what to
 //! try, with `--json` as an object. An error exits with 1, wrong usage with 2.
 
-mod add;
-mod backup;
-mod bench;
-mod completions;
-mod context;
-mod demo;
-mod doctor;
-mod export;
 mod flags;
-mod forget;
-mod gc;
-mod hook;
-mod import;
-mod index;
-mod init;
-mod man;
-mod mark;
-mod model;
-mod pause;
+mod memory;
+mod operate;
 mod print;
 mod progress;
-mod projects;
-mod provider;
-mod search;
-mod serve;
-mod sessions;
-mod show;
-mod stats;
-mod summarize;
+mod setup;
 mod terminal;
 
 use std::path::PathBuf;
@@ -45,7 +22,10 @@ use crate::caller::Caller;
 use crate::config::Config;
 use crate::engine::Engine;
 use crate::error::{Context, Kind, Result};
+use memory::{add, backup, context, export, forget, mark, search, sessions, show, summarize};
+use operate::{bench, gc, hook, index, serve, stats};
 use print::Out;
+use setup::{completions, demo, doctor, import, init, man, model, pause, projects, provider};
 
 /// A memory for coding agents: MCP server and command line.
 #[derive(Parser)]

@@ -60,7 +60,7 @@ const WALLS: &[(&[&str], &[&str], &str)] = &[
     ),
     (
         &["println!", "print!", "io::stdout(", "io::stderr("],
-        &["cli/print.rs", "cli/hook.rs", "server/"],
+        &["cli/print.rs", "cli/operate/hook.rs", "server/"],
         "printing only where it is cleaned",
     ),
     (

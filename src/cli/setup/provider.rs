@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use super::Out;
 use crate::caller::Caller;
+use crate::cli::print::Out;
 use crate::config::{Change, Edit, Use, purpose};
 use crate::engine::Engine;
 use crate::error::Result;

@@ -2,8 +2,9 @@
 
 use std::process::ExitCode;
 
-use super::{Out, progress};
 use crate::caller::Caller;
+use crate::cli::print::Out;
+use crate::cli::progress;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::context::summarize_conversation::{self, Detail};

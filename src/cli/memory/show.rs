@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use super::Out;
-use super::terminal::{Page, Screen, Span, Style, number};
 use crate::caller::Caller;
+use crate::cli::print::Out;
+use crate::cli::terminal::{Page, Screen, Span, Style, number};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::humanize::counted;

@@ -3,8 +3,8 @@
 use std::io::Read;
 use std::process::ExitCode;
 
-use super::Out;
 use crate::caller::Caller;
+use crate::cli::print::Out;
 use crate::engine::Engine;
 use crate::error::{Context, Error, Kind, Result};
 use crate::memory::{LONGEST_TEXT, Provenance};

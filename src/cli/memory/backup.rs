@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use super::{Out, progress};
 use crate::caller::Caller;
+use crate::cli::print::Out;
+use crate::cli::progress;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::operate::backup;

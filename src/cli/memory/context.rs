@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use super::Out;
-use super::terminal::{Marks, Page, Screen, Span, Style};
 use crate::assembly::IncludeLevel;
 use crate::caller::Caller;
+use crate::cli::print::Out;
+use crate::cli::terminal::{Marks, Page, Screen, Span, Style};
 use crate::engine::Engine;
 use crate::envelope;
 use crate::error::Result;

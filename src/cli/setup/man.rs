@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap_mangen::Man;
 
-use super::Out;
+use crate::cli::print::Out;
 use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::humanize::counted;
 

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use super::{Out, progress};
+use crate::cli::print::Out;
+use crate::cli::progress;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::provider::model;

@@ -5,8 +5,10 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use super::{Out, init, print, progress};
+use super::init;
 use crate::caller::Caller;
+use crate::cli::print::{self, Out};
+use crate::cli::progress;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::operate::projects;

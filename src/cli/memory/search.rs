@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
-use super::Out;
 use super::show::sure;
-use super::terminal::{Marks, Page, Screen, Span, Style};
 use crate::caller::Caller;
+use crate::cli::print::Out;
+use crate::cli::terminal::{Marks, Page, Screen, Span, Style};
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::humanize::counted;

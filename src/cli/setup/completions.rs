@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap_complete::Shell;
 
-use super::Out;
+use crate::cli::print::Out;
 use crate::error::Result;
 
 #[derive(clap::Args)]

@@ -5,7 +5,8 @@ use crate::tools::operate::import_git;
 use std::io::{BufRead, IsTerminal};
 use std::process::ExitCode;
 
-use super::{Out, import, print};
+use super::import;
+use crate::cli::print::{self, Out};
 use crate::engine::Engine;
 use crate::envelope;
 use crate::error::{Error, Result};

@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use super::Out;
 use crate::caller::Caller;
+use crate::cli::print::Out;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::operate::doctor;

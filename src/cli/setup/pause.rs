@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use serde::Serialize;
 
-use super::Out;
 use crate::caller::Caller;
+use crate::cli::print::Out;
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::spool::Spool;

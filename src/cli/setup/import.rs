@@ -5,8 +5,9 @@ use std::process::ExitCode;
 
 use clap::Subcommand;
 
-use super::{Out, progress};
 use crate::caller::Caller;
+use crate::cli::print::Out;
+use crate::cli::progress;
 use crate::clients::Client;
 use crate::engine::Engine;
 use crate::error::Result;

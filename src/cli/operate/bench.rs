@@ -7,7 +7,7 @@ use std::time::Instant;
 use clap::Subcommand;
 use serde_json::{Value, json};
 
-use super::Out;
+use crate::cli::print::Out;
 use crate::embed::{Embedder, install};
 use crate::engine::Engine;
 use crate::error::{Context, Error, Kind, Result, quoted};

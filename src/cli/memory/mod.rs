@@ -1,0 +1,12 @@
+//! Subcommands that read and change what the project's memory holds.
+
+pub mod add;
+pub mod backup;
+pub mod context;
+pub mod export;
+pub mod forget;
+pub mod mark;
+pub mod search;
+pub mod sessions;
+pub mod show;
+pub mod summarize;

@@ -1,0 +1,8 @@
+//! Subcommands that run Tiro: the server, hooks, and work on the stored data.
+
+pub mod bench;
+pub mod gc;
+pub mod hook;
+pub mod index;
+pub mod serve;
+pub mod stats;

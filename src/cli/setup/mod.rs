@@ -1,0 +1,12 @@
+//! Subcommands that connect Tiro to projects, agents, models and providers, and describe it.
+
+pub mod completions;
+pub mod demo;
+pub mod doctor;
+pub mod import;
+pub mod init;
+pub mod man;
+pub mod model;
+pub mod pause;
+pub mod projects;
+pub mod provider;
