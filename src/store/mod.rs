@@ -31,6 +31,8 @@
 //! **Time.** `now` is the caller's date and is stored as such. Leases end by the store's own clock.
 
 mod clock;
+#[cfg(test)]
+mod conformance;
 mod decide;
 mod keys;
 mod sqlite;

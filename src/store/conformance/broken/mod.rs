@@ -1,0 +1,192 @@
+//! A store that breaks one promise: it answers without an error, and wrongly.
+//!
+//! A handle passes every call to the handle of a sound engine. What a [`Fault`] changes stands in the methods of the same names
+//! in `memories`, `derived` and `shared`, which go before those of [`Passes`].
+
+mod derived;
+mod fault;
+mod memories;
+mod registry;
+mod shared;
+
+use std::any::Any;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+pub use self::fault::Fault;
+use self::registry::BrokenRegistry;
+use super::subject;
+use super::subject::{Engine, methods, project};
+use crate::error::Result;
+use crate::filter::Filter;
+use crate::memory::{Draft, Group, Level, Memory, MemoryId, MemoryKey, Millis};
+use crate::scope::{OwnerId, Scope, SessionId, Sessions};
+use crate::store::*;
+
+/// An engine whose handles have a fault.
+pub struct Broken<E> {
+    inner: E,
+    fault: Fault,
+    shared: Arc<Shared>,
+}
+
+/// What the handles of a broken engine know of one another.
+#[derive(Default)]
+struct Shared {
+    /// The holders of leases, by the name of the lease.
+    holders: Mutex<HashMap<String, String>>,
+    /// The entries of the queue that were taken, each with its last holder.
+    taken: Mutex<HashMap<QueueKey, (Queued, String)>>,
+    /// The entry that was taken last.
+    last: Mutex<Option<Queued>>,
+    /// What was asked for.
+    wanted: Mutex<Vec<Wanted>>,
+}
+
+/// A handle with a fault on the store of a sound engine.
+pub struct BrokenStore<S> {
+    inner: S,
+    fault: Fault,
+    shared: Arc<Shared>,
+    /// The memories that were saved by this handle.
+    own: Mutex<HashSet<MemoryId>>,
+    /// The first answers to some questions.
+    first: Mutex<HashMap<String, Box<dyn Any + Send>>>,
+}
+
+impl<E: Engine> Broken<E> {
+    /// Gives the handles of `inner` the fault.
+    pub fn new(inner: E, fault: Fault) -> Broken<E> {
+        Broken { inner, fault, shared: Arc::default() }
+    }
+
+    fn broken(&self, inner: E::Store) -> BrokenStore<E::Store> {
+        let (fault, shared) = (self.fault, self.shared.clone());
+        BrokenStore { inner, fault, shared, own: Mutex::default(), first: Mutex::default() }
+    }
+}
+
+impl<E: Engine> Engine for Broken<E> {
+    type Store = BrokenStore<E::Store>;
+    type Registry = BrokenRegistry<E::Registry>;
+
+    fn open(&self) -> Self::Store {
+        self.broken(self.inner.open())
+    }
+
+    fn open_copy(&self, copy: &Path) -> Self::Store {
+        self.broken(self.inner.open_copy(copy))
+    }
+
+    fn registry(&self) -> Self::Registry {
+        BrokenRegistry::new(self.inner.registry(), self.fault)
+    }
+
+    fn folder(&self) -> PathBuf {
+        self.inner.folder()
+    }
+
+    fn holds(&self, text: &str) -> bool {
+        self.inner.holds(text)
+    }
+}
+
+impl<S> BrokenStore<S> {
+    /// Returns the scope that calls are passed on with.
+    fn scope(&self, scope: &Scope) -> Scope {
+        let mut scope = scope.clone();
+        match self.fault {
+            Fault::IgnoresOwner => scope.owner = OwnerId::new("anyone"),
+            Fault::IgnoresSession => scope.sessions = Sessions::All,
+            Fault::IgnoresProject => scope.project = project(),
+            _ => {}
+        }
+        scope
+    }
+
+    fn is(&self, fault: Fault) -> bool {
+        self.fault == fault
+    }
+
+    /// Returns the answer in the wrong order, where that is the fault.
+    fn ordered<T>(&self, mut answer: Vec<T>) -> Vec<T> {
+        if self.is(Fault::ReordersResults) {
+            answer.reverse();
+        }
+        answer
+    }
+
+    /// Returns a limit that is too large, where that is the fault.
+    fn limit(&self, limit: usize) -> usize {
+        if self.is(Fault::IgnoresLimit) { limit + 100 } else { limit }
+    }
+
+    /// Returns what was answered first to the same question, where `fault` is the handle's.
+    fn stale<T: Clone + Send + 'static>(&self, fault: Fault, question: String, answer: T) -> T {
+        if !self.is(fault) {
+            return answer;
+        }
+        let mut first = self.first.lock().unwrap();
+        let kept = first.entry(question).or_insert_with(|| Box::new(answer));
+        kept.downcast_ref::<T>().expect("a question has answers of one type").clone()
+    }
+}
+
+macro_rules! passes {
+    ($($name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)+) => {
+        /// Passes every call on.
+        trait Passes {
+            type Inner: subject::Subject;
+
+            fn inner(&self) -> &Self::Inner;
+
+            fn passed(&self, scope: &Scope) -> Scope;
+
+            $(
+                async fn $name(&self, scope: &Scope $(, $argument: $type)*) -> Result<$answer> {
+                    subject::Subject::$name(self.inner(), &self.passed(scope) $(, $argument)*).await
+                }
+            )+
+        }
+
+        /// Calls the methods with faults where there are any, those of [`Passes`] otherwise. In the trait's own `impl` they
+        /// could be meant themselves.
+        mod faulty {
+            use super::*;
+
+            $(
+                pub async fn $name<S: subject::Subject>(
+                    store: &BrokenStore<S>, scope: &Scope $(, $argument: $type)*
+                ) -> Result<$answer> {
+                    store.$name(scope $(, $argument)*).await
+                }
+            )+
+        }
+
+        impl<S: subject::Subject> subject::Subject for BrokenStore<S> {
+            fn set_clock(&self, now: Millis) {
+                self.inner.set_clock(now);
+            }
+
+            $(
+                async fn $name(&self, scope: &Scope $(, $argument: $type)*) -> Result<$answer> {
+                    faulty::$name(self, scope $(, $argument)*).await
+                }
+            )+
+        }
+    };
+}
+methods!(passes);
+
+impl<S: subject::Subject> Passes for BrokenStore<S> {
+    type Inner = S;
+
+    fn inner(&self) -> &S {
+        &self.inner
+    }
+
+    fn passed(&self, scope: &Scope) -> Scope {
+        self.scope(scope)
+    }
+}
