@@ -29,6 +29,20 @@
 //! damaged, was replaced while it was open, or belongs to a newer Tiro. A method documents the errors of its own.
 //!
 //! **Time.** `now` is the caller's date and is stored as such. Leases end by the store's own clock.
+//!
+//! # Storage: promises
+//!
+//! What a store promises, such as who sees a write, what a purge removes and who gets a lease, is asserted by a suite that knows
+//! no engine: `conformance/`, one function for each promise. A second engine is added in four steps:
+//!
+//! 1. Write it in a folder beside `sqlite/`. It shares `decide/` (pure decisions) and `values/`, and makes its own keys.
+//! 2. Implement the traits of `conformance/subject.rs` for it: `Subject` for a handle on a store, `Registrar` for a handle on a
+//!    registry, and `Engine` for the place of their data, which opens further handles on the same data.
+//! 3. Run the suite against it, as `conformance/tests.rs` does against SQLite: `cargo test --lib store::conformance`.
+//! 4. Make `Store` and `Registry` choose between the engines. Nothing above this folder changes.
+//!
+//! A new promise is a function in the file of its subject and a line in the table of `conformance/mod.rs`. The line names a fault
+//! that breaks the promise: the suite also runs it against a store with that fault, and fails where the fault goes unseen.
 
 mod clock;
 #[cfg(test)]

@@ -248,6 +248,9 @@ pub async fn forgotten_memories_are_purged_too<E: Engine>(place: Place<E>) {
 pub async fn a_purge_takes_derived_memories_too<E: Engine>(place: Place<E>) {
     let said = place.say("s", &["the durian smells", "two"]).await;
     place.put(fact("s", "durian: smells", &[&said[0]])).await;
+    // It was forgotten once before.
+    place.forget(&[&said[0]], "f1").await;
+    place.undo().await;
     place.forget(&[&said[0]], "f2").await;
     place.store.purge(&place.scope, "f2", 7).await.answered();
     assert!(!place.engine.holds("durian"));

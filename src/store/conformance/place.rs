@@ -129,10 +129,11 @@ impl<E: Engine> Place<E> {
         self.texts(found.into_iter().map(|candidate| candidate.memory).collect()).await
     }
 
-    /// Returns the texts of the memories, in the order of the keys.
+    /// Returns the texts of the living memories, in the order of the keys.
     pub async fn texts(&self, keys: Vec<MemoryKey>) -> Vec<String> {
-        let texts = self.store.texts(&self.scope, keys).await.answered();
-        texts.into_iter().map(|(_, text)| text).collect()
+        let texts = self.store.texts(&self.scope, keys.clone()).await.answered();
+        let text = |key| texts.iter().find(|(own, _)| *own == key).map(|(_, text)| text.clone());
+        keys.into_iter().filter_map(text).collect()
     }
 
     /// Returns the summary of the living messages of the range, whose text is their texts.

@@ -11,7 +11,7 @@ use crate::filter::Filter;
 use crate::memory::{Draft, Group, Level, Memory, MemoryId, MemoryKey, Millis};
 use crate::scope::{OwnerId, ProjectId, Scope, SessionId};
 use crate::store::{
-    About, Attempt, BehindRow, CacheStats, CallRow, CameOfRow, Check, ChunkKey, CommitLinks, ConversationRow,
+    About, BehindRow, CacheStats, CallRow, CameOfRow, Check, ChunkKey, CommitLinks, ConversationRow,
     DenseCandidate, Expired, Flavour, ForeignForgotten, ForeignSession, Forgotten, GraphRow, GrownSession,
     LeftSession, LevelCount, LexicalCandidate, MadeRow, Measurement, MessageRow, Neighbour, Operation,
     Origin, Outcome, PendingChunk, Planned, PreparedChunk, PreparedMemory, ProjectRow, QueueCounts, QueueKey,
@@ -98,7 +98,6 @@ macro_rules! methods {
             fail(entry: QueueKey, holder: &str, error: &str, not_before: Millis, now: Millis) -> ();
             drop_queued(entry: QueueKey, holder: &str) -> ();
             queue_counts() -> QueueCounts;
-            attempt(attempt: Attempt) -> ();
             lease(name: &str, holder: &str, lasts: Millis) -> bool;
             release(name: &str, holder: &str) -> ();
             import_cursor(source: &str) -> Option<String>;

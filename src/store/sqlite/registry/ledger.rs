@@ -242,6 +242,3 @@ fn add(connection: &Connection, row: &SpendingRow) -> Result<()> {
         ))?;
     Ok(())
 }
-
-#[cfg(test)]
-mod tests;
