@@ -259,7 +259,7 @@ pub async fn a_purge_takes_derived_memories_too<E: Engine>(place: Place<E>) {
 pub async fn a_purge_takes_summaries_answers_and_requests<E: Engine>(place: Place<E>) {
     let said = place.say("s", &["the qwzxv rings", "two"]).await;
     place.summarise("s", 0, 1).await;
-    place.stand_for("s", "a qwzxv in short", 1).await;
+    place.summarise_session("s", "a qwzxv in short", 1).await;
     place.store.cache(&place.scope, [1; 32], "a qwzxv again".into(), 1, HOUR, 1000).await.answered();
     let request = wanted(Level::Brief, AskedBy::User);
     place.store.enqueue(&place.scope, request, 1, 1).await.answered();
@@ -298,7 +298,9 @@ pub async fn another_owner_undoes_and_purges_nothing<E: Engine>(place: Place<E>)
 /// The summary of a quarter is made to replace old conversations: age takes these and leaves it, the user takes both.
 pub async fn a_summary_of_a_quarter_outlives_retired_sessions<E: Engine>(place: Place<E>) {
     let said = place.say("s", &["maple"]).await;
-    let Saved::Made(conversation) = place.stand_for("s", "willow", 0).await else { panic!("it is made") };
+    let Saved::Made(conversation) = place.summarise_session("s", "willow", 0).await else {
+        panic!("it is made")
+    };
     place.store.save_quarter(&place.scope, quarter("larch", &[conversation]), 1).await.answered();
     let is_retired =
         async || place.store.quarter_is_retired(&place.scope, "quarter 2024-Q1").await.answered();

@@ -72,7 +72,7 @@ macro_rules! promises {
                 a_summary_of_a_quarter_outlives_retired_sessions: RetiresAsForgotten,
             }
             searching {
-                a_word_finds_the_memories_that_hold_it: LosesWrites,
+                a_word_finds_the_memories_that_hold_it: IndexesNothing,
                 the_best_are_found_first: ReordersResults,
                 the_nearest_are_found_first: ReordersResults,
                 each_group_has_its_own_limit: IgnoresLimit,
@@ -139,8 +139,8 @@ macro_rules! promises {
                 summaries_are_counted_with_their_sources: LosesSummaries,
                 segments_follow_one_another_and_count_living_messages: WidensRanges,
                 of_two_that_close_a_segment_one_does: WidensRanges,
-                one_memory_stands_for_a_session: TakesLateSummaries,
-                what_stands_for_a_session_leaves_with_its_messages: ServesStaleSummaries,
+                a_session_has_one_summary: TakesLateSummaries,
+                the_summary_of_a_session_leaves_with_its_messages: ServesStaleSummaries,
                 a_summary_of_a_session_is_due_at_its_date: LosesDues,
                 sessions_grow_until_they_are_worked_off: WorksOffNothing,
                 a_session_that_grew_meanwhile_is_not_worked_off: WorksOffAlways,

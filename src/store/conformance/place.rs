@@ -186,7 +186,7 @@ impl<E: Engine> Place<E> {
     }
 
     /// Stores the memory that summarises the session up to the message `last`.
-    pub async fn stand_for(&self, session: &str, text: &str, last: i64) -> Saved {
+    pub async fn summarise_session(&self, session: &str, text: &str, last: i64) -> Saved {
         let rows = self.rows(session).await;
         let hash = source_hash(rows.iter().filter(|row| row.ordinal <= last).map(|row| &row.id));
         let memory = conversation(session, text);

@@ -8,7 +8,8 @@ use crate::store::{ForeignSession, Origin, Saved};
 
 pub async fn memories_come_in_the_order_of_their_keys<E: Engine>(place: Place<E>) {
     place.say("s", &["maple", "willow", "larch"]).await;
-    let rows = place.rows("s").await;
+    let mut rows = place.rows("s").await;
+    rows.sort_by_key(|row| row.ordinal);
     let keys = vec![rows[2].seq, rows[0].seq, rows[1].seq];
     let texts = place.store.texts(&place.scope, keys.clone()).await.answered();
     assert_eq!(texts.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>(), ["larch", "maple", "willow"]);
@@ -62,7 +63,8 @@ pub async fn messages_are_shown_with_those_around_them<E: Engine>(place: Place<E
 
 pub async fn neighbours_come_once_in_the_order_of_keys<E: Engine>(place: Place<E>) {
     place.say("s", &["a", "b", "c", "d"]).await;
-    let rows = place.rows("s").await;
+    let mut rows = place.rows("s").await;
+    rows.sort_by_key(|row| row.ordinal);
     let keys = vec![rows[3].seq, rows[1].seq];
     let beside = place.store.beside(&place.scope, keys).await.answered();
     assert_eq!(beside.iter().map(|memory| memory.text.as_str()).collect::<Vec<_>>(), ["a", "c"]);

@@ -1,4 +1,4 @@
-//! Backups, what is restored of them, and counts.
+//! Backups and restoring from them, and counts.
 
 use super::place::{Answered, NO_ANSWER, Place, commit, embedded, fact, message, name, note, outcomes};
 use super::subject::{Engine, Subject};
@@ -107,7 +107,7 @@ pub async fn purged_memories_are_not_restored<E: Engine>(place: Place<E>) {
     let forgotten =
         ForeignForgotten { purged: vec![gone.id.clone(), kept.clone()], ..ForeignForgotten::default() };
     let added = place.store.restore_forgotten(&place.scope, forgotten).await.answered();
-    assert_eq!(added, 1, "what is here stays");
+    assert_eq!(added, 1, "a living memory stays");
     assert!(place.living(&kept).await.is_some());
     let receipt = place.store.restore(&place.scope, vec![restored(gone, None)], 1).await.answered();
     assert_eq!(outcomes(&receipt), [Outcome::Forgotten]);

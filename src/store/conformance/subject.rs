@@ -177,7 +177,7 @@ macro_rules! subject {
     ($($name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)+) => {
         /// A handle on a store.
         pub trait Subject {
-            /// Stops the clock that the handle measures leases by at `now`.
+            /// Sets the clock that the handle measures leases by to `now`, and stops it.
             fn set_clock(&self, now: Millis);
 
             $(

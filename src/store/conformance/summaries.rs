@@ -9,7 +9,9 @@ pub async fn a_summary_of_a_quarter_leaves_with_its_sources<E: Engine>(place: Pl
     let mut stands: Vec<MemoryId> = Vec::new();
     for session in ["s", "t"] {
         place.say(session, &[session]).await;
-        let Saved::Made(id) = place.stand_for(session, session, 0).await else { panic!("it is made") };
+        let Saved::Made(id) = place.summarise_session(session, session, 0).await else {
+            panic!("it is made")
+        };
         stands.push(id);
     }
     let save = async |memory| place.store.save_quarter(&place.scope, memory, 1).await.answered();
@@ -19,7 +21,7 @@ pub async fn a_summary_of_a_quarter_leaves_with_its_sources<E: Engine>(place: Pl
     let said = place.rows("t").await.remove(0).id;
     place.forget(&[&said], "f1").await;
     assert_eq!(place.found("guava").await, 0, "it left with the summary of a session of it");
-    // As if it had been read before that was forgotten.
+    // As if a process had read the sources before one was forgotten.
     assert_eq!(save(quarter("lychee", &stands)).await, Outcome::Forgotten);
     assert_eq!(
         (place.found("lychee").await, save(quarter("lychee", &stands[..1])).await),
@@ -92,7 +94,7 @@ pub async fn the_newest_version_of_a_summary_is_served<E: Engine>(place: Place<E
         rows.into_iter().map(|row| (row.version, row.summary.text, row.summary.cited)).collect::<Vec<_>>()
     };
     assert_eq!(newest(&place).await, [(2, "better".to_owned(), vec![0, 1])]);
-    // The same provider is asked again: what it said before `since` is replaced, what it said after stays.
+    // The same provider is asked again: its answer from before `since` is replaced, a later one stays.
     let again = |text: &str| Summary { text: text.into(), ..by_model.clone() };
     let saved = place.store.save_version(&place.scope, again("best"), 2, 3).await.answered();
     assert!(matches!(saved, Saved::AlreadyMade(_)), "{saved:?}");
@@ -184,14 +186,14 @@ pub async fn summaries_are_counted_with_their_sources<E: Engine>(place: Place<E>
     assert_eq!(rows.collect::<Vec<_>>(), [(2, 2, [None, Some(1), None])]);
 }
 
-pub async fn one_memory_stands_for_a_session<E: Engine>(place: Place<E>) {
+pub async fn a_session_has_one_summary<E: Engine>(place: Place<E>) {
     place.say("s", &["one", "two"]).await;
-    let Saved::Made(first) = place.stand_for("s", "cherimoya", 1).await else { panic!("it is made") };
+    let Saved::Made(first) = place.summarise_session("s", "cherimoya", 1).await else { panic!("it is made") };
     assert_eq!(place.found("cherimoya").await, 1);
     place.say("s", &["three"]).await;
-    assert!(matches!(place.stand_for("s", "mangosteen", 2).await, Saved::Made(_)));
-    // Another process made it of less, and comes late.
-    assert!(matches!(place.stand_for("s", "salak", 1).await, Saved::AlreadyMade(_)));
+    assert!(matches!(place.summarise_session("s", "mangosteen", 2).await, Saved::Made(_)));
+    // Another process summarised fewer messages, and comes late.
+    assert!(matches!(place.summarise_session("s", "salak", 1).await, Saved::AlreadyMade(_)));
     let place = place.reopened();
     assert_eq!((place.found("cherimoya").await, place.found("mangosteen").await), (0, 1));
     assert_eq!(place.living(&first).await, None);
@@ -199,9 +201,9 @@ pub async fn one_memory_stands_for_a_session<E: Engine>(place: Place<E>) {
     assert!(check.is_sound(), "{check:?}");
 }
 
-pub async fn what_stands_for_a_session_leaves_with_its_messages<E: Engine>(place: Place<E>) {
+pub async fn the_summary_of_a_session_leaves_with_its_messages<E: Engine>(place: Place<E>) {
     let said = place.say("s", &["one", "two", "three"]).await;
-    assert!(matches!(place.stand_for("s", "mangosteen", 2).await, Saved::Made(_)));
+    assert!(matches!(place.summarise_session("s", "mangosteen", 2).await, Saved::Made(_)));
     assert!(place.store.conversation(&place.scope, &name("s")).await.answered().is_some());
     place.forget(&[&said[0]], "f1").await;
     assert_eq!(place.store.conversation(&place.scope, &name("s")).await.answered(), None);
@@ -210,8 +212,8 @@ pub async fn what_stands_for_a_session_leaves_with_its_messages<E: Engine>(place
     assert_eq!(place.store.conversation(&place.scope, &name("s")).await.answered(), None);
     let check = place.store.check(&place.scope).await.answered();
     assert!(check.is_sound(), "{check:?}");
-    // The message that is brought back isn't in one that was made of the rest.
-    assert!(matches!(place.stand_for("s", "rambutan", 2).await, Saved::Made(_)));
+    // A message that is brought back isn't in a summary of the rest.
+    assert!(matches!(place.summarise_session("s", "rambutan", 2).await, Saved::Made(_)));
     place.undo().await;
     assert_eq!(place.found("rambutan").await, 0);
 }
@@ -219,7 +221,7 @@ pub async fn what_stands_for_a_session_leaves_with_its_messages<E: Engine>(place
 pub async fn a_summary_of_a_session_is_due_at_its_date<E: Engine>(place: Place<E>) {
     for session in ["a", "b"] {
         place.say(session, &[session]).await;
-        place.stand_for(session, &format!("short {session}"), 0).await;
+        place.summarise_session(session, &format!("short {session}"), 0).await;
     }
     for (session, due) in [("a", 200), ("b", 100)] {
         place.store.postpone_conversation(&place.scope, &name(session), due).await.answered();
@@ -228,10 +230,10 @@ pub async fn a_summary_of_a_session_is_due_at_its_date<E: Engine>(place: Place<E
     assert_eq!((due(99, 9).await, due(100, 9).await), (vec![], vec![name("b")]));
     assert_eq!((due(200, 9).await, due(200, 1).await), (vec![name("b"), name("a")], vec![name("b")]));
     // Another text of the same messages is due when the one before was, one of more messages is not.
-    place.stand_for("a", "other words", 0).await;
+    place.summarise_session("a", "other words", 0).await;
     assert_eq!(due(200, 9).await, [name("b"), name("a")]);
     place.say("a", &["more"]).await;
-    place.stand_for("a", "of more", 1).await;
+    place.summarise_session("a", "of more", 1).await;
     assert_eq!(due(200, 9).await, [name("b")]);
 }
 
@@ -321,7 +323,7 @@ pub async fn a_quarter_leaves_other_notes_alone<E: Engine>(place: Place<E>) {
     let said = place.say("s", &["one"]).await;
     let kept = vec![note("papaya"), fact("s", "of one", &[&said[0]])];
     assert_eq!(outcomes(&place.save(kept).await), [Outcome::Stored, Outcome::Stored]);
-    let Saved::Made(id) = place.stand_for("s", "guava", 0).await else { panic!("it is made") };
+    let Saved::Made(id) = place.summarise_session("s", "guava", 0).await else { panic!("it is made") };
     let mut spring = quarter("lychee", std::slice::from_ref(&id));
     spring.draft.topic = Some("quarter 2024-Q2".into());
     for memory in [spring, quarter("salak", std::slice::from_ref(&id))] {

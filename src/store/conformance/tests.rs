@@ -90,8 +90,8 @@ enum Step {
     Undo,
     Purge(u8),
     Summarise(u8, u8),
-    StandFor,
-    Keep,
+    SummariseSession,
+    SaveLate,
     Reopen,
 }
 
@@ -102,8 +102,8 @@ fn step() -> impl Strategy<Value = Step> {
         2 => Just(Step::Undo),
         1 => any::<u8>().prop_map(Step::Purge),
         4 => (any::<u8>(), 0..6_u8).prop_map(|(first, more)| Step::Summarise(first, more)),
-        2 => Just(Step::StandFor),
-        2 => Just(Step::Keep),
+        2 => Just(Step::SummariseSession),
+        2 => Just(Step::SaveLate),
         1 => Just(Step::Reopen),
     ]
 }
@@ -142,16 +142,16 @@ async fn a_history_leaves_true_summaries<E: Engine>(mut place: Place<E>, steps: 
                 late = Some(place.draft("s", first, first + i64::from(more)).await);
                 place.summarise("s", first, first + i64::from(more)).await;
             }
-            // One that was begun before what happened since.
-            Step::Keep => {
+            // A summary that was begun before the last changes.
+            Step::SaveLate => {
                 if let Some(summary) = late.take() {
                     place.store.save_summary(&place.scope, summary, 1).await.answered();
                 }
             }
-            Step::StandFor => {
+            Step::SummariseSession => {
                 if let Some(last) = rows.last() {
                     let texts = place.texts(rows.iter().map(|row| row.seq).collect()).await;
-                    place.stand_for("s", &texts.join(" | "), last.ordinal).await;
+                    place.summarise_session("s", &texts.join(" | "), last.ordinal).await;
                 }
             }
             Step::Reopen => place = place.reopened(),

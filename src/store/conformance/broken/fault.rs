@@ -52,6 +52,8 @@ faults! {
     IgnoresFilter,
     /// Applies the filter to the best of all, instead of finding the best of the admitted.
     FiltersAfterSearch,
+    /// Finds no word.
+    IndexesNothing,
     /// Searches all groups of kinds.
     IgnoresGroups,
     /// Takes every vector for one of the same space.

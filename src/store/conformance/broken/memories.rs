@@ -54,7 +54,7 @@ impl<S: Subject> BrokenStore<S> {
                     let one = self.inner.save(scope, vec![memory], now).await?;
                     all.outcomes.extend(one.outcomes);
                     all.pending += one.pending;
-                    tokio::time::sleep(Duration::from_millis(2)).await;
+                    tokio::time::sleep(Duration::from_millis(10)).await;
                 }
                 all
             }
@@ -194,6 +194,9 @@ impl<S: Subject> BrokenStore<S> {
         if is_late {
             let admitted = self.admitted(scope, filter).await?;
             found.retain(|candidate| admitted.contains(&candidate.memory));
+        }
+        if self.is(Fault::IndexesNothing) {
+            found.clear();
         }
         if self.is(Fault::MiscountsWords) {
             vocabulary.counts.fill(0);
