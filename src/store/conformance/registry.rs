@@ -322,11 +322,11 @@ pub async fn the_secret_of_an_installation_never_changes<E: Engine>(place: Place
 
 pub async fn a_provider_is_left_alone_until_its_date<E: Engine>(place: Place<E>) {
     let registry = place.engine.registry();
-    assert_eq!(registry.left_alone("a").await.answered(), None);
+    assert_eq!(registry.retry_after("a").await.answered(), None);
     for until in [90, 50] {
-        registry.leave_alone("a", until).await.answered();
+        registry.note_retry_after("a", until).await.answered();
     }
     let other = place.engine.registry();
-    assert_eq!(other.left_alone("a").await.answered(), Some(50), "the last date counts");
-    assert_eq!(other.left_alone("b").await.answered(), None);
+    assert_eq!(other.retry_after("a").await.answered(), Some(50), "the last date counts");
+    assert_eq!(other.retry_after("b").await.answered(), None);
 }

@@ -233,8 +233,8 @@ registrar! {
     settle(reservation: Reservation, outcome: Spent) -> ();
     spending() -> Vec<SpendingRow>;
     secret(fresh: [u8; 32]) -> [u8; 32];
-    leave_alone(provider: &str, until: Millis) -> ();
-    left_alone(provider: &str) -> Option<Millis>;
+    note_retry_after(provider: &str, until: Millis) -> ();
+    retry_after(provider: &str) -> Option<Millis>;
     by_id(id: &ProjectId) -> Option<ProjectRow>;
     by_place(place: &str) -> Option<ProjectRow>;
     all() -> Vec<ProjectRow>;

@@ -74,7 +74,7 @@ const WALLS: &[(&[&str], &[&str], &str)] = &[
 /// says can quote a file, so it is kept as the cause, of which only the kind is shown.
 const OWN_ERRORS: &[&str] = &[
     "caller.rs",
-    "cli/context.rs",
+    "cli/memory/context.rs",
     "cli/print.rs",
     "clients/mod.rs",
     "config/edit.rs",
@@ -101,7 +101,7 @@ const OWN_ERRORS: &[&str] = &[
 ];
 
 /// Folders that hold one file for each subcommand: as many as there are.
-const ONE_FILE_PER_COMMAND: &[&str] = &["cli"];
+const ONE_FILE_PER_COMMAND: &[&str] = &[];
 
 const LONGEST_FILE: usize = 500;
 const LARGEST_FOLDER: usize = 14;

@@ -65,15 +65,15 @@ impl<R: Registrar> Registrar for BrokenRegistry<R> {
         self.inner.secret(fresh).await
     }
 
-    async fn leave_alone(&self, provider: &str, until: Millis) -> Result<()> {
+    async fn note_retry_after(&self, provider: &str, until: Millis) -> Result<()> {
         if self.is(Fault::LosesProjects) {
             return Ok(());
         }
-        self.inner.leave_alone(provider, until).await
+        self.inner.note_retry_after(provider, until).await
     }
 
-    async fn left_alone(&self, provider: &str) -> Result<Option<Millis>> {
-        self.inner.left_alone(provider).await
+    async fn retry_after(&self, provider: &str) -> Result<Option<Millis>> {
+        self.inner.retry_after(provider).await
     }
 
     async fn by_id(&self, id: &ProjectId) -> Result<Option<ProjectRow>> {
