@@ -89,6 +89,28 @@ fn a_broken_link_is_found() {
     assert!(found[0].ends_with("`missing.md`") && found[1].ends_with("`README.md#nowhere`"), "{found:?}");
 }
 
+/// Returns the paths of files that `text` names in backticks.
+fn named_files(text: &str) -> Vec<&str> {
+    let spans = prose(text).flat_map(|line| line.split('`').skip(1).step_by(2));
+    let is_path = |span: &&str| {
+        let is_file = [".rs", ".sql", ".md", ".sh", ".py"].iter().any(|extension| span.ends_with(extension));
+        is_file && span.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c))
+    };
+    spans.filter(is_path).collect()
+}
+
+/// Files move, and a map that names where they were leads nowhere.
+#[test]
+fn every_file_that_the_architecture_names_exists() {
+    let text = read("ARCHITECTURE.md");
+    let named = named_files(&text);
+    assert!(named.len() > 80, "{named:?}");
+    let exists = |name: &&&str| root().join(name).exists() || root().join("src").join(name).exists();
+    let missing: Vec<&&str> = named.iter().filter(|name| !exists(name)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    assert_eq!(named_files("See `a/b.rs` and `Store::open`, not c.rs.\n"), ["a/b.rs"]);
+}
+
 #[test]
 fn the_readme_links_every_page() {
     let readme = read("README.md");
