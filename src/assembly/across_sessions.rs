@@ -25,6 +25,8 @@ use crate::store::Store;
 use crate::summaries::messages;
 use crate::summarize;
 use crate::tokens;
+use crate::tuning::contexts::{self, AGEING, COMMIT_SHARE, SESSION_WEIGHT};
+use crate::tuning::summaries::{ACROSS_SESSIONS, ACROSS_TOKENS};
 
 /// The kinds a context is made of: files and logs are for the stash.
 const KINDS: &[Kind] = &[
@@ -38,32 +40,8 @@ const KINDS: &[Kind] = &[
     Kind::TaskState,
 ];
 
-/// How much the weight of its conversation adds to a message's score. The optimum is flat from 0.1 to 0.4.
-const SESSION_WEIGHT: f64 = 0.2;
-
-/// The share of a conversation's weight that falls with its age.
-const AGEING: f64 = 0.3;
-
-/// Over which that share halves.
-const HALF_LIFE: Millis = 90 * 24 * 3600 * 1000;
-
-/// The share of summaries, of the ratio within one conversation: here messages of other conversations compete with them.
-const SUMMARY_SHARE: f64 = 1.0 / 3.0;
-
-/// The share of the budget that commits take before messages have what they want. Arbitrary.
-const COMMIT_SHARE: f64 = 0.25;
-
-/// Tokens of a conversation's summary at most, and below which another isn't begun. Arbitrary.
-const SUMMARY_TOKENS: usize = 60;
-
-/// Conversations summarised by one call at most.
-const MOST_SUMMARISED: usize = 6;
-
 /// Messages of a conversation that are read for its summary at most.
 const MOST_READ: usize = 300;
-
-/// Messages whose neighbours fill what is left of a budget.
-const WITH_NEIGHBOURS: usize = 60;
 
 /// A hit with what it is in.
 pub(crate) struct Hit {
@@ -102,7 +80,7 @@ pub async fn choose(
     let ratio = engine.config().options.summary_ratio;
     let summaries = match asked.level {
         IncludeLevel::Summary => budget.left(),
-        IncludeLevel::Mixed => (budget.left() as f64 * ratio * SUMMARY_SHARE) as usize,
+        IncludeLevel::Mixed => (budget.left() as f64 * ratio * contexts::SUMMARIES_ACROSS) as usize,
         IncludeLevel::Full => 0,
     };
     let few = engine.config().options.summarization_threshold;
@@ -124,7 +102,7 @@ pub async fn choose(
     let seqs: Vec<MemoryKey> = scored
         .iter()
         .filter(|(_, hit, _)| hit.memory.ordinal.is_some() && !hit.is_owners)
-        .take(WITH_NEIGHBOURS)
+        .take(contexts::WITH_NEIGHBOURS)
         .map(|(_, hit, _)| hit.memory.seq)
         .collect();
     let passages = scored.into_iter().map(|(.., passage)| passage).collect();
@@ -194,8 +172,8 @@ pub(crate) fn weigh(hits: &[Hit]) -> BTreeMap<SessionId, Weighed> {
     }
     let weighed = scores.into_iter().map(|(session, (mut scores, first, last))| {
         scores.sort_by(|a, b| b.total_cmp(a));
-        let best: f64 = scores.iter().take(3).sum();
-        let recency = recency(last, newest, HALF_LIFE);
+        let best: f64 = scores.iter().take(contexts::WEIGHING_MESSAGES).sum();
+        let recency = recency(last, newest, contexts::HALF_LIFE);
         (session.clone(), Weighed { weight: best * (1.0 - AGEING + AGEING * recency), recency, first })
     });
     let mut weighed: BTreeMap<SessionId, Weighed> = weighed.collect();
@@ -212,7 +190,8 @@ pub(crate) fn passage(hit: &Hit, sessions: &BTreeMap<SessionId, Weighed>, most: 
         (Kind::Message, Some(session)) => {
             let weighed = weighed?;
             // Detail falls with age, down to what a hit of a search shows.
-            let most = ((most as f64 * (0.5 + weighed.recency / 2.0)) as usize).max(150);
+            let detail = contexts::OLDEST_DETAIL + (1.0 - contexts::OLDEST_DETAIL) * weighed.recency;
+            let most = ((most as f64 * detail) as usize).max(contexts::LEAST_DETAIL);
             let is_long = usize::try_from(memory.tokens).unwrap_or(0) > most;
             let text = if is_long { memory.text.get(piece.0..piece.1)? } else { memory.text.as_str() };
             let mut passage = remembered(Part::Relevant, session, memory, text, most);
@@ -256,11 +235,11 @@ async fn summarise(
     order.sort_by(|a, b| b.1.weight.total_cmp(&a.1.weight).then_with(|| a.0.cmp(b.0)));
     let length = match asked.level {
         // Of few conversations more, of many less.
-        IncludeLevel::Summary => (limit / order.len().clamp(1, MOST_SUMMARISED)).clamp(SUMMARY_TOKENS, 600),
-        _ => SUMMARY_TOKENS,
+        IncludeLevel::Summary => (limit / order.len().clamp(1, ACROSS_SESSIONS)).clamp(ACROSS_TOKENS, 600),
+        _ => ACROSS_TOKENS,
     };
-    for (session, weighed) in order.into_iter().take(MOST_SUMMARISED) {
-        if own.left() < SUMMARY_TOKENS {
+    for (session, weighed) in order.into_iter().take(ACROSS_SESSIONS) {
+        if own.left() < ACROSS_TOKENS {
             *chosen.dropped.entry(Part::Summaries.as_str()).or_default() += 1;
             continue;
         }

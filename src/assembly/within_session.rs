@@ -28,6 +28,8 @@ use crate::store::{MessageRow, SegmentRow, Summary};
 use crate::summaries::messages;
 use crate::summaries::segments::{self, Closed, Leaves};
 use crate::tokens;
+use crate::tuning::contexts;
+use crate::tuning::ranking::BEST_SCORE;
 
 /// Summaries that a call makes where they are missing, the last first: about a tenth of a second.
 const SUMMARIES_AT_ONCE: usize = 24;
@@ -37,12 +39,6 @@ const MOST_IMPORTANT: usize = 40;
 
 /// Facts looked at. Arbitrary: more than any budget has room for.
 const MOST_FACTS: usize = 200;
-
-/// Messages over which recency halves. Arbitrary.
-const HALF_LIFE: i64 = 200;
-
-/// The share of the open end, of what the budget leaves it.
-const OPEN_SHARE: f64 = 0.25;
 
 /// Messages of the open end that are read: more than any budget has room for, where segments are still to be closed.
 const MOST_OPEN: usize = 1000;
@@ -56,12 +52,6 @@ const LINE: i64 = 6;
 
 /// What may answer a question: what was said, and what was stored with the conversation.
 const KINDS: &[Kind] = &[Kind::Message, Kind::Fact, Kind::Decision, Kind::Research, Kind::TaskState];
-
-/// Messages whose neighbours fill what is left of a budget.
-const WITH_NEIGHBOURS: usize = 60;
-
-/// The sum of the weights of a search's score: what the best possible hit has.
-const BEST_SCORE: f64 = 2.2;
 
 /// What stands of a conversation before anything is asked.
 pub struct Prepared {
@@ -289,7 +279,7 @@ impl Choice<'_> {
         let unread = rows.len().saturating_sub(MOST_OPEN);
         rows.drain(..unread);
         self.is_whole &= unread == 0;
-        let mut limit = Budget::new((self.budget.left() as f64 * OPEN_SHARE) as usize);
+        let mut limit = Budget::new((self.budget.left() as f64 * contexts::OPEN_SHARE) as usize);
         let mut left_out = Vec::new();
         for (_, passage) in self.said(rows).await?.into_iter().rev() {
             let is_headed = self.chosen.live.iter().any(|other| other.head == passage.head);
@@ -347,7 +337,7 @@ impl Choice<'_> {
             .map(|each| {
                 let hit = &hits[each.place];
                 let signals = Signals {
-                    recency: recency(each.memory.ordinal.unwrap_or(0), newest, HALF_LIFE),
+                    recency: recency(each.memory.ordinal.unwrap_or(0), newest, contexts::HALF_LIFE_MESSAGES),
                     semantic: hit.score / BEST_SCORE,
                     entity: mentions.importance(&each.memory.text),
                     user: if each.memory.marked { 1.0 } else { each.memory.importance.unwrap_or(0.0) },
@@ -366,7 +356,7 @@ impl Choice<'_> {
             .collect();
         found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.id.cmp(&b.1.id)));
         let seqs: Vec<MemoryKey> =
-            found.iter().take(WITH_NEIGHBOURS).map(|(_, memory, _)| memory.seq).collect();
+            found.iter().take(contexts::WITH_NEIGHBOURS).map(|(_, memory, _)| memory.seq).collect();
         self.found.extend(found.iter().filter_map(|(_, memory, _)| memory.ordinal));
         shown.extend(&self.found);
         let is_new = |passage: &Passage| !self.chosen.stable.iter().any(|known| known.line == passage.line);
@@ -450,7 +440,7 @@ impl Choice<'_> {
 /// summaries, and leaves room for the open end. It depends on them alone, so what is shown stays until one closes.
 fn fits_whole(closed: &[SegmentRow], budget: usize) -> bool {
     let tokens: i64 = closed.iter().map(|row| row.tokens + row.messages * LINE).sum();
-    usize::try_from(tokens).is_ok_and(|tokens| tokens <= budget / 8 * 7)
+    usize::try_from(tokens).is_ok_and(|tokens| tokens <= budget / contexts::WHOLE.1 * contexts::WHOLE.0)
 }
 
 /// Returns the tokens for what is stable, and of them for facts and summaries.

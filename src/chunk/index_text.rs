@@ -22,9 +22,6 @@ const CONTEXT_BYTES: usize = 4 * (NEIGHBOUR_BYTES + 1);
 /// pieces of a long text, the index would be many times as large as the text.
 pub const WITH_CONTEXT: i64 = 16;
 
-/// Turns on each side that count as context.
-pub const NEIGHBOURS: i64 = 2;
-
 /// Bytes that the parts of identifiers may add to a row. Arbitrary: bounds the cost of hostile text.
 const SPLIT_BYTES: usize = 4096;
 

@@ -18,15 +18,10 @@ use crate::store::{Outcome, source_hash};
 use crate::summaries::messages::{blocking, count};
 use crate::summarize::{self, Source};
 use crate::times;
+use crate::tuning::summaries::{QUARTER_SESSIONS, QUARTER_TOKENS};
 
 /// Conversations read at once.
 const PAGE: usize = 500;
-
-/// Conversations of a quarter from which on they are summed up: one is in short already.
-const FEWEST: usize = 2;
-
-/// Tokens of what sums a quarter up at most. Arbitrary: a page.
-const MOST: usize = 600;
 
 /// A quarter that was, or would be, summed up.
 #[derive(Debug, Serialize)]
@@ -93,7 +88,7 @@ async fn over(engine: &Engine, project: &OpenProject) -> Result<BTreeMap<String,
             }
         }
     }
-    quarters.retain(|_, conversations| conversations.len() >= FEWEST);
+    quarters.retain(|_, conversations| conversations.len() >= QUARTER_SESSIONS);
     for conversations in quarters.values_mut() {
         conversations.sort_by(|a, b| (a.time, &a.id).cmp(&(b.time, &b.id)));
     }
@@ -113,5 +108,5 @@ fn in_short(conversations: &[Memory]) -> String {
             text: &memory.text,
         })
         .collect();
-    summarize::extract(&sources, Level::Detailed, MOST, "", &count).text
+    summarize::extract(&sources, Level::Detailed, QUARTER_TOKENS, "", &count).text
 }

@@ -19,12 +19,10 @@ use crate::scope::{Scope, SessionId};
 use crate::store::{MessageRow, PreparedMemory, Saved, SegmentRow, Store, Summary, source_hash};
 use crate::summaries::messages::{blocking, count, sources, texts};
 use crate::summarize;
+use crate::tuning::summaries::{FACTS_OF_SEGMENT, SEGMENT_TOKENS};
 
 /// Messages that segments are closed of at a time, as a rule less than a second: a session may have a hundred thousand.
 const STEP: usize = 4000;
-
-/// Facts noted of a segment at most: more are no key facts. Arbitrary.
-const MOST_FACTS: usize = 3;
 
 /// Facts of an earlier version that are made findable by one step: some ten milliseconds. Arbitrary.
 const MENDED_AT_ONCE: usize = 200;
@@ -34,9 +32,6 @@ const MOST_READ: usize = 4096;
 
 /// How long to wait for others who write: what is made for an answer can be made again, and the answer waits.
 const TURN: Duration = Duration::from_millis(250);
-
-/// The least a summary may take, in tokens: a short sentence.
-const LEAST_SUMMARY: usize = 24;
 
 /// Returns the tiers as configured.
 pub fn tiers(engine: &Engine) -> Tiers {
@@ -138,7 +133,7 @@ async fn note(
     for segment in segments {
         let within = read.iter().filter(|(row, _)| (segment.first..=segment.last).contains(&row.ordinal));
         let messages: Vec<Message<'_>> = within.map(|(row, text)| message(row, text)).collect();
-        for fact in best(facts(&messages), MOST_FACTS) {
+        for fact in best(facts(&messages), FACTS_OF_SEGMENT) {
             let Some((source, _)) = read.iter().find(|(row, _)| row.ordinal == fact.ordinal) else {
                 continue;
             };
@@ -267,7 +262,7 @@ async fn make(
     let session_name = session.clone();
     let summarise = move || {
         let sources = sources(&read);
-        let most = tokens.max(LEAST_SUMMARY);
+        let most = tokens.max(SEGMENT_TOKENS);
         let summary = summarize::extract(&sources, level, most, "", &count);
         let quality = summarize::quality(&summary.text, &sources, most);
         Summary {

@@ -22,6 +22,7 @@ use crate::summaries::messages::told;
 use crate::summaries::wanted::Made;
 use crate::summaries::{enqueue, messages, segments};
 use crate::summarize;
+use crate::tuning::summaries::SESSION_ENDED;
 
 /// Sessions looked for at once.
 const SESSIONS: usize = 16;
@@ -31,9 +32,6 @@ const STEP: usize = 32;
 
 /// Messages that what stands for a session is chosen from. Of more, some are passed over evenly.
 const MOST_MESSAGES: usize = 1000;
-
-/// A silence after which a session counts as ended.
-const ENDED: Millis = 30 * 60 * 1000;
 
 /// What was worked off.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -146,7 +144,7 @@ fn is_due(known: Option<&ConversationRow>, rows: &[MessageRow], interval: Millis
         return Due::Never;
     }
     let has_doubled = last.ordinal + 1 >= 2 * (known.last + 1);
-    let has_ended = now.saturating_sub(last.time) > ENDED;
+    let has_ended = now.saturating_sub(last.time) > SESSION_ENDED;
     let at = known.made_at.saturating_add(interval);
     match has_doubled || has_ended || at <= now {
         true => Due::Now,

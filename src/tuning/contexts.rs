@@ -52,6 +52,13 @@ pub const SUMMARIES_SHARE: f64 = 0.3;
 /// Share of the remaining budget for the messages after the last closed segment. Arbitrary.
 pub const OPEN_SHARE: f64 = 0.25;
 
+/// The share of the budget up to which the closed segments are shown message by message instead of by summaries, as a
+/// fraction. Measured on a conversation of 5,500 tokens in 8,000: with 3/4 it got summaries and most of its messages.
+pub const WHOLE: (usize, usize) = (7, 8);
+
+/// Earlier messages that a search may bring into a context, at most (`context.vector_search_limit`). Shown by `evals tiers`.
+pub const SEARCHED_MESSAGES: usize = 200;
+
 /// Weight of recency in a message's importance (`context.weight_recency`). Measured by `evals tiers`: recent messages have
 /// a part of the budget of their own, so it is low.
 pub const WEIGHT_RECENCY: f64 = 0.05;

@@ -38,7 +38,13 @@ pub const ANSWERING_COSINE: f64 = 0.35;
 /// first ten; by `evals latency`: 100 take half the time of 200.
 pub const CANDIDATES: usize = 100;
 
-/// Weight in recency of a snippet, where the strategy counts both relevance and recency. Arbitrary.
+/// The part of a search's budget for notices and the names of the sessions searched: the budget divided by this. Arbitrary.
+pub const NOTICES: usize = 4;
+
+/// The part of a search's budget for messages that are shown with their commits: the budget divided by this. Arbitrary.
+pub const BESIDE_COMMITS: usize = 4;
+
+/// Weight of recency in the score of a snippet, where the strategy counts relevance and recency. Arbitrary.
 pub const SNIPPET_RECENCY: f64 = 0.2;
 
 /// Milliseconds over which the recency of a snippet halves: 30 days. Arbitrary.
@@ -90,6 +96,10 @@ pub const NEIGHBOUR_WORDS: usize = 80;
 /// store that is searched with it, and the text index isn't merged. Measured by `evals retrieval`: with 5,000 instead of
 /// 25,000, 76.1 instead of 76.2% of the evidence.
 pub const LARGE_STORE: i64 = 5_000;
+
+/// Factor by which the text index grows before it is merged again: all merges write at most four times what is stored. Shown
+/// by `evals latency`: in one segment, searches take three quarters of the time.
+pub const INDEX_GROWTH: f64 = 1.25;
 
 /// The conditions that a document of a large store has to meet, strictest first: it holds this many of the rarest words,
 /// which together occur in at most this share of the documents, and of which there are at most this many.

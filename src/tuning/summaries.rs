@@ -135,10 +135,13 @@ pub const RELATED_WEIGHT: f64 = 0.5;
 pub const RELATED_SCORE: f64 = 0.75;
 
 /// Tokens of a summary in `get_context_summary` with fewer of which left none is begun. Arbitrary.
-pub const LEAST_TOKENS: usize = 40;
+pub const RELATED_TOKENS: usize = 40;
 
 /// Conversations that `get_context_summary` summarises, at most. Arbitrary.
 pub const RELATED_SESSIONS: usize = 8;
+
+/// Tokens of a segment's summary, at least: a short sentence. Arbitrary.
+pub const SEGMENT_TOKENS: usize = 24;
 
 /// Key facts of a segment, at most. Arbitrary.
 pub const FACTS_OF_SEGMENT: usize = 3;

@@ -3,8 +3,7 @@
 use std::collections::HashSet;
 use std::hash::Hash;
 
-/// The growth of the text index after which it is merged again: all merges together then write at most four times its size.
-const GROWTH: f64 = 1.25;
+use crate::tuning::ranking::INDEX_GROWTH;
 
 /// Returns how many of the entries of a cache are removed so that the rest, of `total` bytes with them, fits into `most`. `bytes`
 /// are the sizes of the entries, those used longest ago first.
@@ -21,7 +20,7 @@ pub fn surplus(total: i64, most: i64, bytes: impl IntoIterator<Item = i64>) -> u
 /// Returns whether a text index of `documents` is merged again, `merged` having been merged before. One of fewer than `least` is
 /// searched fast enough.
 pub fn is_merge_due(documents: i64, merged: i64, least: i64) -> bool {
-    documents >= least && documents as f64 >= GROWTH * merged as f64
+    documents >= least && documents as f64 >= INDEX_GROWTH * merged as f64
 }
 
 /// Returns which of some forgotten memories come back together, as places in `forgotten`: those of which every source that is

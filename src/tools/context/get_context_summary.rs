@@ -27,6 +27,7 @@ use crate::tools::common;
 use crate::tools::context::retrieve_context::TimeRange;
 use crate::tools::context::summarize_conversation::Detail;
 use crate::tools::memory::search_project_memory::missing_sessions;
+use crate::tuning::summaries::{RELATED_SCORE, RELATED_SESSIONS, RELATED_TOKENS, RELATED_WEIGHT};
 
 /// The name agents call it by.
 pub const NAME: &str = "get_context_summary";
@@ -44,16 +45,6 @@ const MOST_TOKENS: usize = 20_000;
 /// Tokens that the frame of an answer, and the frame of each summary in it, take. From above.
 const FRAME: usize = 90;
 const FRAME_OF_ONE: usize = 54;
-
-/// How much a conversation weighs beside the best, or how well its best message answers beside the best of all, so that
-/// it is summarised too. Arbitrary. Those that are named are summarised whatever they have to do with the question.
-const RELATED: (f64, f64) = (0.5, 0.75);
-
-/// Tokens of a summary below which another isn't begun. Arbitrary.
-const LEAST_SUMMARY: usize = 40;
-
-/// Conversations summarised at most.
-const MOST_SESSIONS: usize = 8;
 
 /// Messages of a conversation that its summary is chosen from at most, the last ones. Arbitrary.
 const MOST_MESSAGES: usize = 2000;
@@ -154,12 +145,12 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         weigh(&hits).into_iter().map(|(id, weighed)| (id, weighed.weight)).collect();
     order.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     if scope.sessions == Sessions::All {
-        let answers = hits.iter().filter(|hit| hit.ranked.score >= RELATED.1 * best);
+        let answers = hits.iter().filter(|hit| hit.ranked.score >= RELATED_SCORE * best);
         let answering: BTreeSet<&SessionId> = answers.filter_map(|hit| hit.memory.session.as_ref()).collect();
-        order.retain(|(session, weight)| *weight >= RELATED.0 || answering.contains(session));
+        order.retain(|(session, weight)| *weight >= RELATED_WEIGHT || answering.contains(session));
     }
     let all = order.len();
-    order.truncate(MOST_SESSIONS);
+    order.truncate(RELATED_SESSIONS);
 
     let level = Level::from(args.level.unwrap_or_default());
     let mut left = budget - FRAME;
@@ -170,8 +161,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         let waiting: f64 = order[place..].iter().map(|(_, weight)| weight).sum();
         let share = (left as f64 * weight / waiting.max(f64::MIN_POSITIVE)) as usize;
         // Of many, the weightiest get enough to say something.
-        let most = share.max(LEAST_SUMMARY + FRAME_OF_ONE).min(left).saturating_sub(FRAME_OF_ONE);
-        if most < LEAST_SUMMARY {
+        let most = share.max(RELATED_TOKENS + FRAME_OF_ONE).min(left).saturating_sub(FRAME_OF_ONE);
+        if most < RELATED_TOKENS {
             break;
         }
         // What the filter has nothing of was found by another of its messages.

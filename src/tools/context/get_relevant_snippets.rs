@@ -12,12 +12,14 @@ use crate::engine::Engine;
 use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::ingest::catch_up;
-use crate::memory::{Kind, Millis};
+use crate::memory::Kind;
 use crate::retrieve;
 use crate::retrieve::rank::Weights;
 use crate::tools::common;
 use crate::tools::context::answer::{self, Context};
 use crate::tools::context::retrieve_context;
+use crate::tuning::contexts::SNIPPETS_WITH_NEIGHBOURS;
+use crate::tuning::ranking::{SNIPPET_HALF_LIFE, SNIPPET_RECENCY};
 
 /// The name agents call it by.
 pub const NAME: &str = "get_relevant_snippets";
@@ -32,15 +34,6 @@ const MAX_TOKENS: usize = 1000;
 
 /// Of what was found, the best that may be put in order of time. Arbitrary: beyond them little answers.
 const MOST_BY_TIME: usize = 40;
-
-/// Over which recency halves, where it counts.
-const HALF_LIFE: Millis = 30 * 24 * 3600 * 1000;
-
-/// How much recency counts where both do.
-const RECENCY: f64 = 0.2;
-
-/// Of what was found, the best that are shown with their neighbours.
-const WITH_NEIGHBOURS: usize = 5;
 
 /// What the call takes.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
@@ -93,7 +86,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let sessions = weigh(&hits);
     let most = longest(max_tokens);
     let mut budget = Budget::new(max_tokens - SMALL_FRAME);
-    let with_neighbours = if args.expand_context.unwrap_or(true) { WITH_NEIGHBOURS } else { 0 };
+    let with_neighbours = if args.expand_context.unwrap_or(true) { SNIPPETS_WITH_NEIGHBOURS } else { 0 };
     let (best, others) = hits.split_at(hits.len().min(with_neighbours));
     // The best come with what was said around them, found or not; then the others.
     let seqs = best.iter().map(|hit| hit.memory.seq).collect();
@@ -131,7 +124,9 @@ fn ordered(mut hits: Vec<Hit>, strategy: Strategy) -> Vec<Hit> {
             hits.sort_by(|a, b| b.memory.time.cmp(&a.memory.time).then_with(|| by_id(a, b)));
         }
         Strategy::Mixed => {
-            let score = |hit: &Hit| hit.ranked.score + RECENCY * recency(hit.memory.time, newest, HALF_LIFE);
+            let score = |hit: &Hit| {
+                hit.ranked.score + SNIPPET_RECENCY * recency(hit.memory.time, newest, SNIPPET_HALF_LIFE)
+            };
             hits.sort_by(|a, b| score(b).total_cmp(&score(a)).then_with(|| by_id(a, b)));
         }
     }

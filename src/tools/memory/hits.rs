@@ -16,15 +16,10 @@ use crate::summaries::messages;
 use crate::tools::common::beginning::beginning;
 use crate::tools::common::tool::Answer;
 use crate::tools::memory::linked;
+use crate::tuning::ranking::{BESIDE_COMMITS, NOTICES};
 
 /// The least of a text that is worth showing, in tokens. Arbitrary: about a short sentence.
 const LEAST_TEXT: usize = 12;
-
-/// The share of a budget that notices may take, and the names of the sessions searched. Arbitrary.
-const SAID: usize = 4;
-
-/// The share of a budget that messages shown with their commits may take.
-const BESIDE: usize = 4;
 
 /// What the call answers.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
@@ -305,7 +300,7 @@ fn estimate(page: &mut Page) -> usize {
     let json = |hit: &Hit| count(&serde_json::to_string(hit).expect("a hit is JSON")) + 1;
     let text_frame = envelope::OVERHEAD_TOKENS + count(&empty.footer());
     let mut used = (text_frame, empty.data_tokens());
-    let mut beside = page.max_tokens / BESIDE;
+    let mut beside = page.max_tokens / BESIDE_COMMITS;
     for (place, hit) in page.hits.iter_mut().enumerate() {
         if hit.behind.as_ref().is_some_and(|behind| behind.said.is_some()) {
             let with = json(hit);
@@ -404,7 +399,7 @@ fn bare(mut page: Page) -> Output {
 
 /// Leaves out notices and names of sessions that take more than their share of the budget.
 fn bound(output: &mut Output, max_tokens: usize) {
-    let share = max_tokens / SAID;
+    let share = max_tokens / NOTICES;
     let fits = |lines: &mut Vec<String>, frame: &str| {
         let (mut used, all) = (0, lines.len());
         lines.retain(|line| {

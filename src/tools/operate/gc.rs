@@ -15,12 +15,10 @@ use crate::memory::Millis;
 use crate::store::{Expired, Reach, Selection};
 use crate::summaries::quarters::{self, Quarter};
 use crate::times;
+use crate::tuning::forgetting::KEPT;
 
 /// Milliseconds of a day.
 const DAY: Millis = 24 * 60 * 60 * 1000;
-
-/// How long the queue remembers what it did, and a summary outlives the next version of it. Arbitrary: a week.
-const KEPT: Millis = 7 * DAY;
 
 /// What `tiro gc` takes.
 #[derive(Debug, Default)]

@@ -8,11 +8,10 @@ mod retired;
 mod select;
 
 use std::collections::{BTreeSet, HashSet};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::chunk::index_text;
 use crate::error::{Error, Result};
 use crate::memory::{MemoryId, Millis};
 use crate::scope::{Scope, SessionId};
@@ -20,6 +19,8 @@ use crate::store::decide::retention;
 use crate::store::sqlite::connection::blocking;
 use crate::store::sqlite::write::turns;
 use crate::store::{Forgotten, Operation, Reach, Selection, Store};
+use crate::tuning::forgetting::{FORGOTTEN_AT_ONCE, TURN};
+use crate::tuning::ranking::NEIGHBOURS;
 
 pub(in crate::store::sqlite) use erase::erase;
 
@@ -29,10 +30,7 @@ use select::{select, selected_row, with_derived};
 
 /// Memories that one transaction forgets or restores, which takes a quarter of a second. More take several transactions: where one
 /// fails, or its process dies, those before it stay, under the operation's name, and repeating the call does the rest.
-const AT_ONCE: usize = if cfg!(test) { 3 } else { 5_000 };
-
-/// The least and the longest pause between two transactions, for other writers: a waiting writer tries every tenth of a second.
-const TURN: (Duration, Duration) = (Duration::from_millis(10), Duration::from_millis(200));
+const AT_ONCE: usize = if cfg!(test) { 3 } else { FORGOTTEN_AT_ONCE };
 
 /// The kind of an operation that is not finished with purging its memories.
 const PURGING: &str = "purging";
@@ -316,7 +314,7 @@ fn bring_back(
     }
     rows.retain(|row| came.contains(&row.seq));
     let turns = rows.iter().filter_map(|row| row.session.zip(row.ordinal)).collect();
-    let is_at_the_edge = retention::at_the_edge(turns, index_text::NEIGHBOURS);
+    let is_at_the_edge = retention::at_the_edge(turns, NEIGHBOURS);
     let changed = rows.iter().filter(|row| row.session.zip(row.ordinal).is_some_and(&is_at_the_edge));
     reindex_neighbours(connection, changed)?;
     Ok(rows)
@@ -338,7 +336,7 @@ fn reindex_neighbours<'a>(
         }
         // The nearest living neighbours may be far away where others are forgotten.
         let nearest = |sql: &str, ordinal: i64| -> Result<Option<i64>> {
-            let reach = index_text::NEIGHBOURS;
+            let reach = NEIGHBOURS;
             Ok(connection.prepare_cached(sql)?.query_row((session, ordinal, reach), |row| row.get(0))?)
         };
         let from = nearest(

@@ -9,8 +9,13 @@ use std::time::Instant;
 
 use rusqlite::{Connection, params};
 
+use super::Act;
+use super::SelectedRow;
 use super::erase::erase;
-use super::{Act, SelectedRow, forgotten, give_way, retired, selected_row};
+use super::forgotten;
+use super::give_way;
+use super::retired;
+use super::selected_row;
 use crate::error::{Error, Kind, Result};
 use crate::memory::Millis;
 use crate::scope::Scope;
@@ -18,18 +23,10 @@ use crate::store::sqlite::connection::{LOOK_AGAIN, blocking, lock};
 use crate::store::sqlite::file::migrate;
 use crate::store::sqlite::write::turns;
 use crate::store::{Forgotten, Selection, Store};
-
-/// Memories removed by one transaction, in some tens of milliseconds.
-const REMOVED_AT_ONCE: usize = 250;
-
-/// Pages of the text index merged by one transaction, in about the same time.
-const MERGED_AT_ONCE: i64 = 64;
+use crate::tuning::forgetting::{DELETE_MERGE, MERGED_AT_ONCE, REMOVED_AT_ONCE};
 
 /// How often emptying the WAL is tried while others read, each time for as long as a writer waits.
 const EMPTYINGS: usize = 3;
-
-/// The share of deleted rows, in percent, from which on SQLite itself cleans a part of the index.
-const DELETE_MERGE: i64 = 10;
 
 impl Store {
     /// Forgets and purges the memories that `selection` names, forgotten ones too, as [`Store::forget`] and [`Store::purge`] would

@@ -14,9 +14,7 @@ use crate::scope::Scope;
 use crate::store::sqlite::Inner;
 use crate::store::sqlite::connection::lock;
 use crate::store::{Store, Vocabulary};
-
-/// Documents below which a search uses every word.
-pub(in crate::store::sqlite) const SMALL_CORPUS: i64 = 5_000;
+use crate::tuning::ranking::LARGE_STORE;
 
 /// The share of documents from which on the count of a stem is cached; rarer stems are counted fast.
 const COMMON_SHARE: f64 = 0.01;
@@ -31,7 +29,7 @@ pub(in crate::store::sqlite) fn read(
     terms: &[String],
 ) -> Result<Vocabulary> {
     let documents = documents(connection)?;
-    if documents >= SMALL_CORPUS {
+    if documents >= LARGE_STORE {
         let counts = count(inner, connection, documents, terms)?;
         return Ok(Vocabulary { documents, counts });
     }

@@ -3,9 +3,9 @@
 use rusqlite::Connection;
 
 use super::turns::index_turns;
-use crate::chunk::index_text;
 use crate::error::Result;
 use crate::scope::{Scope, SessionId, Sessions};
+use crate::tuning::ranking::NEIGHBOURS;
 
 /// A session while a batch is written to it.
 pub(in crate::store::sqlite) struct OpenSession {
@@ -64,7 +64,7 @@ impl OpenSession {
             index_turns(
                 connection,
                 self.seq,
-                self.first_new - index_text::NEIGHBOURS..self.next_ordinal,
+                self.first_new - NEIGHBOURS..self.next_ordinal,
                 self.first_new,
             )?;
         }

@@ -9,6 +9,7 @@ use super::chunks::index;
 use crate::chunk::index_text::{self, About};
 use crate::error::Result;
 use crate::memory::{Group, Kind, Millis, Role};
+use crate::tuning::ranking::NEIGHBOURS;
 
 /// A message as the index reads it back.
 struct Turn {
@@ -42,7 +43,7 @@ pub(in crate::store::sqlite) fn index_turns(
                             ORDER BY ordinal LIMIT ?4))
          ORDER BY ordinal",
     )?;
-    let rows = statement.query_map((session, from, to, index_text::NEIGHBOURS), turn)?;
+    let rows = statement.query_map((session, from, to, NEIGHBOURS), turn)?;
     let turns: Vec<Turn> = rows.collect::<Result<_, _>>()?;
     index_among(connection, &turns, new, |turn| places.contains(&turn.ordinal))
 }
@@ -93,7 +94,7 @@ fn index_among(
     new: i64,
     wanted: impl Fn(&Turn) -> bool,
 ) -> Result<()> {
-    let reach = index_text::NEIGHBOURS as usize;
+    let reach = NEIGHBOURS as usize;
     for (at, turn) in turns.iter().enumerate() {
         if !wanted(turn) {
             continue;

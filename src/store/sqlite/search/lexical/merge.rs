@@ -9,12 +9,13 @@ use crate::error::Result;
 use crate::scope::Scope;
 use crate::store::Store;
 use crate::store::decide::retention;
-use crate::store::sqlite::search::vocabulary::{SMALL_CORPUS, documents};
+use crate::store::sqlite::search::vocabulary::documents;
+use crate::tuning::ranking::LARGE_STORE;
 
 /// Pages of the index that one step merges: some ten milliseconds, for which other writers wait.
 const PAGES: i64 = 250;
 
-/// The keys in `meta` of how many documents were merged, and of how many are being merged.
+/// Where `meta` has the documents that were merged into one segment, and those that are being merged.
 const MERGED: &str = "text_merged";
 const MERGING: &str = "text_merging";
 
@@ -22,7 +23,7 @@ impl Store {
     /// Merges a part of the text index, where it is large and has grown by a quarter since the last merge; returns whether
     /// a part is left to merge. Searches find the same before, in between and afterwards.
     pub async fn merge_text(&self, scope: &Scope) -> Result<bool> {
-        if !self.read(scope, |_, connection, _| is_due(connection, SMALL_CORPUS)).await? {
+        if !self.read(scope, |_, connection, _| is_due(connection, LARGE_STORE)).await? {
             return Ok(false);
         }
         self.write(scope, |connection, _| step(connection)).await

@@ -26,22 +26,13 @@ use crate::memory::{Group, Kind};
 use crate::scope::Scope;
 use crate::store::sqlite::Inner;
 use crate::store::sqlite::read::conditions::Conditions;
-use crate::store::sqlite::search::vocabulary;
-use crate::store::sqlite::search::vocabulary::{SMALL_CORPUS, count};
+use crate::store::sqlite::search::vocabulary::{self, count};
 use crate::store::sqlite::write::chunks;
 use crate::store::{ChunkKey, LexicalCandidate, Store, Vocabulary};
-
-/// Candidates of a large group from which on no looser tier is read.
-const ENOUGH: usize = 20;
-
-/// The share of the documents from which on a group is large. Arbitrary: the others are searched by the word of the group.
-const LARGE_SHARE: f64 = 0.2;
+use crate::tuning::ranking::{ENOUGH, LARGE_GROUP, LARGE_STORE, LITTLE};
 
 /// Rows read to fill every group, at most. Arbitrary: a row costs some five microseconds.
 const ROWS_READ: usize = 500;
-
-/// Candidates below which a group has few.
-const LITTLE: usize = 40;
 
 impl Store {
     /// Returns for each of `groups` up to `limit` living chunks that contain some of `terms`, all groups together, the best
@@ -159,13 +150,13 @@ impl Best {
 
 /// Returns those of `groups` that are a large share of the `documents`.
 fn large(inner: &Inner, connection: &Connection, groups: &[Group], documents: i64) -> Result<Vec<Group>> {
-    if documents < SMALL_CORPUS {
+    if documents < LARGE_STORE {
         return Ok(groups.to_vec());
     }
     let marks: Vec<String> = groups.iter().map(|group| chunks::facet(*group)).collect();
     let counts = count(inner, connection, documents, &marks)?;
     let is_large =
-        |(count, group): (i64, &Group)| (count as f64 >= LARGE_SHARE * documents as f64).then_some(*group);
+        |(count, group): (i64, &Group)| (count as f64 >= LARGE_GROUP * documents as f64).then_some(*group);
     Ok(counts.into_iter().zip(groups).filter_map(is_large).collect())
 }
 
@@ -222,7 +213,7 @@ pub(in crate::store::sqlite) fn search(
 
 /// Returns the queries for `terms`.
 fn queries(terms: &[String], vocabulary: &Vocabulary) -> Queries {
-    match (terms, vocabulary.documents < SMALL_CORPUS) {
+    match (terms, vocabulary.documents < LARGE_STORE) {
         ([], _) => Queries::default(),
         (_, true) => Queries::of_any(terms),
         (_, false) => {

@@ -3,22 +3,7 @@
 use super::rank;
 use crate::memory::Group;
 use crate::store::sqlite::write::chunks;
-
-/// The tiers, the strictest first: how many words a document has to contain, of the rarest words that together stand in at most
-/// this share of the documents, and how many such words there are at most.
-const TIERS: [(usize, f64, usize); 3] = [(2, 0.15, 3), (2, 0.4, 5), (1, 0.12, MOST_WORDS)];
-
-/// The least number of documents that the words of a tier may stand in together, where the share is less.
-const LEAST_DOCUMENTS: i64 = 4_000;
-
-/// Words that a query of a large corpus has, at most. Arbitrary: of more words the rarest decide.
-const MOST_WORDS: usize = 16;
-
-/// Words without any document that a query of a large corpus has, at most. Arbitrary.
-const MOST_UNMET: usize = 4;
-
-/// The share of the documents that the words of the loosest query, for small groups, may stand in together.
-const RARE_SHARE: f64 = 0.06;
+use crate::tuning::ranking::{LEAST_DOCUMENTS, MOST_UNMET, MOST_WORDS, RARE_SHARE, TIERS};
 
 /// The number of documents that contain a word or phrase, and the word or phrase.
 pub(super) type Counted = (i64, String);

@@ -10,32 +10,22 @@
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use rusqlite::Connection;
-use rusqlite::ffi;
+use rusqlite::{Connection, ffi};
 
 use crate::error;
-
-/// The weights of the columns: facets, speaker, header, text and context.
-const WEIGHTS: [f64; 5] = [0.0, 0.1, 1.0, 1.0, 0.5];
-
-/// The constants of BM25, as in FTS5.
-const K1: f64 = 1.2;
-const B: f64 = 0.75;
-
-/// The least weight of a word, as in FTS5.
-const LEAST: f64 = 1e-6;
+use crate::tuning::ranking::{BM25_B, BM25_K1, COLUMNS, LEAST_WEIGHT};
 
 /// Returns the weight of a word that `with` of `all` documents contain.
 pub(in crate::store::sqlite) fn weight(all: i64, with: i64) -> f64 {
     let weight = ((all as f64 - with as f64 + 0.5) / (with as f64 + 0.5)).ln();
-    if weight > 0.0 { weight } else { LEAST }
+    if weight > 0.0 { weight } else { LEAST_WEIGHT }
 }
 
 /// Returns the ranking function for a query whose words, in order, have these numbers and weights; `None` for that of FTS5. A word
 /// of weight 0 is skipped; of words with the same number, up to 63, one counts.
 pub(super) fn by(words: Option<&[(usize, f64)]>) -> String {
     match words {
-        None => format!("bm25({})", WEIGHTS.map(|weight| weight.to_string()).join(", ")),
+        None => format!("bm25({})", COLUMNS.map(|weight| weight.to_string()).join(", ")),
         Some(words) => {
             let words: Vec<String> =
                 words.iter().map(|(number, weight)| format!("{number}, {weight}")).collect();
@@ -143,13 +133,14 @@ unsafe fn score(
             let (mut column, mut offset) = (0, 0);
             let mut frequency = 0.0;
             is_ok(phrase_first(row, place, &mut at, &mut column, &mut offset))?;
-            while let Some(counts) = usize::try_from(column).ok().and_then(|column| WEIGHTS.get(column)) {
+            while let Some(counts) = usize::try_from(column).ok().and_then(|column| COLUMNS.get(column)) {
                 frequency += counts;
                 phrase_next(row, &mut at, &mut column, &mut offset);
             }
             if frequency > 0.0 {
                 seen |= bit;
-                score += weight * frequency * (K1 + 1.0) / (frequency + K1 * (1.0 - B + B * length));
+                score += weight * frequency * (BM25_K1 + 1.0)
+                    / (frequency + BM25_K1 * (1.0 - BM25_B + BM25_B * length));
             }
         }
     }

@@ -3,14 +3,15 @@
 use std::collections::HashMap;
 
 use super::query::{Query, quoted};
-use super::{rank, search};
+use super::rank;
+use super::search;
 use crate::error::Result;
 use crate::filter::Filter;
 use crate::memory::Group;
 use crate::scope::Scope;
 use crate::store::sqlite::read::conditions::Conditions;
-use crate::store::sqlite::search::vocabulary::SMALL_CORPUS;
 use crate::store::{ChunkKey, LexicalCandidate, Store, Vocabulary};
+use crate::tuning::ranking::LARGE_STORE;
 
 impl Store {
     /// Searches a small store as [`Store::lexical`] does, with words weighed by the counts of another store, `weights`.
@@ -31,7 +32,7 @@ impl Store {
                 let text = format!("{{speaker header text context}} : {}", quoted(term));
                 let weight = rank::weight(weights.documents, weights.counts[place]);
                 let query = Query { text, weights: Some(vec![(0, weight)]) };
-                let most = SMALL_CORPUS as usize;
+                let most = LARGE_STORE as usize;
                 search(connection, &conditions, &query, most, &mut |candidate| {
                     found
                         .entry(candidate.chunk)
