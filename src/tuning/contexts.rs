@@ -20,10 +20,10 @@ pub const NEW_WORDS: usize = 6;
 /// Messages of the recent tier, counted from the end of the last closed segment. Shown by `evals tiers`.
 pub const RECENT_MESSAGES: usize = 10;
 
-/// The last message of the medium tier. Measured with [`RECENT_MESSAGES`].
+/// The last message of the medium tier. Shown by `evals tiers`.
 pub const MEDIUM_MESSAGES: usize = 50;
 
-/// The last message of the long tier. Measured with [`RECENT_MESSAGES`].
+/// The last message of the long tier. Shown by `evals tiers`.
 pub const LONG_MESSAGES: usize = 100;
 
 /// Share of the tokens that summaries of the medium tier keep. Measured by `evals tiers`: alone, the tiers keep 10% of the
@@ -59,15 +59,15 @@ pub const WHOLE: (usize, usize) = (7, 8);
 /// Earlier messages that a search may bring into a context, at most (`context.vector_search_limit`). Shown by `evals tiers`.
 pub const SEARCHED_MESSAGES: usize = 200;
 
-/// Weight of recency in a message's importance (`context.weight_recency`). Measured by `evals tiers`: recent messages have
-/// a part of the budget of their own, so it is low.
+/// Weight of recency in a message's importance (`context.weight_recency`): low, since recent messages have a share of the
+/// budget. Shown by `evals tiers`.
 pub const WEIGHT_RECENCY: f64 = 0.05;
 
-/// Weight of the answer to the question (`context.weight_semantic`). Measured with [`WEIGHT_RECENCY`].
+/// Weight of the answer to the question (`context.weight_semantic`). Shown by `evals tiers`.
 pub const WEIGHT_SEMANTIC: f64 = 1.0;
 
-/// Weight of the names that a message has in common with the conversation (`context.weight_entity`). Measured with
-/// [`WEIGHT_RECENCY`].
+/// Weight of the entities that a message has in common with the conversation (`context.weight_entity`). Shown by `evals
+/// tiers`.
 pub const WEIGHT_ENTITY: f64 = 0.05;
 
 /// Weight of the user's mark and of the author's importance (`context.weight_user`). Arbitrary.
@@ -105,7 +105,7 @@ pub const SUMMARIES_ACROSS: f64 = 1.0 / 3.0;
 /// Share of the budget that commits get before messages in a context across conversations. Arbitrary.
 pub const COMMIT_SHARE: f64 = 0.25;
 
-/// Share of a message that is shown of the oldest conversations; of the newest it is all. Arbitrary.
+/// Share of a message's tokens that is shown of the oldest conversations; of the newest, all are. Arbitrary.
 pub const OLDEST_DETAIL: f64 = 0.5;
 
 /// Tokens of a message that are shown, at least, however old its conversation is: as many as a hit of a search. Arbitrary.

@@ -24,7 +24,6 @@
 //! | `evals tiers` | `cargo run --release -p evals -- tiers --suite DIR --every 4` | tokens saved and evidence kept within one long conversation |
 //! | `evals summaries` | `cargo run --release -p evals -- summaries --suite DIR` | words of answers kept by summaries |
 //! | `evals latency` | `cargo run --release -p evals -- latency --docs 100000` | time of searches and contexts |
-//! | `evals limits` | `cargo run --release -p evals -- limits` | how long writers wait, and memory, under load |
 
 pub mod contexts;
 pub mod forgetting;

@@ -35,7 +35,7 @@ pub const ANSWERING_SHARE: f64 = 0.4;
 pub const ANSWERING_COSINE: f64 = 0.35;
 
 /// Candidates of one group of kinds from one search, at most. Measured by `evals retrieval`: 40, 100 and 200 give the same
-/// first ten; by `evals latency`: 100 take half the time of 200.
+/// first ten.
 pub const CANDIDATES: usize = 100;
 
 /// The part of a search's budget for notices and the names of the sessions searched: the budget divided by this. Arbitrary.
