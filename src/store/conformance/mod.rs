@@ -4,7 +4,8 @@
 //! the engine breaks the promise. [`promises`] lists them, each with the [`Fault`](broken::Fault) that breaks it. `tests` runs
 //! each promise against SQLite, where it must hold, and against a store with that fault, where it must not.
 //!
-//! It is not: what only SQLite has, such as migrations, the log and a file that is replaced. That stands in `sqlite/tests.rs`.
+//! It is not: what only SQLite has, such as migrations, the write-ahead log and a file that is replaced. The tests of `sqlite/`
+//! assert that.
 
 mod broken;
 mod cache;
