@@ -1,8 +1,9 @@
 //! What every engine of a store promises, one function for each promise.
 //!
 //! A promise is a function that takes a [`Place`](place::Place), which is a handle on an engine without data, and panics where
-//! the engine breaks the promise. [`promises`] lists them, each with the [`Fault`](broken::Fault) that breaks it. `tests` runs
-//! each promise against SQLite, where it must hold, and against a store with that fault, where it must not.
+//! the engine breaks the promise; its name says what is promised. [`promises`] lists them, each with the
+//! [`Fault`](broken::Fault) that breaks it. `tests` runs each promise against SQLite, where it must hold, and against a store
+//! with that fault, where it must not.
 //!
 //! It is not: what only SQLite has, such as migrations, the write-ahead log and a file that is replaced. The tests of `sqlite/`
 //! assert that.

@@ -35,8 +35,11 @@ impl<T> Answered<T> for Result<T, Error> {
 
 /// A handle on a store of an engine, and a scope in it.
 pub struct Place<E: Engine> {
+    /// The engine.
     pub engine: E,
+    /// A handle on its store.
     pub store: E::Store,
+    /// The scope of the owner [`OWNER`].
     pub scope: Scope,
 }
 
@@ -65,6 +68,7 @@ impl<E: Engine> Place<E> {
         Scope { owner: OwnerId::new("ana"), ..self.scope.clone() }
     }
 
+    /// Saves memories at the time 1.
     pub async fn save(&self, memories: Vec<PreparedMemory>) -> Receipt {
         self.store.save(&self.scope, memories, 1).await.answered()
     }
@@ -80,10 +84,12 @@ impl<E: Engine> Place<E> {
         said.outcomes.into_iter().map(|(id, _)| id).collect()
     }
 
+    /// Returns the living messages of the session.
     pub async fn rows(&self, session: &str) -> Vec<MessageRow> {
         self.store.session_messages(&self.scope, &name(session), 0).await.answered()
     }
 
+    /// Returns the memory, unless it is forgotten.
     pub async fn living(&self, id: &MemoryId) -> Option<Memory> {
         self.store.memory(&self.scope, id).await.answered()
     }
@@ -159,28 +165,34 @@ impl<E: Engine> Place<E> {
         }
     }
 
+    /// Summarises the range of messages.
     pub async fn summarise(&self, session: &str, first: i64, last: i64) -> Saved {
         let draft = self.draft(session, first, last).await;
         self.store.save_summary(&self.scope, draft, 1).await.answered()
     }
 
+    /// Returns the summaries of the session at all levels.
     pub async fn summaries(&self, session: &str) -> Vec<SummaryRow> {
         self.store.summaries(&self.scope, &name(session), None).await.answered()
     }
 
+    /// Forgets these memories.
     pub async fn forget(&self, ids: &[&MemoryId], operation: &str) -> Forgotten {
         let ids = ids.iter().map(|id| (*id).clone()).collect();
         self.store.forget(&self.scope, &Selection::Ids(ids), operation, 5).await.answered()
     }
 
+    /// Forgets the session.
     pub async fn forget_session(&self, session: &str, operation: &str) -> Forgotten {
         self.store.forget(&self.scope, &Selection::Session(name(session)), operation, 5).await.answered()
     }
 
+    /// Undoes the last operation.
     pub async fn undo(&self) -> Forgotten {
         self.store.undo(&self.scope, None, 6).await.answered()
     }
 
+    /// Returns the version of the sessions.
     pub async fn version(&self, sessions: &[&str]) -> Version {
         self.store.source_version(&self.only(sessions)).await.answered()
     }
@@ -201,6 +213,7 @@ impl<E: Engine> Place<E> {
     }
 }
 
+/// Returns the session called `session`.
 pub fn name(session: &str) -> SessionId {
     SessionId::parse(session).unwrap()
 }
@@ -213,6 +226,7 @@ pub fn prepared(draft: Draft, key: &str) -> PreparedMemory {
     PreparedMemory { id, draft, tokens: 1, chunks: vec![chunk] }
 }
 
+/// Returns a message of the user, which its text names.
 pub fn message(session: &str, text: &str) -> PreparedMemory {
     let mut draft = Draft::new(Kind::Message, Provenance::UserSaid, text, 10);
     draft.session = Some(name(session));
@@ -239,6 +253,7 @@ pub fn embedded(mut memory: PreparedMemory, embedding: [f32; 4]) -> PreparedMemo
     memory
 }
 
+/// Returns a summary of the session, with an embedding.
 pub fn conversation(session: &str, text: &str) -> PreparedMemory {
     let mut draft = Draft::new(Kind::Conversation, Provenance::Derived, text, 10);
     draft.session = Some(name(session));
@@ -270,6 +285,7 @@ pub fn commit(digit: char, text: &str, time: Millis) -> PreparedMemory {
     prepared(draft, &sha)
 }
 
+/// Returns the full id of a commit that is made of one digit.
 pub fn sha(digit: char) -> String {
     std::iter::repeat_n(digit, 40).collect()
 }
