@@ -16,9 +16,10 @@ use crate::git::Sha;
 use crate::humanize::counted;
 use crate::ingest::history::{Stored, Wanted, follow_from};
 use crate::ingest::in_time::in_time;
-use crate::ingest::link::{self, Place, Span};
+use crate::ingest::link::{self, Place};
+use crate::ingest::reading::Importer;
 use crate::ingest::share::{self, Whose};
-use crate::ingest::{commits, graph, pointer, sessions};
+use crate::ingest::{commits, graph, pointer};
 use crate::memory::Millis;
 use crate::project;
 use crate::project::OpenProject;
@@ -159,7 +160,7 @@ pub async fn follow(
     }
 
     let place = Place::of(project);
-    let (mut output, mut span) = (sessions::Imported::default(), Span::default());
+    let mut importer = Importer::new(engine, caller, project, &place);
     for taken in grown {
         if let Err(error) = project.store.await_turn(&project.scope, TURN).await {
             followed.notices.push(format!("not caught up with all sessions: {error}"));
@@ -192,21 +193,10 @@ pub async fn follow(
             true => Whose::Shared,
             false => Whose::Hooked(&taken.reference.directory),
         };
-        let before = output.bytes_left;
-        let quiet = &mut |_| {};
-        let read = sessions::follow(
-            engine,
-            caller,
-            project,
-            &place,
-            (client, &path, whose),
-            Some(left),
-            &mut output,
-            &mut span,
-            quiet,
-        );
-        match read.await {
-            Ok(()) if output.bytes_left > before => {}
+        let before = importer.output.bytes_left;
+        let read = importer.follow((client, &path, whose), Some(left), &mut |_| {}).await;
+        match read {
+            Ok(()) if importer.output.bytes_left > before => {}
             Ok(()) => taken.done(),
             // It is there the next time.
             Err(error) if matches!(error.kind(), Kind::Busy | Kind::Store) => {
@@ -222,6 +212,7 @@ pub async fn follow(
             }
         }
     }
+    let Importer { output, span, .. } = importer;
     link::link_span(project, &place, &span, (!is_idle).then_some(GIT_BEFORE_A_CALL)).await?;
     if moved {
         // Last: what was said and committed is in the answer without it.

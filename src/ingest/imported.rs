@@ -2,7 +2,10 @@
 
 use serde::Serialize;
 
-use crate::redact::Redaction;
+use crate::import::transcript::Counts;
+use crate::redact::{self, Redaction};
+use crate::remember::Remembered;
+use crate::store::Outcome;
 
 /// What `tiro import claude-code|codex|gemini` answers.
 #[derive(Debug, Default, Serialize)]
@@ -43,4 +46,28 @@ pub struct Imported {
     pub pending: usize,
     /// What else there is to know.
     pub notices: Vec<String>,
+}
+
+impl Imported {
+    /// Adds what the lines of a transcript were, beside entries.
+    pub(crate) fn count_lines(&mut self, counts: &Counts) {
+        self.unreadable += counts.unreadable + counts.cut;
+        self.private += counts.private;
+        for (kind, count) in &counts.unknown {
+            redact::add(&mut self.unknown, kind, *count);
+        }
+    }
+
+    /// Adds what became of entries in the store.
+    pub(crate) fn count_entries(&mut self, remembered: Remembered) {
+        let receipt = &remembered.receipt;
+        self.imported += receipt.count(Outcome::Stored);
+        self.already_stored += receipt.count(Outcome::AlreadyStored) + receipt.count(Outcome::Conflict);
+        self.repeated += receipt.count(Outcome::Repeated);
+        self.forgotten += receipt.count(Outcome::Forgotten);
+        self.pending += receipt.pending;
+        for (rule, count) in remembered.redactions {
+            redact::add(&mut self.redactions, &rule, count);
+        }
+    }
 }

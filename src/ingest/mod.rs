@@ -14,5 +14,6 @@ mod in_time;
 pub(crate) mod link;
 mod pauses;
 pub(crate) mod pointer;
+pub(crate) mod reading;
 pub(crate) mod sessions;
 mod share;

@@ -20,7 +20,7 @@ use crate::import::transcript::Transcript;
 use crate::ingest::cursor::Cursor;
 use crate::ingest::history::{self, Stored};
 use crate::ingest::link::Place;
-use crate::ingest::{commits, sessions};
+use crate::ingest::{commits, reading, sessions};
 use crate::project::OpenProject;
 use crate::redact::Redactor;
 use crate::summaries::estimate::AtMost;
@@ -180,7 +180,7 @@ pub async fn sessions(engine: &Engine, caller: &Caller, args: sessions::Args) ->
             if cursor.at + cursor.looked >= all {
                 return Ok(());
             }
-            let mut reader = Transcript::new(sessions::format(args.client)?, cursor.about());
+            let mut reader = Transcript::new(reading::format(args.client)?, cursor.about());
             let mut lines = Lines::resume(path, cursor.at, cursor.looked, u64::MAX)?;
             let mut texts: Vec<String> = Vec::new();
             while let Some((at, line)) = lines.next_line()? {
