@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 use crate::caller::Caller;
 use crate::clients::{Client, transcripts};
 use crate::engine::Engine;
-use crate::error::{Kind, Result};
+use crate::error::{Error, Kind, Result};
 use crate::git::Sha;
 use crate::humanize::counted;
 use crate::ingest::history::{Stored, Wanted, follow_from};
+use crate::ingest::imported::Imported;
 use crate::ingest::in_time::in_time;
 use crate::ingest::link::{self, Place};
 use crate::ingest::reading::Importer;
@@ -113,83 +114,205 @@ pub async fn follow(
     commits: Option<usize>,
 ) -> Result<Followed> {
     let began = Instant::now();
-    let spool = engine.spool(project);
-    // Taken before the commits are read: one made meanwhile is noticed the next time.
-    let redactor = &project.redactor;
     let until = began + if commits.is_some() { GIT_BEFORE_A_CALL } else { WHILE_IDLE };
-    let stamp = match project.repository.clone() {
-        None => None,
-        Some(repository) => match in_time(Some(until), move |_| repository.heads_stamp()).await {
-            None => return Ok(Followed { notices: vec![LATE.to_owned()], ..Followed::default() }),
-            stamp => stamp,
-        },
-    };
-    let stamp = stamp.map(|stamp| redactor.redact(&stamp).text.into_owned());
-    let moved = match &stamp {
-        Some(stamp) if !caller.has_seen_refs(stamp) => {
-            // Another process may have followed them, or this one before it was started anew.
-            let is_known = project.store.import_cursor(&project.scope, HEADS).await?.as_ref() == Some(stamp);
-            if is_known {
-                caller.saw_refs(stamp.clone());
-            }
-            !is_known
+    let followed = Followed::default();
+    let mut catch_up = CatchUp { engine, caller, project, began, patience, limit: commits, until, followed };
+    catch_up.run().await?;
+    Ok(catch_up.followed)
+}
+
+/// One round of catching up.
+struct CatchUp<'a> {
+    engine: &'a Engine,
+    caller: &'a Caller,
+    project: &'a OpenProject,
+    began: Instant,
+    /// How long transcripts are read.
+    patience: Duration,
+    /// The most commits to import, the newest first; all while the server idles.
+    limit: Option<usize>,
+    /// When git is no longer waited for.
+    until: Instant,
+    followed: Followed,
+}
+
+/// The references of the repository, as they are now.
+struct Refs {
+    /// By what they are known again; `None` without a repository.
+    stamp: Option<String>,
+    /// Whether they differ from those that were followed last.
+    moved: bool,
+}
+
+impl CatchUp<'_> {
+    /// Follows commits, then sessions, then links them.
+    async fn run(&mut self) -> Result<()> {
+        let (engine, project) = (self.engine, self.project);
+        let spool = engine.spool(project);
+        // Taken before the commits are read: one made meanwhile is noticed the next time.
+        let Some(Refs { stamp, moved }) = self.refs().await? else {
+            self.followed.notices.push(LATE.to_owned());
+            return Ok(());
+        };
+        let is_due = self.is_idle() && link::is_due(project).await?;
+        if !moved && spool.is_empty() && !is_due {
+            return Ok(());
         }
-        _ => false,
-    };
-    let mut followed = Followed::default();
-    let is_idle = commits.is_none();
-    let is_due = is_idle && link::is_due(project).await?;
-    if !moved && spool.is_empty() && !is_due {
-        return Ok(followed);
+
+        project.store.await_turn(&project.scope, TURN).await?;
+        let (nudges, grown): (Vec<_>, Vec<_>) =
+            spool.take().into_iter().partition(|each| each.reference.client == "git");
+        if moved || !nudges.is_empty() {
+            self.follow_commits(nudges, stamp).await?;
+        }
+        let place = Place::of(project);
+        let mut importer = Importer::new(engine, self.caller, project, &place);
+        self.follow_sessions(grown, &spool, &mut importer).await?;
+        let Importer { output, span, .. } = importer;
+        link::link_span(project, &place, &span, (!self.is_idle()).then_some(GIT_BEFORE_A_CALL)).await?;
+        if moved {
+            self.read_graph().await?;
+        }
+        self.report(&output);
+        if self.followed.imported > 0 {
+            engine.wrote();
+        }
+        pointer::point(engine, project).await
     }
 
-    project.store.await_turn(&project.scope, TURN).await?;
-    let taken = spool.take();
-    let (nudges, grown): (Vec<_>, Vec<_>) =
-        taken.into_iter().partition(|each| each.reference.client == "git");
-    if moved || !nudges.is_empty() {
+    /// Whether no call waits.
+    fn is_idle(&self) -> bool {
+        self.limit.is_none()
+    }
+
+    /// Returns the references of the repository; `None` where git takes too long.
+    async fn refs(&self) -> Result<Option<Refs>> {
+        let project = self.project;
+        let Some(repository) = project.repository.clone() else {
+            return Ok(Some(Refs { stamp: None, moved: false }));
+        };
+        let stamp = in_time(Some(self.until), move |_| repository.heads_stamp()).await;
+        let Some(stamp) = stamp else { return Ok(None) };
+        let stamp = project.redactor.redact(&stamp).text.into_owned();
+        let mut moved = false;
+        if !self.caller.has_seen_refs(&stamp) {
+            // Another process may have followed them, or this one before it was started anew.
+            let followed = project.store.import_cursor(&project.scope, HEADS).await?;
+            moved = followed.as_ref() != Some(&stamp);
+            if !moved {
+                self.caller.saw_refs(stamp.clone());
+            }
+        }
+        Ok(Some(Refs { stamp: Some(stamp), moved }))
+    }
+
+    /// Imports new commits, and those that hooks left in `nudges`; keeps `stamp` where none is left.
+    async fn follow_commits(&mut self, nudges: Vec<Taken>, stamp: Option<String>) -> Result<()> {
         let also =
             nudges.iter().filter_map(|nudge| nudge.reference.commit.as_deref()?.parse().ok()).collect();
-        let is_whole = commits_of(engine, caller, project, commits, until, also, &mut followed).await?;
+        let is_whole = self.import_commits(also).await?;
         let is_left_out = |nudge: &Taken| !is_whole && nudge.reference.commit.is_some();
         nudges.into_iter().filter(|nudge| !is_left_out(nudge)).for_each(Taken::done);
         if let Some(stamp) = stamp.filter(|_| is_whole) {
-            project.store.set_import_cursor(&project.scope, HEADS, &stamp, engine.now()).await?;
-            caller.saw_refs(stamp);
+            let (store, scope) = (&self.project.store, &self.project.scope);
+            store.set_import_cursor(scope, HEADS, &stamp, self.engine.now()).await?;
+            self.caller.saw_refs(stamp);
         }
+        Ok(())
     }
 
-    let place = Place::of(project);
-    let mut importer = Importer::new(engine, caller, project, &place);
-    for taken in grown {
-        if let Err(error) = project.store.await_turn(&project.scope, TURN).await {
-            followed.notices.push(format!("not caught up with all sessions: {error}"));
-            break;
+    /// Imports what no call has seen, `also` included, where the user had commits imported before; returns whether that is
+    /// all there is.
+    async fn import_commits(&mut self, also: Vec<Sha>) -> Result<bool> {
+        let (engine, caller, project, until) = (self.engine, self.caller, self.project, self.until);
+        let Some(repository) = project.repository.clone() else { return Ok(true) };
+        let stored = Stored::of(project).await?;
+        let spool = engine.spool(project);
+        let is_wanted = match stored.is_imported() {
+            true => spool.is_captured(),
+            // Nobody asked for it in this project: it is one of those that the user had captured.
+            false => spool.is_followed(),
+        };
+        if !is_wanted {
+            // What is committed meanwhile stays out when the project is captured again.
+            if stored.is_followed() && !stored.is_imported() {
+                let tips = in_time(Some(until), move |_| repository.tips()).await;
+                let Some(tips) = tips else { return Ok(false) };
+                let tips: Vec<Sha> = tips.found.iter().map(|tip| tip.sha).collect();
+                follow_from(engine, caller, &tips).await?;
+            }
+            return Ok(true);
         }
-        let left = patience.saturating_sub(began.elapsed());
+        if !stored.is_followed() {
+            // The session that the project is first seen in may have made commits already.
+            let since = engine.now() / 1000 - FIRST_SEEN;
+            let seen = in_time(Some(until), move |stop| repository.before(since, stop)).await;
+            let Some(seen) = seen else {
+                self.followed.notices.push(LATE.to_owned());
+                return Ok(false);
+            };
+            follow_from(engine, caller, &seen?).await?;
+        }
+        let (wanted, limit) = (Wanted::New, self.limit);
+        let args =
+            commits::Args { threads: 1, limit, also, until: Some(until), wanted, ..Default::default() };
+        let output = commits::import(engine, caller, args, |_, _| {}).await?;
+        self.followed.imported += output.imported;
+        if output.left_out > 0 {
+            self.followed.notices.push(format!(
+                "{} not imported yet; the server does it while idle, `tiro import git` at once",
+                counted(output.left_out, "commit is", "commits are")
+            ));
+        }
+        if output.is_unfinished {
+            self.followed.notices.push(LATE.to_owned());
+        }
+        Ok(output.left_out == 0 && !output.is_unfinished)
+    }
+
+    /// Reads the transcripts that hooks left references to, as long as others let this process write.
+    async fn follow_sessions(
+        &mut self,
+        grown: Vec<Taken>,
+        spool: &Spool,
+        importer: &mut Importer<'_>,
+    ) -> Result<()> {
+        for taken in grown {
+            if let Err(error) = self.project.store.await_turn(&self.project.scope, TURN).await {
+                self.followed.notices.push(format!("not caught up with all sessions: {error}"));
+                break;
+            }
+            self.follow_session(taken, spool, importer).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads one transcript, and removes its reference where nothing is left to read.
+    async fn follow_session(&self, taken: Taken, spool: &Spool, importer: &mut Importer<'_>) -> Result<()> {
+        let engine = self.engine;
+        let left = self.patience.saturating_sub(self.began.elapsed());
         let (Some(client), Some(path)) =
             (Client::of(&taken.reference.client), taken.reference.transcript.clone())
         else {
             taken.done();
-            continue;
+            return Ok(());
         };
-        if let Some(other) = elsewhere(engine, caller, &place, client, &path) {
+        let is_shared = taken.reference.event == share::SHARED;
+        if let Some(other) = elsewhere(engine, self.caller, importer.place, client, &path) {
             // The agent had gone to another project's directory when its hook ran, or to one that is a copy of this one,
             // which bears this one's id until a call opens it.
-            let is_shared = taken.reference.event == share::SHARED;
-            if other != spool {
-                // Both get what is theirs.
-                if !is_shared && other.is_captured() {
-                    other.leave(&taken.reference)?;
-                }
-            } else {
+            if other == *spool {
                 if is_old(engine, &taken) {
                     taken.done();
                 }
-                continue;
+                return Ok(());
+            }
+            // Both get what is theirs.
+            if !is_shared && other.is_captured() {
+                other.leave(&taken.reference)?;
             }
         }
-        let whose = match taken.reference.event == share::SHARED {
+        let whose = match is_shared {
             true => Whose::Shared,
             false => Whose::Hooked(&taken.reference.directory),
         };
@@ -198,49 +321,54 @@ pub async fn follow(
         match read {
             Ok(()) if importer.output.bytes_left > before => {}
             Ok(()) => taken.done(),
-            // It is there the next time.
-            Err(error) if matches!(error.kind(), Kind::Busy | Kind::Store) => {
-                tracing::warn!(%error, "a transcript is not stored yet");
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a transcript was not read");
-                let is_gone = matches!(path.metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
-                match error.kind() == Kind::Io && !is_gone && !is_old(engine, &taken) {
-                    true => taken.keep(error.to_string()),
-                    false => taken.done(),
-                }
-            }
+            Err(error) => put_aside(engine, taken, &path, &error),
         }
+        Ok(())
     }
-    let Importer { output, span, .. } = importer;
-    link::link_span(project, &place, &span, (!is_idle).then_some(GIT_BEFORE_A_CALL)).await?;
-    if moved {
-        // Last: what was said and committed is in the answer without it.
-        let patience = if is_idle { WHILE_IDLE } else { GRAPH_BEFORE_A_CALL };
-        if let Err(error) = graph::learn(project, Some(Instant::now() + patience)).await {
+
+    /// Reads how commits follow one another: last, since what was said and committed is in the answer without it.
+    async fn read_graph(&self) -> Result<()> {
+        let patience = if self.is_idle() { WHILE_IDLE } else { GRAPH_BEFORE_A_CALL };
+        if let Err(error) = graph::learn(self.project, Some(Instant::now() + patience)).await {
             tracing::warn!(%error, "the graph of commits is not kept");
         }
-        link::take_back(project).await?;
+        link::take_back(self.project).await
     }
-    followed.imported += output.imported;
-    if output.too_much > 0 {
-        let entries = counted(output.too_much, "entry of a session is", "entries of sessions are");
-        let notice =
-            format!("{entries} not stored: it is more than is kept of one session (16 MB) or of one entry");
-        // The next answer says what no call waited for.
-        match is_idle {
-            true => engine.tell(notice),
-            false => followed.notices.push(notice),
+
+    /// Adds what was read of sessions, and notices of what was not.
+    fn report(&mut self, output: &Imported) {
+        self.followed.imported += output.imported;
+        if output.too_much > 0 {
+            let entries = counted(output.too_much, "entry of a session is", "entries of sessions are");
+            let notice = format!(
+                "{entries} not stored: it is more than is kept of one session (16 MB) or of one entry"
+            );
+            // The next answer says what no call waited for.
+            match self.is_idle() {
+                true => self.engine.tell(notice),
+                false => self.followed.notices.push(notice),
+            }
+        }
+        if output.bytes_left > 0 {
+            let notice = format!("{} bytes of transcripts are not read yet", output.bytes_left);
+            self.followed.notices.push(notice);
         }
     }
-    if output.bytes_left > 0 {
-        followed.notices.push(format!("{} bytes of transcripts are not read yet", output.bytes_left));
+}
+
+/// Leaves the reference to a transcript that was not read for the next time, or removes it where that is no use.
+fn put_aside(engine: &Engine, taken: Taken, path: &Path, error: &Error) {
+    // The reference is there the next time.
+    if matches!(error.kind(), Kind::Busy | Kind::Store) {
+        tracing::warn!(%error, "a transcript is not stored yet");
+        return;
     }
-    if followed.imported > 0 {
-        engine.wrote();
+    tracing::warn!(%error, "a transcript was not read");
+    let is_gone = matches!(path.metadata(), Err(error) if error.kind() == ErrorKind::NotFound);
+    match error.kind() == Kind::Io && !is_gone && !is_old(engine, &taken) {
+        true => taken.keep(error.to_string()),
+        false => taken.done(),
     }
-    pointer::point(engine, project).await?;
-    Ok(followed)
 }
 
 fn is_old(engine: &Engine, taken: &Taken) -> bool {
@@ -261,59 +389,4 @@ fn elsewhere(engine: &Engine, caller: &Caller, place: &Place, client: Client, pa
     }
     let other = project::place(&directory, config, caller.named()).ok().flatten()?;
     Some(Spool::of(&config.data_dir, &other))
-}
-
-/// Imports what no call has seen, `also` included, where the user had commits imported before; returns whether that is all
-/// there is.
-async fn commits_of(
-    engine: &Engine,
-    caller: &Caller,
-    project: &OpenProject,
-    limit: Option<usize>,
-    until: Instant,
-    also: Vec<Sha>,
-    followed: &mut Followed,
-) -> Result<bool> {
-    let Some(repository) = project.repository.clone() else { return Ok(true) };
-    let stored = Stored::of(project).await?;
-    let spool = engine.spool(project);
-    let is_wanted = match stored.is_imported() {
-        true => spool.is_captured(),
-        // Nobody asked for it in this project: it is one of those that the user had captured.
-        false => spool.is_followed(),
-    };
-    if !is_wanted {
-        // What is committed meanwhile stays out when the project is captured again.
-        if stored.is_followed() && !stored.is_imported() {
-            let Some(tips) = in_time(Some(until), move |_| repository.tips()).await else { return Ok(false) };
-            let tips: Vec<Sha> = tips.found.iter().map(|tip| tip.sha).collect();
-            follow_from(engine, caller, &tips).await?;
-        }
-        return Ok(true);
-    }
-    if !stored.is_followed() {
-        // The session that the project is first seen in may have made commits already.
-        let since = engine.now() / 1000 - FIRST_SEEN;
-        match in_time(Some(until), move |stop| repository.before(since, stop)).await {
-            Some(seen) => follow_from(engine, caller, &seen?).await?,
-            None => {
-                followed.notices.push(LATE.to_owned());
-                return Ok(false);
-            }
-        }
-    }
-    let wanted = Wanted::New;
-    let args = commits::Args { threads: 1, limit, also, until: Some(until), wanted, ..Default::default() };
-    let output = commits::import(engine, caller, args, |_, _| {}).await?;
-    followed.imported += output.imported;
-    if output.left_out > 0 {
-        followed.notices.push(format!(
-            "{} not imported yet; the server does it while idle, `tiro import git` at once",
-            counted(output.left_out, "commit is", "commits are")
-        ));
-    }
-    if output.is_unfinished {
-        followed.notices.push(LATE.to_owned());
-    }
-    Ok(output.left_out == 0 && !output.is_unfinished)
 }

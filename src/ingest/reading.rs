@@ -51,7 +51,8 @@ pub(crate) struct Importer<'a> {
     engine: &'a Engine,
     caller: &'a Caller,
     project: &'a OpenProject,
-    place: &'a Place,
+    /// Where the project lies.
+    pub(crate) place: &'a Place,
     /// What was done so far.
     pub(crate) output: Imported,
     /// The times of the entries that were stored.
