@@ -127,49 +127,10 @@ pub(crate) async fn import(
     let mut done = 0;
     let mut span = Span::default();
     let place = Place::of(project);
-    loop {
-        let batch = match until {
-            None => reading.recv().await,
-            Some(until) => timeout_at(until.into(), reading.recv()).await.unwrap_or_else(|_| {
-                output.is_unfinished = true;
-                None
-            }),
-        };
-        let Some(batch) = batch else { break };
-        let mut drafts = Vec::with_capacity(batch.len());
+    while let Some(batch) = next_batch(&mut reading, until, &mut output).await {
         done += batch.len();
-        for commit in batch {
-            match commit {
-                Ok(None) => output.ignored += 1,
-                Ok(Some(commit)) => {
-                    note(&mut output.flags, &commit);
-                    let branch = place.branch(&commit.sha).map(str::to_owned);
-                    let draft = draft(CommitDraft { branch: branch.or(commit.branch.clone()), ..commit });
-                    span.widen(draft.time);
-                    drafts.push(draft);
-                }
-                Err(reason) => output.unreadable.push(reason),
-            }
-        }
-        let remembered = remember(
-            &project.store,
-            &project.scope,
-            &project.redactor,
-            None,
-            drafts,
-            engine.now(),
-            || engine.random(),
-            |_| {},
-        )
-        .await?;
-        output.imported += remembered.receipt.count(Outcome::Stored);
-        output.already_stored += remembered.receipt.count(Outcome::AlreadyStored);
-        output.already_stored += remembered.receipt.count(Outcome::Conflict);
-        output.forgotten += remembered.receipt.count(Outcome::Forgotten);
-        output.pending += remembered.receipt.pending;
-        for (rule, count) in remembered.redactions {
-            redact::add(&mut output.redactions, &rule, count);
-        }
+        let drafts = drafts(batch, &place, &mut span, &mut output);
+        store(engine, project, drafts, &mut output).await?;
         progress(done, all);
     }
     match may_be_whole(&output) {
@@ -179,17 +140,65 @@ pub(crate) async fn import(
     if learns {
         graph::learn(project, None).await?;
     }
-    output.linked = link::link_span(
-        project,
-        &place,
-        &span,
-        until.map(|until| until.saturating_duration_since(Instant::now())),
-    )
-    .await?;
+    let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+    output.linked = link::link_span(project, &place, &span, left).await?;
     engine.wrote();
     pointer::point(engine, project).await?;
     summarise(engine, caller, summarize, &mut output, &mut progress).await?;
     Ok(output)
+}
+
+/// Returns the next commits that were read; none where all were, or where it is later than `until`.
+async fn next_batch(
+    reading: &mut mpsc::Receiver<Vec<Turn>>,
+    until: Option<Instant>,
+    output: &mut Imported,
+) -> Option<Vec<Turn>> {
+    let Some(until) = until else { return reading.recv().await };
+    timeout_at(until.into(), reading.recv()).await.unwrap_or_else(|_| {
+        output.is_unfinished = true;
+        None
+    })
+}
+
+/// Returns what is to be stored of the commits, and counts the others.
+fn drafts(batch: Vec<Turn>, place: &Place, span: &mut Span, output: &mut Imported) -> Vec<Draft> {
+    let mut drafts = Vec::with_capacity(batch.len());
+    for commit in batch {
+        match commit {
+            Ok(None) => output.ignored += 1,
+            Ok(Some(commit)) => {
+                note(&mut output.flags, &commit);
+                let branch = place.branch(&commit.sha).map(str::to_owned);
+                let draft = draft(CommitDraft { branch: branch.or(commit.branch.clone()), ..commit });
+                span.widen(draft.time);
+                drafts.push(draft);
+            }
+            Err(reason) => output.unreadable.push(reason),
+        }
+    }
+    drafts
+}
+
+/// Stores commits and counts what became of each.
+async fn store(
+    engine: &Engine,
+    project: &OpenProject,
+    drafts: Vec<Draft>,
+    output: &mut Imported,
+) -> Result<()> {
+    let (store, scope, redactor) = (&project.store, &project.scope, &project.redactor);
+    let random = || engine.random();
+    let remembered = remember(store, scope, redactor, None, drafts, engine.now(), random, |_| {}).await?;
+    let receipt = &remembered.receipt;
+    output.imported += receipt.count(Outcome::Stored);
+    output.already_stored += receipt.count(Outcome::AlreadyStored) + receipt.count(Outcome::Conflict);
+    output.forgotten += receipt.count(Outcome::Forgotten);
+    output.pending += receipt.pending;
+    for (rule, count) in remembered.redactions {
+        redact::add(&mut output.redactions, &rule, count);
+    }
+    Ok(())
 }
 
 /// Has commits summarised by a model, as many as `wanted` says; nothing is imported any less where that fails.
