@@ -96,43 +96,21 @@ pub(crate) async fn make(
         return Ok(Made { is_kept: true, notices, cost_usd: 0.0, ..made });
     }
     let texts = Arc::new(messages::texts(project, &wanted.rows).await?);
-    let (mut made, mut chosen) = (None, None);
-    let (mut has_failed, mut is_silent) = (false, false);
     let (bill, began) = (Bill::default(), engine.now());
-    if let Some(provider) = &provider {
-        // When its time draws to an end sentences are chosen meanwhile, for whoever gets nothing else.
-        let ahead = async {
-            tokio::time::sleep(deadline(engine, provider) * 3 / 5).await;
-            extracted(&wanted, Arc::clone(&texts)).await
-        };
-        let asked = {
-            let asking = ask_for(engine, caller, project, &wanted, &texts, provider, &bill, &mut notices);
-            tokio::pin!(ahead, asking);
-            tokio::select! {
-                asked = &mut asking => asked,
-                made = &mut ahead => {
-                    chosen = Some(made?);
-                    asking.await
-                }
-            }
-        };
-        match asked {
-            Ok(summary) => made = Some(summary),
-            Err(error) => {
-                has_failed = true;
-                is_silent = !bill.is_answered();
-                let (name, why) = (&provider.provider.name, error.with_hint());
-                notices.push(format!("sentences were chosen, since `{name}` made no summary: {why}"));
-            }
+    let (made, has_failed) = match &provider {
+        Some(provider) => {
+            let (texts, bill) = (&texts, &bill);
+            let asking = Asking { engine, caller, project, wanted: &wanted, texts, provider, bill };
+            asking.ask_or_choose(&mut notices).await?
         }
-    }
-    let mut made = match (made, chosen) {
-        (Some(made), _) => made,
-        (None, Some(chosen)) => chosen,
-        (None, None) => extracted(&wanted, texts).await?,
+        None => (None, false),
+    };
+    let mut made = match made {
+        Some(made) => made,
+        None => extracted(&wanted, texts).await?,
     };
     if has_failed {
-        made = Made { cost_usd: bill.total().dollars(), is_silent, ..made };
+        made = Made { cost_usd: bill.total().dollars(), is_silent: !bill.is_answered(), ..made };
     }
     if wanted.max_tokens.is_none() && wanted.focus.is_empty() && !made.text.is_empty() {
         made.id = match keep(engine, project, &wanted, &made, began).await {
@@ -193,9 +171,9 @@ pub(crate) async fn make_by_model(
     }
     let mut notices = Vec::new();
     let began = engine.now();
-    let mut made =
-        ask_for(engine, caller, project, wanted, &Arc::new(texts), &provider, &Bill::default(), &mut notices)
-            .await?;
+    let (texts, bill) = (&Arc::new(texts), &Bill::default());
+    let asking = Asking { engine, caller, project, wanted, texts, provider: &provider, bill };
+    let mut made = asking.ask(&mut notices).await?;
     made.notices = notices;
     made.id = keep(engine, project, wanted, &made, began).await?;
     if made.id.is_none() {
@@ -256,111 +234,180 @@ async fn extracted(wanted: &Wanted, texts: Arc<Vec<(MessageRow, String)>>) -> Re
     .await
 }
 
-/// Returns the summary that a model wrote, from the one before where there is one and only what was said since.
-async fn ask_for(
-    engine: &Engine,
-    caller: &Caller,
-    project: &OpenProject,
-    wanted: &Wanted,
-    texts: &Arc<Vec<(MessageRow, String)>>,
-    provider: &Configured,
-    bill: &Bill,
-    notices: &mut Vec<String>,
-) -> Result<Made> {
-    let began = Instant::now();
-    let options = &engine.config().options;
-    let deadline = deadline(engine, provider);
-    let secret = engine.installation().await?.secret;
-    let previous = previous(project, wanted, &provider.provider.name).await?;
-    let window = catalogue::window(&provider.provider).unwrap_or(UNKNOWN_WINDOW);
-    let (level, max_tokens, focus) = (wanted.level, wanted.most(), wanted.focus.clone());
-    let (texts, thread) = (Arc::clone(texts), Handle::current());
-    let (questions, mut asked) = mpsc::channel::<(Request, oneshot::Sender<Result<Reply>>)>(1);
-    // Answers are weighed where nothing else waits; what is asked is asked from here, and ends with this call.
-    let writing = blocking(move || {
-        let (known, previous) = previous.map_or((i64::MIN, None), |(last, text)| (last, Some(text)));
-        let previous = previous.as_deref();
-        let wish = Wish { level, max_tokens, focus: &focus, previous, window, secret: &secret };
-        let ask = |request: Request| {
-            let questions = &questions;
-            async move {
-                let over = || Error::new(Kind::Provider, "nobody waits for the summary any more");
-                let (answer, answered) = oneshot::channel();
-                questions.send((request, answer)).await.map_err(|_| over())?;
-                answered.await.unwrap_or_else(|_| Err(over()))
+/// A summary that a model is asked for.
+struct Asking<'a> {
+    engine: &'a Engine,
+    caller: &'a Caller,
+    project: &'a OpenProject,
+    wanted: &'a Wanted,
+    /// What is summarised.
+    texts: &'a Arc<Vec<(MessageRow, String)>>,
+    provider: &'a Configured,
+    /// What the requests cost.
+    bill: &'a Bill,
+}
+
+/// A request of the thread that writes a summary, and where it waits for the answer.
+type Question = (Request, oneshot::Sender<Result<Reply>>);
+
+/// A summary as a model wrote it, with its quality.
+type Written = Result<(summarize::Summary, f64)>;
+
+impl Asking<'_> {
+    /// Returns the summary that the model wrote, or where it failed the one that chooses sentences, if that is made
+    /// already; and whether the model failed.
+    async fn ask_or_choose(&self, notices: &mut Vec<String>) -> Result<(Option<Made>, bool)> {
+        let mut chosen = None;
+        // When the model's time draws to an end, sentences are chosen meanwhile, in case that it makes no summary.
+        let ahead = async {
+            tokio::time::sleep(deadline(self.engine, self.provider) * 3 / 5).await;
+            extracted(self.wanted, Arc::clone(self.texts)).await
+        };
+        let asked = {
+            let asking = self.ask(notices);
+            tokio::pin!(ahead, asking);
+            tokio::select! {
+                asked = &mut asking => asked,
+                made = &mut ahead => {
+                    chosen = Some(made?);
+                    asking.await
+                }
             }
         };
-        let all = messages::sources(&texts);
-        let new: Vec<summarize::Source<'_>> =
-            all.iter().filter(|source| source.ordinal > known).copied().collect();
-        let mut made = thread.block_on(summarize::by_model(&new, &wish, &|text| count(text), ask))?;
-        if previous.is_some() {
-            // What it took over from the one before rests on messages of that.
-            made.cited = summarize::cite(&made.text, &all);
-        }
-        let quality = summarize::quality(&made.text, &all, max_tokens);
-        Ok((made, quality))
-    });
-    let mut answered: Vec<Answered> = Vec::new();
-    let work = async {
+        Ok(match asked {
+            Ok(made) => (Some(made), false),
+            Err(error) => {
+                let (name, why) = (&self.provider.provider.name, error.with_hint());
+                notices.push(format!("sentences were chosen, since `{name}` made no summary: {why}"));
+                (chosen, true)
+            }
+        })
+    }
+
+    /// Returns the summary that the model wrote, from the one before where there is one and only what was said since.
+    async fn ask(&self, notices: &mut Vec<String>) -> Result<Made> {
+        let began = Instant::now();
+        let deadline = deadline(self.engine, self.provider);
+        let secret = self.engine.installation().await?.secret;
+        let previous = previous(self.project, self.wanted, &self.provider.provider.name).await?;
+        let (questions, asked) = mpsc::channel(1);
+        let writing = self.write(secret, previous, questions);
+        let mut answered: Vec<Answered> = Vec::new();
+        let work = self.answer(writing, asked, deadline, began, &mut answered);
+        let late = || Err(Error::new(Kind::Provider, format!("no summary within {} s", deadline.as_secs())));
+        // A provider that passes the deadline reports it, and what was put aside for it is settled; this is for one that
+        // does not.
+        let made = tokio::time::timeout(deadline + deadline / 20, work).await.unwrap_or_else(|_| late());
+        notices.extend(answered.iter().flat_map(|answer| answer.notices.clone()));
+        notices.extend(self.bill.disclosures());
+        let attempt = self.attempt(&made, &answered, began);
+        let (name, model) = (attempt.provider.clone(), attempt.model.clone());
+        let cost_usd = self.bill.total().dollars();
+        self.project.store.attempt(&self.project.scope, attempt).await?;
+        let (summary, quality) = made?;
+        let redacted = self.project.redactor.redact(&summary.text).text.into_owned();
+        Ok(Made {
+            id: None,
+            tokens: count(&redacted),
+            text: redacted,
+            provider: name,
+            model,
+            quality,
+            cited: summary.cited,
+            cost_usd,
+            is_kept: false,
+            is_silent: false,
+            notices: Vec::new(),
+        })
+    }
+
+    /// Writes the summary on a thread where nothing else waits for answers to be weighed; requests go to `questions`.
+    fn write(
+        &self,
+        secret: [u8; 32],
+        previous: Option<(i64, String)>,
+        questions: mpsc::Sender<Question>,
+    ) -> impl Future<Output = Result<Written>> + use<> {
+        let window = catalogue::window(&self.provider.provider).unwrap_or(UNKNOWN_WINDOW);
+        let Wanted { level, focus, .. } = self.wanted;
+        let (level, max_tokens, focus) = (*level, self.wanted.most(), focus.clone());
+        let (texts, thread) = (Arc::clone(self.texts), Handle::current());
+        blocking(move || {
+            let (known, previous) = previous.map_or((i64::MIN, None), |(last, text)| (last, Some(text)));
+            let previous = previous.as_deref();
+            let wish = Wish { level, max_tokens, focus: &focus, previous, window, secret: &secret };
+            let ask = |request: Request| {
+                let questions = &questions;
+                async move {
+                    let over = || Error::new(Kind::Provider, "nobody waits for the summary any more");
+                    let (answer, answered) = oneshot::channel();
+                    questions.send((request, answer)).await.map_err(|_| over())?;
+                    answered.await.unwrap_or_else(|_| Err(over()))
+                }
+            };
+            let all = messages::sources(&texts);
+            let new: Vec<summarize::Source<'_>> =
+                all.iter().filter(|source| source.ordinal > known).copied().collect();
+            let mut made = thread.block_on(summarize::by_model(&new, &wish, &|text| count(text), ask))?;
+            if previous.is_some() {
+                // What it took over from the one before rests on messages of that.
+                made.cited = summarize::cite(&made.text, &all);
+            }
+            let quality = summarize::quality(&made.text, &all, max_tokens);
+            Ok((made, quality))
+        })
+    }
+
+    /// Sends the requests of `writing` to the provider until it ends, and adds the answers to `answered`: requests are sent
+    /// from here, so they end with this call.
+    async fn answer(
+        &self,
+        writing: impl Future<Output = Result<Written>>,
+        mut asked: mpsc::Receiver<Question>,
+        deadline: Duration,
+        began: Instant,
+        answered: &mut Vec<Answered>,
+    ) -> Written {
+        let temperature = Some(self.engine.config().options.summary_temperature);
         tokio::pin!(writing);
         loop {
             let (request, reply) = tokio::select! {
                 made = &mut writing => return made?,
                 Some(question) = asked.recv() => question,
             };
-            let request = Request { temperature: Some(options.summary_temperature), ..request };
+            let request = Request { temperature, ..request };
             let left = deadline.saturating_sub(began.elapsed());
-            let answer = ask::ask(engine, caller, Use::Summarize, &request, left, bill).await;
-            // Nobody takes it where weighing broke off.
+            let answer = ask::ask(self.engine, self.caller, Use::Summarize, &request, left, self.bill).await;
+            // The receiver is gone where weighing broke off.
             let _ = reply.send(answer.map(|answer| {
                 let reply = answer.reply.clone();
                 answered.push(answer);
                 reply
             }));
         }
-    };
-    let late = || Err(Error::new(Kind::Provider, format!("no summary within {} s", deadline.as_secs())));
-    // Who is late says so itself, and what was put aside for it is settled; this is for whoever doesn't.
-    let made = tokio::time::timeout(deadline + deadline / 20, work).await.unwrap_or_else(|_| late());
-    let cost = bill.total();
-    let last = answered.last();
-    let name = last.map_or_else(|| provider.provider.name.clone(), |answer| answer.provider.clone());
-    let model = last.map_or_else(|| provider.provider.model.clone(), |answer| answer.model.clone());
-    notices.extend(answered.iter().flat_map(|answer| answer.notices.clone()));
-    notices.extend(bill.disclosures());
-    let output = answered.iter().map(|answer| answer.reply.usage.output).sum::<u64>();
-    let attempt = Attempt {
-        session: wanted.session.clone(),
-        level: wanted.level,
-        first: wanted.rows.first().map_or(0, |row| row.ordinal),
-        last: wanted.rows.last().map_or(0, |row| row.ordinal),
-        provider: name.clone(),
-        model: model.clone(),
-        input_tokens: i64::try_from(bill.tokens()).unwrap_or(i64::MAX),
-        output_tokens: i64::try_from(output).unwrap_or(i64::MAX),
-        cost_micros: i64::try_from(cost.0).unwrap_or(i64::MAX),
-        took_ms: i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX),
-        quality: made.as_ref().ok().map(|(_, quality)| *quality),
-        error: made.as_ref().err().map(ToString::to_string),
-        at: engine.now(),
-    };
-    project.store.attempt(&project.scope, attempt).await?;
-    let (summary, quality) = made?;
-    let redacted = project.redactor.redact(&summary.text).text.into_owned();
-    Ok(Made {
-        id: None,
-        tokens: count(&redacted),
-        text: redacted,
-        provider: name,
-        model,
-        quality,
-        cited: summary.cited,
-        cost_usd: cost.dollars(),
-        is_kept: false,
-        is_silent: false,
-        notices: Vec::new(),
-    })
+    }
+
+    /// Returns the record of what was asked and what became of it.
+    fn attempt(&self, made: &Written, answered: &[Answered], began: Instant) -> Attempt {
+        let (wanted, provider) = (self.wanted, &self.provider.provider);
+        let last = answered.last();
+        let output = answered.iter().map(|answer| answer.reply.usage.output).sum::<u64>();
+        Attempt {
+            session: wanted.session.clone(),
+            level: wanted.level,
+            first: wanted.rows.first().map_or(0, |row| row.ordinal),
+            last: wanted.rows.last().map_or(0, |row| row.ordinal),
+            provider: last.map_or_else(|| provider.name.clone(), |answer| answer.provider.clone()),
+            model: last.map_or_else(|| provider.model.clone(), |answer| answer.model.clone()),
+            input_tokens: i64::try_from(self.bill.tokens()).unwrap_or(i64::MAX),
+            output_tokens: i64::try_from(output).unwrap_or(i64::MAX),
+            cost_micros: i64::try_from(self.bill.total().0).unwrap_or(i64::MAX),
+            took_ms: i64::try_from(began.elapsed().as_millis()).unwrap_or(i64::MAX),
+            quality: made.as_ref().ok().map(|(_, quality)| *quality),
+            error: made.as_ref().err().map(ToString::to_string),
+            at: self.engine.now(),
+        }
+    }
 }
 
 /// Returns the newest summary by the same provider of the beginning of the range, and where that ends.
