@@ -3,7 +3,9 @@
 //! [`within_session`] and [`across_sessions`] choose [`passages`]; an operation makes an answer of what was chosen.
 
 pub(crate) mod across_sessions;
+mod choice;
 pub(crate) mod passages;
+mod relevant;
 pub(crate) mod within_session;
 
 use serde::{Deserialize, Serialize};

@@ -1,0 +1,321 @@
+//! A choice of passages from one conversation, made part by part within a budget.
+//!
+//! Each part spends what it may of the budget and leaves the rest to the next. Here are what doesn't depend on the question
+//! and the open end; `relevant.rs` adds what answers the question and what still fits.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::assembly::passages::{
+    Chosen, FRAME, Part, Passage, SMALL_FRAME, cost, day, line, longest, remembered,
+};
+use crate::assembly::{Asked, IncludeLevel};
+use crate::budget::Budget;
+use crate::context::assemble::{self, Offered, Shares};
+use crate::context::render;
+use crate::context::tier::Tier;
+use crate::engine::Engine;
+use crate::error::Result;
+use crate::memory::{Memory, Provenance, Role};
+use crate::project::OpenProject;
+use crate::scope::SessionId;
+use crate::store::{MessageRow, SegmentRow, Summary};
+use crate::summaries::{messages, segments};
+use crate::tokens;
+use crate::tuning::contexts;
+
+/// Marked and important messages looked at. Arbitrary: more are not all that important.
+const MOST_IMPORTANT: usize = 40;
+
+/// Facts looked at. Arbitrary: more than any budget has room for.
+const MOST_FACTS: usize = 200;
+
+/// Messages of the open end that are read: more than any budget has room for, where segments are still to be closed.
+const MOST_OPEN: usize = 1000;
+
+/// What a line of a message takes beside its text, in tokens, about.
+const LINE: i64 = 6;
+
+/// A context on its way.
+pub(crate) struct Choice<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) project: &'a OpenProject,
+    pub(super) asked: &'a Asked,
+    pub(super) session: &'a SessionId,
+    /// Tokens of one message at most.
+    pub(super) most: usize,
+    pub(super) budget: Budget,
+    /// What was chosen so far.
+    pub chosen: Chosen,
+    /// The first message that is recent.
+    pub(super) begins: i64,
+    /// Whether every message of the conversation is recent.
+    is_whole: bool,
+    /// The lines of what is known, shown or not.
+    facts: BTreeSet<String>,
+    /// Messages that are shown among what is known.
+    told: BTreeSet<i64>,
+    /// Messages that are recent, shown or not.
+    recent: BTreeSet<i64>,
+    /// Messages too long to be shown as a whole, if at all: another part of them may answer.
+    pub(super) long: BTreeSet<i64>,
+    /// Messages that answer the question, shown or not.
+    pub(super) found: BTreeSet<i64>,
+    /// What its share had no room for, what matters most first.
+    pub(super) left_out: Vec<Passage>,
+}
+
+impl<'a> Choice<'a> {
+    /// Returns a choice of nothing yet; the messages from `begins` on are recent.
+    pub fn new(
+        engine: &'a Engine,
+        project: &'a OpenProject,
+        asked: &'a Asked,
+        session: &'a SessionId,
+        begins: i64,
+    ) -> Choice<'a> {
+        Choice {
+            engine,
+            project,
+            asked,
+            session,
+            most: longest(asked.budget),
+            budget: Budget::new(asked.budget - FRAME),
+            chosen: Chosen::default(),
+            begins,
+            is_whole: false,
+            facts: BTreeSet::new(),
+            told: BTreeSet::new(),
+            recent: BTreeSet::new(),
+            long: BTreeSet::new(),
+            found: BTreeSet::new(),
+            left_out: Vec::new(),
+        }
+    }
+
+    /// Chooses what doesn't depend on the question.
+    pub async fn stable(&mut self, closed: &[SegmentRow], made: &BTreeMap<i64, Summary>) -> Result<()> {
+        let used = self.choose_stable(closed, made).await?;
+        match self.chosen.stable.is_empty() {
+            // One envelope then.
+            true => self.budget = Budget::new(self.asked.budget - SMALL_FRAME),
+            false => drop(self.budget.spend(used)),
+        }
+        Ok(())
+    }
+
+    /// Does so, and returns what it costs.
+    async fn choose_stable(&mut self, closed: &[SegmentRow], made: &BTreeMap<i64, Summary>) -> Result<usize> {
+        let (store, scope) = (&self.project.store, &self.project.scope);
+        let options = &self.engine.config().options;
+        let (limit, facts_limit, summaries_limit) = limits(self.asked, options.summary_ratio);
+        let is_whole = self.asked.level != IncludeLevel::Summary && fits_whole(closed, self.budget.left());
+        let limit = if is_whole { self.budget.left() } else { limit };
+        self.is_whole = is_whole && !self.asked.filter.has_range();
+        let segments: Vec<_> = closed.iter().map(segments::segment).collect();
+        let tiers = segments::tiers(self.engine).of(&segments);
+        let mut recent = closed.iter().zip(&tiers).filter(|(_, tier)| is_whole || **tier == Tier::Recent);
+        let rows = match (recent.next(), closed.last()) {
+            (Some((first, _)), Some(last)) => {
+                self.begins = first.first;
+                let rows = store.session_messages(scope, self.session, first.first).await?;
+                rows.into_iter().take_while(|row| row.ordinal <= last.last).collect()
+            }
+            _ => Vec::new(),
+        };
+        let mut recent: Vec<Passage> =
+            self.said(rows).await?.into_iter().map(|(_, passage)| passage).collect();
+        recent.reverse();
+        let facts = self.known(is_whole).await?;
+        self.facts = facts.iter().map(|(_, passage)| passage.line.clone()).collect();
+        let shows_summaries = !is_whole && self.asked.level != IncludeLevel::Full;
+        let all = closed.iter().rev().filter_map(|row| made.get(&row.first));
+        let all: Vec<&Summary> = all.filter(|each| shows_summaries && !each.text.is_empty()).collect();
+        let summaries = self.summaries(&all, limit);
+        let beyond = all.len() - summaries.len();
+
+        let costs = |passages: &[Passage]| passages.iter().map(|each| each.cost).collect::<Vec<_>>();
+        let fact_costs: Vec<usize> = facts.iter().map(|(_, passage)| passage.cost).collect();
+        let (summary_costs, recent_costs) = (costs(&summaries), costs(&recent));
+        let offered = Offered { facts: &fact_costs, summaries: &summary_costs, recent: &recent_costs };
+        // A head for each part and day.
+        let heads = 4 * cost(&render::head(self.session.as_str(), "2026-03-01"));
+        let taken = assemble::stable(limit.saturating_sub(heads), facts_limit, summaries_limit, &offered);
+        self.told.extend(
+            facts.iter().zip(&taken.facts).filter(|(_, taken)| **taken).filter_map(|((told, _), _)| *told),
+        );
+        let facts: Vec<Passage> = facts.into_iter().map(|(_, passage)| passage).collect();
+        let facts_left = self.keep(facts, &taken.facts);
+        let summaries_left = self.keep(summaries, &taken.summaries).len();
+        self.recent.extend(recent.iter().map(|passage| passage.place.2));
+        self.left_out = self.keep(recent, &taken.recent);
+        self.left_out.extend(facts_left);
+        self.chosen.dropped.insert(Part::Summaries.as_str(), summaries_left + beyond);
+        let shown: BTreeSet<&str> = self.chosen.stable.iter().map(|passage| passage.head.as_str()).collect();
+        Ok(taken.used + shown.into_iter().map(cost).sum::<usize>())
+    }
+
+    /// Adds the passages taken to what is stable, earliest first; returns the others.
+    fn keep(&mut self, passages: Vec<Passage>, taken: &[bool]) -> Vec<Passage> {
+        let (mut kept, mut left) = (Vec::new(), Vec::new());
+        for (passage, taken) in passages.into_iter().zip(taken) {
+            if *taken { &mut kept } else { &mut left }.push(passage);
+        }
+        kept.reverse();
+        self.chosen.stable.extend(kept);
+        left
+    }
+
+    /// Returns what is known, latest first: of messages that aren't recent those that matter, with their ordinals, then
+    /// facts; where all are recent, only what stands in none of them.
+    async fn known(&self, is_whole: bool) -> Result<Vec<(Option<i64>, Passage)>> {
+        let (store, scope) = (&self.project.store, &self.project.scope);
+        let bar = self.engine.config().options.importance_threshold;
+        let is_within = |memory: &Memory| self.asked.filter.is_within(memory.time);
+        let mut known: Vec<(Option<i64>, Passage)> = Vec::new();
+        for memory in store.important_messages(scope, self.session, bar, MOST_IMPORTANT).await? {
+            if memory.ordinal.is_some_and(|ordinal| ordinal < self.begins) && is_within(&memory) {
+                let line = remembered(Part::Facts, self.session, &memory, &memory.text, self.most).line;
+                known.push((memory.ordinal, known_as(self.session, line)));
+            }
+        }
+        for fact in store.facts(scope, self.session, MOST_FACTS).await? {
+            if is_within(&fact) && !(is_whole && fact.provenance == Provenance::Derived) {
+                known.push((None, self::fact(self.session, &fact, self.most)));
+            }
+        }
+        Ok(known)
+    }
+
+    /// Returns the passages of the summaries, given latest first, that may have room in `limit` tokens.
+    fn summaries(&self, summaries: &[&Summary], limit: usize) -> Vec<Passage> {
+        let mut tokens = 0;
+        let may_fit = |summary: &&&Summary| {
+            tokens += summary.tokens.unsigned_abs() as usize;
+            // Counting takes long, and there may be thousands; twice as many leave a choice.
+            tokens <= 2 * limit
+        };
+        let passage = |summary: &&Summary| {
+            let line = render::summary(summary.first, summary.last, &summary.text);
+            let head = render::head(self.session.as_str(), "summary");
+            let place = (0, String::new(), summary.first);
+            Passage { part: Part::Summaries, head, place, cost: cost(&line), line }
+        };
+        summaries.iter().take_while(may_fit).map(passage).collect()
+    }
+
+    /// Chooses of the open end of the conversation, the last first, what its share has room for.
+    pub async fn open(&mut self, from: i64) -> Result<()> {
+        let mut rows = self.project.store.session_messages(&self.project.scope, self.session, from).await?;
+        self.recent
+            .extend(rows.iter().filter(|row| self.asked.filter.is_within(row.time)).map(|row| row.ordinal));
+        let unread = rows.len().saturating_sub(MOST_OPEN);
+        rows.drain(..unread);
+        self.is_whole &= unread == 0;
+        let mut limit = Budget::new((self.budget.left() as f64 * contexts::OPEN_SHARE) as usize);
+        let mut left_out = Vec::new();
+        for (_, passage) in self.said(rows).await?.into_iter().rev() {
+            let is_headed = self.chosen.live.iter().any(|other| other.head == passage.head);
+            let head = if is_headed { 0 } else { cost(&passage.head) };
+            if limit.spend(passage.cost + head) {
+                self.budget.spend(passage.cost + head);
+                self.chosen.live.push(passage);
+            } else {
+                left_out.push(passage);
+            }
+        }
+        self.left_out.splice(0..0, left_out);
+        Ok(())
+    }
+
+    /// Whether every message of the conversation is shown already.
+    pub fn shows_all(&self) -> bool {
+        self.is_whole && self.left_out.is_empty() && self.long.is_empty()
+    }
+
+    /// Returns the ordinals of the messages that are shown.
+    pub(super) fn shown(&self) -> BTreeSet<i64> {
+        let all = self.chosen.stable.iter().chain(&self.chosen.live);
+        let messages = all.filter(|passage| matches!(passage.part, Part::Recent | Part::Relevant));
+        messages.map(|passage| passage.place.2).chain(self.told.iter().copied()).collect()
+    }
+
+    /// Notes what was left out and returns what was chosen.
+    pub fn done(mut self) -> Chosen {
+        let shown = self.shown();
+        for passage in self.chosen.stable.iter().chain(&self.chosen.live) {
+            self.facts.remove(&passage.line);
+        }
+        let recent = self.recent.difference(&shown).count();
+        let relevant = self.found.difference(&shown).filter(|ordinal| !self.recent.contains(ordinal)).count();
+        self.chosen.dropped.extend([
+            (Part::Facts.as_str(), self.facts.len()),
+            (Part::Recent.as_str(), recent),
+            (Part::Relevant.as_str(), relevant),
+        ]);
+        self.chosen
+    }
+
+    /// Returns the messages of `rows` that were said in the time asked for, with their passages.
+    async fn said(&mut self, rows: Vec<MessageRow>) -> Result<Vec<(MessageRow, Passage)>> {
+        let rows: Vec<MessageRow> =
+            rows.into_iter().filter(|row| self.asked.filter.is_within(row.time)).collect();
+        let is_long = |row: &&MessageRow| usize::try_from(row.tokens).is_ok_and(|tokens| tokens > self.most);
+        self.long =
+            rows.iter().filter(is_long).map(|row| row.ordinal).chain(self.long.iter().copied()).collect();
+        let read = messages::texts(self.project, &rows).await?;
+        Ok(read
+            .into_iter()
+            .map(|(row, text)| {
+                let passage = said(self.session, &row, &text, self.most);
+                (row, passage)
+            })
+            .collect())
+    }
+}
+
+/// Whether the closed segments are shown as they are: what costs less than seven eighths of the budget needs no
+/// summaries, and leaves room for the open end. It depends on them alone, so what is shown stays until one closes.
+fn fits_whole(closed: &[SegmentRow], budget: usize) -> bool {
+    let tokens: i64 = closed.iter().map(|row| row.tokens + row.messages * LINE).sum();
+    usize::try_from(tokens).is_ok_and(|tokens| tokens <= budget / contexts::WHOLE.1 * contexts::WHOLE.0)
+}
+
+/// Returns the tokens for what is stable, and of them for facts and summaries.
+fn limits(asked: &Asked, summary_ratio: f64) -> (usize, usize, usize) {
+    let budget = asked.budget - FRAME;
+    let shares = Shares::of(summary_ratio);
+    match asked.level {
+        IncludeLevel::Summary => (budget * 3 / 4, budget / 4, budget * 3 / 4),
+        _ => {
+            let limit = shares.stable(budget);
+            (limit, (limit as f64 * shares.facts) as usize, shares.summaries(budget))
+        }
+    }
+}
+
+/// Returns the passage of a message that was said last.
+fn said(session: &SessionId, row: &MessageRow, text: &str, most: usize) -> Passage {
+    let whole = usize::try_from(row.tokens).unwrap_or(0);
+    let name = row.speaker.as_deref().or(row.role.map(Role::as_str)).unwrap_or("?");
+    let line = line(row.ordinal, name, text, whole, most);
+    let place = (0, session.as_str().to_owned(), row.ordinal);
+    let head = render::head(session.as_str(), &day(row.time));
+    Passage { part: Part::Recent, head, place, cost: cost(&line), line }
+}
+
+/// Returns the passage of something that was stored or derived.
+pub(super) fn fact(session: &SessionId, memory: &Memory, most: usize) -> Passage {
+    let text = tokens::truncate(&memory.text, most);
+    known_as(session, render::fact(memory.kind.as_str(), memory.id.as_str(), text))
+}
+
+fn known_as(session: &SessionId, line: String) -> Passage {
+    let place = (0, session.as_str().to_owned(), -1);
+    Passage {
+        part: Part::Facts,
+        head: render::head(session.as_str(), "known"),
+        place,
+        cost: cost(&line),
+        line,
+    }
+}

@@ -1,0 +1,124 @@
+//! What of a conversation answers the question, and what fills the rest of the budget.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::assembly::Asked;
+use crate::assembly::choice::{Choice, fact};
+use crate::assembly::passages::{Part, Passage, fill, remembered};
+use crate::context::importance::{Mentions, Signals, importance, recency};
+use crate::embed::Embedder;
+use crate::error::Result;
+use crate::filter::Filter;
+use crate::memory::{Kind, Memory, MemoryKey, Provenance};
+use crate::retrieve;
+use crate::retrieve::rank::Weights;
+use crate::summaries::segments;
+use crate::tuning::contexts;
+use crate::tuning::ranking::BEST_SCORE;
+
+/// Messages before the recent ones that fill what is left of a budget, and the tokens that even a short one takes.
+const MOST_BEFORE: usize = 400;
+const LEAST_LINE: usize = 8;
+
+/// What may answer a question: what was said, and what was stored with the conversation.
+const KINDS: &[Kind] = &[Kind::Message, Kind::Fact, Kind::Decision, Kind::Research, Kind::TaskState];
+
+impl Choice<'_> {
+    /// Chooses what answers the question and isn't shown yet, then what was said around it, while there is room.
+    pub async fn relevant(&mut self, embedder: Option<Arc<Embedder>>) -> Result<()> {
+        let Asked { scope, query, .. } = self.asked;
+        let store = &self.project.store;
+        let (begun, mut shown): (BTreeSet<i64>, BTreeSet<i64>) =
+            self.shown().into_iter().partition(|ordinal| self.long.contains(ordinal));
+        let filter = Filter { kinds: Some(KINDS.to_vec()), ..self.asked.filter.clone() };
+        let found =
+            retrieve::search(&[(store, scope)], embedder, query, &filter, &Weights::default()).await?;
+        self.chosen.notices.extend(found.notices);
+        let hits: Vec<_> = found
+            .ranked
+            .into_iter()
+            .filter(|hit| hit.place.ordinal.is_none_or(|ordinal| !shown.contains(&ordinal)))
+            .take(self.engine.config().options.vector_search_limit)
+            .collect();
+        let wanted = hits.iter().map(|hit| (hit.place.seq, hit.chunk)).collect();
+        let read = store.shown(scope, wanted).await?;
+        let mentions = Mentions::of(read.iter().map(|each| each.memory.text.as_str()));
+        let newest = read.iter().filter_map(|each| each.memory.ordinal).max().unwrap_or(0);
+        let weights = segments::weights(self.engine);
+        let most = self.most;
+        let mut found: Vec<(f64, Memory, Passage)> = read
+            .into_iter()
+            // What was derived stands in the messages it was derived from.
+            .filter(|each| each.memory.ordinal.is_some() || each.memory.provenance != Provenance::Derived)
+            .filter(|each| each.chunk.start > 0 || !each.memory.ordinal.is_some_and(|it| begun.contains(&it)))
+            .map(|each| {
+                let hit = &hits[each.place];
+                let signals = Signals {
+                    recency: recency(each.memory.ordinal.unwrap_or(0), newest, contexts::HALF_LIFE_MESSAGES),
+                    semantic: hit.score / BEST_SCORE,
+                    entity: mentions.importance(&each.memory.text),
+                    user: if each.memory.marked { 1.0 } else { each.memory.importance.unwrap_or(0.0) },
+                };
+                let passage = match usize::try_from(each.memory.tokens).unwrap_or(0) > most {
+                    _ if each.memory.ordinal.is_none() => fact(self.session, &each.memory, most),
+                    true => {
+                        let piece =
+                            each.memory.text.get(each.chunk.start..each.chunk.end).unwrap_or_default();
+                        remembered(Part::Relevant, self.session, &each.memory, piece, most)
+                    }
+                    false => remembered(Part::Relevant, self.session, &each.memory, &each.memory.text, most),
+                };
+                (importance(&signals, &weights), each.memory, passage)
+            })
+            .collect();
+        found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.id.cmp(&b.1.id)));
+        let seqs: Vec<MemoryKey> =
+            found.iter().take(contexts::WITH_NEIGHBOURS).map(|(_, memory, _)| memory.seq).collect();
+        self.found.extend(found.iter().filter_map(|(_, memory, _)| memory.ordinal));
+        shown.extend(&self.found);
+        let is_new = |passage: &Passage| !self.chosen.stable.iter().any(|known| known.line == passage.line);
+        let passages = found.into_iter().map(|(.., passage)| passage).filter(is_new).collect();
+        fill(passages, &mut self.budget, &mut self.chosen, false);
+        if self.budget.left() > most.min(200) {
+            let beside = store.beside(scope, seqs).await?;
+            let beside = beside.iter().filter(|memory| self.is_new(memory, &shown));
+            let passage = |memory| self.passage(memory);
+            let beside = beside.map(passage).collect();
+            fill(beside, &mut self.budget, &mut self.chosen, false);
+        }
+        Ok(())
+    }
+
+    /// Spends what is left of the budget: on what had no room in its share, then on what was said before that, the last
+    /// first.
+    pub async fn rest(&mut self) -> Result<()> {
+        let shown = self.shown();
+        let mut left_out = std::mem::take(&mut self.left_out);
+        let live = &self.chosen.live;
+        left_out.retain(|passage| {
+            !shown.contains(&passage.place.2) && !live.iter().any(|each| each.line == passage.line)
+        });
+        fill(left_out, &mut self.budget, &mut self.chosen, false);
+        let most = (self.budget.left() / LEAST_LINE).min(MOST_BEFORE);
+        if most > 0 && self.begins > 0 {
+            let (store, scope) = (&self.project.store, &self.project.scope);
+            let mut before = store.surroundings(scope, self.session, self.begins, most, 0).await?;
+            before.retain(|memory| memory.ordinal < Some(self.begins) && self.is_new(memory, &shown));
+            let before = before.iter().rev().map(|memory| self.passage(memory)).collect();
+            fill(before, &mut self.budget, &mut self.chosen, false);
+        }
+        Ok(())
+    }
+
+    /// Whether the message is within the time asked for, and none of those in `shown`.
+    fn is_new(&self, memory: &Memory, shown: &BTreeSet<i64>) -> bool {
+        memory.ordinal.is_some_and(|ordinal| !shown.contains(&ordinal))
+            && self.asked.filter.is_within(memory.time)
+    }
+
+    /// Returns the passage of a whole message.
+    fn passage(&self, memory: &Memory) -> Passage {
+        remembered(Part::Relevant, self.session, memory, &memory.text, self.most)
+    }
+}
