@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::assembly::across_sessions::{read, weigh};
+use crate::assembly::across_sessions::{Hit, read, weigh};
 use crate::caller::Caller;
 use crate::engine::Engine;
 use crate::envelope;
@@ -16,7 +16,8 @@ use crate::error::{Error, Result};
 use crate::filter::Filter;
 use crate::humanize::counted;
 use crate::ingest::catch_up;
-use crate::memory::{Kind, Level};
+use crate::memory::{Kind, Level, Millis};
+use crate::project::OpenProject;
 use crate::retrieve;
 use crate::retrieve::rank::Weights;
 use crate::scope::{Scope, SessionId, Sessions};
@@ -121,13 +122,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     notices.extend(clamped);
     let project = caller.project(engine).await?;
     let installation = engine.installation().await?;
-    let sessions = match args.conversation_ids.as_deref() {
-        None | Some([]) => Sessions::All,
-        Some(names) => {
-            let named = names.iter().map(|name| SessionId::read(&project.redactor, "conversation_ids", name));
-            Sessions::Only(named.collect::<Result<Vec<SessionId>>>()?)
-        }
-    };
+    let sessions = named(project, args.conversation_ids.as_deref())?;
     let scope = Scope { sessions, ..project.scope.clone() };
     notices.extend(missing_sessions(project, &scope).await?);
     let embedder = engine.embedder_or_say(&mut notices).await;
@@ -140,22 +135,74 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         notices.insert(0, common::nothing_yet(engine, project).await?);
     }
     let hits = read(&places, found.ranked).await?;
+    let mut order = by_weight(&hits, &scope);
+    let all = order.len();
+    order.truncate(RELATED_SESSIONS);
+
+    let level = Level::from(args.level.unwrap_or_default());
+    let question = Question { query, level, since, until };
+    let room = budget - FRAME;
+    let (summaries, source_tokens) =
+        summarise(engine, caller, project, &question, &order, &hits, room).await?;
+    let pending = project.store.pending(&scope).await?;
+    let output = Output {
+        caution: envelope::CAUTION,
+        dropped: all - summaries.len(),
+        summaries,
+        tokens_used: 0,
+        source_tokens,
+        pending,
+        says_pending: pending > 0 && caller.says_pending(),
+        notices,
+        rendered: String::new(),
+    };
+    let secret = installation.secret;
+    messages::blocking(move || fit(output, budget, &secret)).await
+}
+
+/// Returns the sessions called `names`; all where none is named.
+fn named(project: &OpenProject, names: Option<&[String]>) -> Result<Sessions> {
+    let Some(names) = names.filter(|names| !names.is_empty()) else { return Ok(Sessions::All) };
+    let ids = names.iter().map(|name| SessionId::read(&project.redactor, "conversation_ids", name));
+    Ok(Sessions::Only(ids.collect::<Result<Vec<SessionId>>>()?))
+}
+
+/// Returns the conversations to summarise, each with its weight, the weightiest first: of all sessions, those that have
+/// to do with the question.
+fn by_weight(hits: &[Hit], scope: &Scope) -> Vec<(SessionId, f64)> {
     let best = hits.iter().map(|hit| hit.ranked.score).fold(0.0, f64::max);
     let mut order: Vec<(SessionId, f64)> =
-        weigh(&hits).into_iter().map(|(id, weighed)| (id, weighed.weight)).collect();
+        weigh(hits).into_iter().map(|(id, weighed)| (id, weighed.weight)).collect();
     order.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
     if scope.sessions == Sessions::All {
         let answers = hits.iter().filter(|hit| hit.ranked.score >= RELATED_SCORE * best);
         let answering: BTreeSet<&SessionId> = answers.filter_map(|hit| hit.memory.session.as_ref()).collect();
         order.retain(|(session, weight)| *weight >= RELATED_WEIGHT || answering.contains(session));
     }
-    let all = order.len();
-    order.truncate(RELATED_SESSIONS);
+    order
+}
 
-    let level = Level::from(args.level.unwrap_or_default());
-    let mut left = budget - FRAME;
+/// What conversations are summarised for.
+struct Question {
+    query: String,
+    level: Level,
+    since: Option<Millis>,
+    until: Option<Millis>,
+}
+
+/// Returns the summaries of the conversations in `order` that `room` tokens hold, and the tokens of what was summarised.
+async fn summarise(
+    engine: &Engine,
+    caller: &Caller,
+    project: &OpenProject,
+    question: &Question,
+    order: &[(SessionId, f64)],
+    hits: &[Hit],
+    room: usize,
+) -> Result<(Vec<OfSession>, usize)> {
+    let Question { query, level, since, until } = question;
+    let (level, mut left, mut source_tokens) = (*level, room, 0);
     let mut summaries: Vec<OfSession> = Vec::new();
-    let mut source_tokens = 0;
     for place in 0..order.len() {
         let (session, weight) = &order[place];
         let waiting: f64 = order[place..].iter().map(|(_, weight)| weight).sum();
@@ -166,7 +213,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
             break;
         }
         // What the filter has nothing of was found by another of its messages.
-        let Ok(mut rows) = make::range(project, session, (None, None), (since, until)).await else {
+        let Ok(mut rows) = make::range(project, session, (None, None), (*since, *until)).await else {
             continue;
         };
         rows.drain(..rows.len().saturating_sub(MOST_MESSAGES));
@@ -203,20 +250,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         left = left.saturating_sub(messages::count(&line(&one)).max(made.tokens) + 1);
         summaries.push(one);
     }
-    let pending = project.store.pending(&scope).await?;
-    let output = Output {
-        caution: envelope::CAUTION,
-        dropped: all - summaries.len(),
-        summaries,
-        tokens_used: 0,
-        source_tokens,
-        pending,
-        says_pending: pending > 0 && caller.says_pending(),
-        notices,
-        rendered: String::new(),
-    };
-    let secret = installation.secret;
-    messages::blocking(move || fit(output, budget, &secret)).await
+    Ok((summaries, source_tokens))
 }
 
 /// Leaves out what has least to do with the question until the answer keeps its budget, as text and as data.
