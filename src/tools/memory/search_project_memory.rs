@@ -15,9 +15,9 @@ use crate::ingest::{catch_up, graph};
 use crate::memory::Kind;
 use crate::project::OpenProject;
 use crate::redact::Redactor;
-use crate::retrieve;
 use crate::retrieve::freshness::{Standing, Subject};
 use crate::retrieve::rank::{Parts, Ranked, Weights, may_answer};
+use crate::retrieve::{self, Timings};
 use crate::scope::{Scope, SessionId, Sessions};
 use crate::store::{ShownMemory, Store};
 use crate::summaries::messages;
@@ -115,17 +115,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     }
     let page: Vec<&Ranked> = found.ranked.iter().skip(offset).take(k).collect();
     let has_more = found.ranked.len() > offset + page.len();
-    let mut shown: Vec<(&Ranked, ShownMemory, &'static str)> = Vec::with_capacity(page.len());
-    for (number, (store, scope)) in places.iter().enumerate() {
-        let own: Vec<&Ranked> = page.iter().copied().filter(|ranked| ranked.store == number).collect();
-        let wanted = own.iter().map(|ranked| (ranked.place.seq, ranked.chunk)).collect();
-        let name = if number == 0 { "project" } else { "owner" };
-        let found = store.shown(scope, wanted).await?;
-        shown.extend(found.into_iter().map(|memory| (own[memory.place], memory, name)));
-    }
-    // Two stores were read one after the other; the order is still that of the ranking.
-    let rank_of = |ranked: &Ranked| page.iter().position(|other| std::ptr::eq(*other, ranked));
-    shown.sort_by_key(|(ranked, ..)| rank_of(ranked));
+    let shown = read_shown(&places, &page).await?;
     let standing = ask_git(project, shown.iter().map(|(_, shown, _)| shown)).await;
     let question = behind::Question { query, embedder };
     let behind = behind::conversations(project, question, &shown, &found.ranked).await?;
@@ -135,7 +125,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     if !answers && !shown.is_empty() && !found.is_named && offset == 0 {
         notices.insert(0, NOTHING_ANSWERS.to_owned());
     }
-    let ranks: Vec<usize> = shown.iter().filter_map(|(ranked, ..)| rank_of(ranked)).collect();
+    let ranks: Vec<usize> = shown.iter().filter_map(|(ranked, ..)| rank_of(&page, ranked)).collect();
     let hits = shown.into_iter().zip(ranks).zip(shares).zip(standing).zip(behind);
     let hits = hits.map(|(((((ranked, shown, scope), rank), share), fresh), behind)| {
         let parts = ranked.full_scale(share, &Weights::default());
@@ -147,13 +137,6 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     for (store, scope) in &places {
         pending += store.pending(scope).await?;
     }
-    let timings = found.timings;
-    let timings = [
-        ("embed", timings.embed as f64 / 1000.0),
-        ("lexical", timings.lexical as f64 / 1000.0),
-        ("dense", timings.dense as f64 / 1000.0),
-        ("rank", timings.rank as f64 / 1000.0),
-    ];
     let output = Output {
         caution: envelope::CAUTION,
         hits: Vec::new(),
@@ -164,13 +147,43 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         pending,
         next_cursor: None,
         notices,
-        timings: engine.config().timings.then(|| HashMap::from(timings)),
+        timings: engine.config().timings.then(|| milliseconds(&found.timings)),
         says_pending: pending > 0 && caller.says_pending(),
         rendered: String::new(),
     };
     let secret = installation.secret;
     messages::blocking(move || hits::fit(Page { hits, length, output, offset, has_more, max_tokens, secret }))
         .await
+}
+
+/// Reads the hits of a page, in the order of the ranking, each with the name of the store it is in.
+async fn read_shown<'r>(
+    places: &[(&Store, &Scope)],
+    page: &[&'r Ranked],
+) -> Result<Vec<(&'r Ranked, ShownMemory, &'static str)>> {
+    let mut shown: Vec<(&Ranked, ShownMemory, &'static str)> = Vec::with_capacity(page.len());
+    for (number, (store, scope)) in places.iter().enumerate() {
+        let own: Vec<&Ranked> = page.iter().copied().filter(|ranked| ranked.store == number).collect();
+        let wanted = own.iter().map(|ranked| (ranked.place.seq, ranked.chunk)).collect();
+        let name = if number == 0 { "project" } else { "owner" };
+        let found = store.shown(scope, wanted).await?;
+        shown.extend(found.into_iter().map(|memory| (own[memory.place], memory, name)));
+    }
+    // Two stores were read one after the other; the order is still that of the ranking.
+    shown.sort_by_key(|(ranked, ..)| rank_of(page, ranked));
+    Ok(shown)
+}
+
+/// Returns the place of `ranked` on its page.
+fn rank_of(page: &[&Ranked], ranked: &Ranked) -> Option<usize> {
+    page.iter().position(|other| std::ptr::eq(*other, ranked))
+}
+
+/// Returns the milliseconds of each stage of a search.
+fn milliseconds(timings: &Timings) -> HashMap<&'static str, f64> {
+    let Timings { embed, lexical, dense, rank } = timings;
+    let stages = [("embed", embed), ("lexical", lexical), ("dense", dense), ("rank", rank)];
+    stages.into_iter().map(|(name, micros)| (name, *micros as f64 / 1000.0)).collect()
 }
 
 fn within(name: &str, value: usize, least: usize, most: usize) -> Result<usize> {
