@@ -1,0 +1,92 @@
+//! A memory in a line, as it is listed beside what is shown.
+
+use serde::Serialize;
+
+use crate::envelope;
+use crate::error::Result;
+use crate::humanize::counted;
+use crate::memory::{Memory, MemoryKey};
+use crate::scope::Scope;
+use crate::store::Store;
+use crate::times;
+
+/// Memories and commits that are listed beside something at most.
+const MOST_BESIDE: usize = 20;
+
+/// Bytes of the line that names a memory.
+const LINE: usize = 160;
+
+/// A memory in a line.
+#[derive(Debug, Serialize)]
+pub struct Brief {
+    /// Its id.
+    pub id: String,
+    /// What it is.
+    pub kind: String,
+    /// The commit's id, or the client's id of a message.
+    pub source_id: Option<String>,
+    /// When it was made.
+    pub time: String,
+    /// How it begins.
+    pub line: String,
+}
+
+/// Returns the first of some memories in a line each; a notice says how many `which` are left out.
+pub async fn briefs(
+    store: &Store,
+    scope: &Scope,
+    mut seqs: Vec<MemoryKey>,
+    which: &str,
+    notices: &mut Vec<String>,
+) -> Result<Vec<Brief>> {
+    let left_out = seqs.len().saturating_sub(MOST_BESIDE);
+    if left_out > 0 {
+        notices.push(format!(
+            "{} {which} left out: {MOST_BESIDE} are listed at most",
+            counted(left_out, "memory", "memories")
+        ));
+    }
+    seqs.truncate(MOST_BESIDE);
+    Ok(store.memories(scope, seqs).await?.into_iter().map(brief).collect())
+}
+
+fn brief(memory: Memory) -> Brief {
+    Brief {
+        id: memory.id.to_string(),
+        kind: memory.kind.to_string(),
+        source_id: memory.source_id.as_deref().map(escaped),
+        time: times::show_time(memory.time),
+        line: memory.title.as_deref().and_then(line).or_else(|| line(&memory.text)).unwrap_or_default(),
+    }
+}
+
+/// Returns `text` with what could pass for the envelope written out.
+pub fn escaped(text: &str) -> String {
+    envelope::escape(text).into_owned()
+}
+
+/// Returns the first line of `text` that says something, cut at the end of a word; `None` where none does.
+pub fn line(text: &str) -> Option<String> {
+    let line = text.lines().map(str::trim).find(|line| line.contains(char::is_alphanumeric))?;
+    let line = envelope::one_line(line);
+    if line.len() <= LINE {
+        return Some(line.into_owned());
+    }
+    let cut = &line[..line.floor_char_boundary(LINE)];
+    let cut = cut.rfind(' ').map_or(cut, |space| &cut[..space]);
+    Some(format!("{}…", cut.trim_end()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_the_first_that_says_something() {
+        assert_eq!(line("\n---\n  The cache.\nMore.").as_deref(), Some("The cache."));
+        assert_eq!(line(" \n*\n"), None);
+        let long = line(&"word ".repeat(60)).unwrap();
+        assert!(long.ends_with("word…") && long.len() <= LINE + 3, "{long}");
+        assert_eq!(line(&"語".repeat(200)).unwrap().chars().count(), LINE / 3 + 1);
+    }
+}

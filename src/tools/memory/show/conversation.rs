@@ -1,0 +1,195 @@
+//! A conversation as a person sees it: its summary or its messages, and the commits it led to.
+
+use serde::Serialize;
+
+use super::Args;
+use super::brief::{Brief, briefs, escaped, line};
+use crate::caller::Caller;
+use crate::engine::Engine;
+use crate::envelope;
+use crate::error::{self, Error, Result, quoted};
+use crate::memory::Millis;
+use crate::project::OpenProject;
+use crate::scope::{Scope, SessionId, Sessions};
+use crate::store::{About, MessageRow};
+use crate::summaries::levels::Depth;
+use crate::summaries::messages;
+use crate::times;
+use crate::tools::context::summarize_conversation::{self, Detail as Level};
+
+/// Messages that are shown at most at once. Arbitrary: more than anybody reads.
+const MOST_MESSAGES: usize = 2000;
+
+/// A conversation.
+#[derive(Debug, Serialize)]
+pub struct Conversation {
+    /// How to take what is quoted.
+    pub caution: &'static str,
+    /// Its name.
+    pub session_id: String,
+    /// What it is about.
+    pub title: Option<String>,
+    /// The program it was held in.
+    pub client: Option<String>,
+    /// The branch it was last seen on.
+    pub branch: Option<String>,
+    /// The time of its first memory.
+    pub first: String,
+    /// The time of its last memory.
+    pub last: String,
+    /// Its messages.
+    pub messages: usize,
+    /// Their tokens (o200k).
+    pub tokens: usize,
+    /// The conversation in short; absent where it has no summary and its messages are shown.
+    pub summary: Option<String>,
+    /// The commits it led to, the latest first.
+    pub commits: Vec<Brief>,
+    /// Its messages, where they are asked for.
+    pub said: Vec<Said>,
+    /// What else there is to know.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub notices: Vec<String>,
+}
+
+/// A message.
+#[derive(Debug, Serialize)]
+pub struct Said {
+    /// Its place in the conversation.
+    pub number: i64,
+    /// Its id.
+    pub id: String,
+    /// Who spoke.
+    pub speaker: String,
+    /// When.
+    pub time: String,
+    /// What was said.
+    pub text: String,
+}
+
+/// Reads what is shown of the conversation `session`: its summary, or its messages where `args` ask for those.
+///
+/// Errors with [`BadInput`](error::Kind::BadInput) where `args` are those of a memory.
+pub async fn read(
+    engine: &Engine,
+    caller: &Caller,
+    project: &OpenProject,
+    session: &SessionId,
+    args: &Args,
+) -> Result<Conversation> {
+    check(session, args)?;
+    let rows = messages::range(project, session, (None, None), (None, None)).await;
+    // One can hold facts alone.
+    let rows = match rows {
+        Err(error) if error.kind() == error::Kind::NotFound => Vec::new(),
+        rows => rows?,
+    };
+    let mut shown = about(project, session, &rows).await?;
+    let is_part = args.from.is_some() || args.to.is_some();
+    let level = match args.level {
+        Some(Depth::Messages) => None,
+        Some(Depth::Brief) => Some(Level::Brief),
+        Some(Depth::Standard) => Some(Level::Standard),
+        Some(Depth::Detailed) => Some(Level::Detailed),
+        None if is_part => None,
+        None => Some(Level::Brief),
+    };
+    if let Some(level) = level.filter(|_| !rows.is_empty()) {
+        let args = summarize_conversation::Args {
+            session_id: session.to_string(),
+            level: Some(level),
+            from: args.from,
+            to: args.to,
+            focus: args.focus.clone(),
+            // Looking costs nothing and sends nothing.
+            use_provider: Some(false),
+            ..Default::default()
+        };
+        let made = summarize_conversation::run(engine, caller, args).await?;
+        shown.summary = Some(made.summary);
+        shown.notices.extend(made.notices);
+        return Ok(shown);
+    }
+    if args.focus.is_some() {
+        return Err(Error::bad_input(
+            "`focus` is what a summary is about, and messages are shown as they are",
+        )
+        .hint("leave it out, or choose a level: brief, standard or detailed"));
+    }
+    add_messages(project, rows, args, &mut shown).await?;
+    Ok(shown)
+}
+
+/// Refuses arguments that only fit a memory.
+fn check(session: &SessionId, args: &Args) -> Result<()> {
+    let of_memories = [
+        ("collapse", args.collapse, "goes one level up from a message or a summary"),
+        ("before", args.before.is_some(), "shows messages before one"),
+        ("after", args.after.is_some(), "shows messages after one"),
+        ("cursor", args.cursor.is_some(), "goes on with a long text"),
+    ];
+    if let Some((name, _, what)) = of_memories.into_iter().find(|(_, is_given, _)| *is_given) {
+        return Err(Error::bad_input(format!(
+            "`{name}` {what}, and `{}` is a conversation",
+            quoted(session.as_str())
+        ))
+        .hint("--from and --to choose messages of a conversation; SESSION#NUMBER opens one of them"));
+    }
+    Ok(())
+}
+
+/// Returns what is shown of a conversation beside its summary and its messages, of which `rows` are all.
+async fn about(project: &OpenProject, session: &SessionId, rows: &[MessageRow]) -> Result<Conversation> {
+    let (store, scope) = (&project.store, &project.scope);
+    let own = Scope { sessions: Sessions::Only(vec![session.clone()]), ..scope.clone() };
+    let listed = store.sessions(&own, 0, 1).await?.pop();
+    let About { title, client } =
+        store.about_sessions(scope, vec![session.clone()]).await?.pop().unwrap_or_default();
+    let time = |time: Option<Millis>| times::show_time(time.unwrap_or_default());
+    let commits = store.commits_of(scope, session).await?;
+    let mut notices = Vec::new();
+    let commits = briefs(store, scope, commits, "that it led to", &mut notices).await?;
+    Ok(Conversation {
+        caution: envelope::CAUTION,
+        session_id: escaped(session.as_str()),
+        title: title.as_deref().and_then(line),
+        client,
+        branch: listed.as_ref().and_then(|row| row.branch.as_deref().map(escaped)),
+        first: time(listed.as_ref().map(|row| row.first)),
+        last: time(listed.as_ref().map(|row| row.last)),
+        messages: rows.len(),
+        tokens: rows.iter().map(|row| usize::try_from(row.tokens).unwrap_or(0)).sum(),
+        summary: None,
+        commits,
+        said: Vec::new(),
+        notices,
+    })
+}
+
+/// Adds the messages between those that `args` name to `shown`, as many as are shown at once.
+async fn add_messages(
+    project: &OpenProject,
+    mut rows: Vec<MessageRow>,
+    args: &Args,
+    shown: &mut Conversation,
+) -> Result<()> {
+    let is_within =
+        |number: i64| args.from.is_none_or(|from| number >= from) && args.to.is_none_or(|to| number <= to);
+    rows.retain(|row| is_within(row.ordinal));
+    if let Some(next) = rows.get(MOST_MESSAGES) {
+        shown.notices.push(format!("the conversation goes on: `--from {}` shows what follows", next.ordinal));
+        rows.truncate(MOST_MESSAGES);
+    }
+    let texts = messages::texts(project, &rows).await?;
+    shown.said = texts
+        .into_iter()
+        .map(|(row, text)| Said {
+            number: row.ordinal,
+            id: row.id.to_string(),
+            speaker: escaped(row.speaker.as_deref().or(row.role.map(|role| role.as_str())).unwrap_or("?")),
+            time: times::show_time(row.time),
+            text: escaped(&text),
+        })
+        .collect();
+    Ok(())
+}
