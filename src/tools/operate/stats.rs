@@ -344,21 +344,7 @@ impl Output {
                 saved * 100.0
             );
         }
-        for TierUse { tier, segments, summarised, tokens, shown_tokens, saved } in &self.tiers {
-            text += &format!(
-                "\n{tier} segments {segments}, tokens {shown_tokens} for {tokens} ({:.0}% saved)",
-                saved * 100.0
-            );
-            if summarised < segments {
-                text += &format!(", still to be summarised {}", segments - summarised);
-            }
-        }
-        for Level { level, provider, summaries, tokens, source_tokens, saved } in &self.summaries {
-            text += &format!(
-                "\n{level} summaries by {provider} {summaries}, tokens {tokens} for {source_tokens} ({:.0}% saved)",
-                saved * 100.0
-            );
-        }
+        text += &self.savings_text();
         if let Some(rate) = self.cache.hit_rate {
             text += &format!(
                 "\nanswers kept {} ({} bytes), asked for again {} of {} times ({:.0}%)",
@@ -384,6 +370,27 @@ impl Output {
         }
         if !self.spending.is_empty() {
             text += &format!("\n\n{}", spending::table(&self.spending));
+        }
+        text
+    }
+
+    /// Returns what summaries save, a line for each tier and for each level by each provider.
+    fn savings_text(&self) -> String {
+        let mut text = String::new();
+        for TierUse { tier, segments, summarised, tokens, shown_tokens, saved } in &self.tiers {
+            text += &format!(
+                "\n{tier} segments {segments}, tokens {shown_tokens} for {tokens} ({:.0}% saved)",
+                saved * 100.0
+            );
+            if summarised < segments {
+                text += &format!(", still to be summarised {}", segments - summarised);
+            }
+        }
+        for Level { level, provider, summaries, tokens, source_tokens, saved } in &self.summaries {
+            text += &format!(
+                "\n{level} summaries by {provider} {summaries}, tokens {tokens} for {source_tokens} ({:.0}% saved)",
+                saved * 100.0
+            );
         }
         text
     }
