@@ -6,10 +6,11 @@
 
 mod long_conversation;
 mod questions;
+mod sample;
 
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use self::long_conversation::Assembled;
 use crate::caller::Caller;
@@ -18,19 +19,11 @@ use crate::engine::{Embedding, Engine};
 use crate::error::{Kind, Result, quoted};
 use crate::filter::Filter;
 use crate::humanize::counted;
-use crate::memory::{CommitRecord, Draft, Identity, Kind as MemoryKind, Provenance};
-use crate::private;
-use crate::remember::remember;
-use crate::store::Outcome;
-use crate::tools::memory::save_messages;
+use crate::memory::Kind as MemoryKind;
 use crate::tools::memory::search_project_memory as search;
 use crate::tools::memory::search_project_memory::Hit;
 use crate::tools::operate::{import_git, index};
 use crate::tools::provider::model;
-
-const CONVERSATION: &str = include_str!("../../../assets/demo/conversation.jsonl");
-const QUESTIONS: &str = include_str!("../../../assets/demo/questions.json");
-const COMMITS: &str = include_str!("../../../assets/demo/commits.jsonl");
 
 /// Tokens an answer of the demonstration may take.
 const MAX_TOKENS: usize = 600;
@@ -110,12 +103,12 @@ pub async fn run(
 ) -> Result<Output> {
     let began = Instant::now();
     let mut steps = Steps { steps: Vec::new(), said };
-    let sample = caller.in_directory(&sample_folder(engine)?, false);
+    let sample = caller.in_directory(&sample::folder(engine)?, false);
 
     steps.timed("embedding model", install_model(engine, progress)).await?;
     let history = steps.timed("history", import_history(engine, caller, &sample)).await?;
     let commits = if history.is_sample { &sample } else { caller };
-    steps.timed("conversation", save_conversation(engine, &sample)).await?;
+    steps.timed("conversation", sample::save_conversation(engine, &sample)).await?;
     steps.timed("embedding", embed(engine, caller, &sample, history.is_sample)).await?;
 
     let (mut answers, mut assembled) = (Vec::new(), None);
@@ -125,9 +118,7 @@ pub async fn run(
             for (question, sha) in questions_of_history(engine, commits).await? {
                 answers.push(ask(engine, commits, &history.name, question, Some(&sha)).await?);
             }
-            let bundled: Vec<BundledQuestion> =
-                serde_json::from_str(QUESTIONS).expect("the bundled questions are JSON");
-            for (number, question) in bundled.into_iter().enumerate() {
+            for (number, question) in sample::questions().into_iter().enumerate() {
                 let source = question.evidence.first().map_or("", String::as_str);
                 match number {
                     0..3 => {
@@ -194,13 +185,6 @@ impl Found for History {
     }
 }
 
-/// Returns the folder of the made-up project; creates it if it does not exist.
-fn sample_folder(engine: &Engine) -> Result<std::path::PathBuf> {
-    let folder = engine.config().data_dir.join("demo").join("harbour");
-    private::create_dir(&folder)?;
-    Ok(folder)
-}
-
 async fn install_model(engine: &Engine, progress: impl Fn(Progress<'_>) + Send + 'static) -> Result<String> {
     let models = install::list(&engine.config().model_dir);
     if models.iter().any(|model| model.problem.is_none()) {
@@ -230,7 +214,7 @@ async fn import_history(engine: &Engine, caller: &Caller, sample: &Caller) -> Re
         },
     };
     if let Some(why_not) = why_not {
-        let (new, known) = save_sample_commits(engine, sample).await?;
+        let (new, known) = sample::save_commits(engine, sample).await?;
         let found = format!(
             "{why_not}: a sample of {} instead, {new} new",
             counted(new + known, "commit", "commits")
@@ -250,82 +234,6 @@ async fn import_history(engine: &Engine, caller: &Caller, sample: &Caller) -> Re
         counted(commits.map_or(0, |each| each.bytes), "byte", "bytes"),
     );
     Ok(History { name: format!("the history of {}", stats.project), is_sample: false, found })
-}
-
-#[derive(Deserialize)]
-struct SampleCommit {
-    sha: String,
-    parents: Vec<String>,
-    author: String,
-    time: String,
-    branch: String,
-    subject: String,
-    body: String,
-    files: Vec<String>,
-}
-
-/// Stores the bundled commits and returns how many are new and how many were stored before.
-async fn save_sample_commits(engine: &Engine, sample: &Caller) -> Result<(usize, usize)> {
-    let mut drafts = Vec::new();
-    for line in COMMITS.lines() {
-        let commit: SampleCommit = serde_json::from_str(line).expect("the bundled commits are JSON");
-        let time = crate::times::parse_time("time", &commit.time)?;
-        let message = format!("{}\n\n{}", commit.subject, commit.body).trim().to_owned();
-        let text = format!("{message}\nFiles: {}", commit.files.join(", "));
-        let mut draft = Draft::new(MemoryKind::Commit, Provenance::GitCommit, text, time);
-        draft.identity = Identity::Named(format!("sha:{}", commit.sha));
-        draft.indexed = Some(message.clone());
-        draft.lead = Some(message);
-        draft.title = Some(commit.subject);
-        draft.speaker = Some(commit.author);
-        draft.branch = Some(commit.branch);
-        draft.source_id = Some(commit.sha.clone());
-        draft.commit = Some(CommitRecord {
-            sha: commit.sha,
-            parents: commit.parents,
-            patch_id: None,
-            files: commit.files,
-        });
-        drafts.push(draft);
-    }
-    let project = sample.project(engine).await?;
-    let redactor = &project.redactor;
-    let (store, scope) = (&project.store, &project.scope);
-    let fresh = || engine.random();
-    let saved = remember(store, scope, redactor, None, drafts, engine.now(), fresh, |_| {}).await?;
-    Ok((saved.receipt.count(Outcome::Stored), saved.receipt.count(Outcome::AlreadyStored)))
-}
-
-#[derive(Deserialize)]
-struct BundledMessage {
-    session: String,
-    #[serde(flatten)]
-    message: save_messages::Message,
-}
-
-#[derive(Deserialize)]
-struct BundledQuestion {
-    question: String,
-    evidence: Vec<String>,
-}
-
-async fn save_conversation(engine: &Engine, sample: &Caller) -> Result<String> {
-    let lines =
-        CONVERSATION.lines().map(|line| serde_json::from_str(line).expect("the bundled messages are JSON"));
-    let messages: Vec<BundledMessage> = lines.collect();
-    let all = messages.len();
-    let mut sessions: Vec<(String, Vec<save_messages::Message>)> = Vec::new();
-    for BundledMessage { session, message } in messages {
-        match sessions.last_mut() {
-            Some((last, own)) if *last == session => own.push(message),
-            _ => sessions.push((session, vec![message])),
-        }
-    }
-    let (count, mut new) = (sessions.len(), 0);
-    for (session_id, messages) in sessions {
-        new += save_messages::run(engine, sample, save_messages::Args { session_id, messages }).await?.saved;
-    }
-    Ok(format!("{all} messages in {count} sessions of a made-up project, {new} new"))
 }
 
 async fn embed(engine: &Engine, caller: &Caller, sample: &Caller, is_sample: bool) -> Result<String> {
@@ -474,16 +382,5 @@ mod tests {
             Output { steps: vec![], answers: vec![], assembled: None, data_directory, milliseconds: 1 };
         let text = output.text();
         assert!(text.contains("\n  tiro init ") && !text.contains("mcp add"), "{text}");
-    }
-
-    #[test]
-    fn the_bundled_texts_can_be_read() {
-        let messages: Vec<BundledMessage> =
-            CONVERSATION.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        assert!(messages.len() >= 300);
-        let questions: Vec<BundledQuestion> = serde_json::from_str(QUESTIONS).unwrap();
-        let is_there = |id: &String| messages.iter().any(|each| each.message.id.as_ref() == Some(id));
-        assert!(questions.iter().all(|question| question.evidence.iter().all(is_there)));
-        assert!(COMMITS.lines().all(|line| serde_json::from_str::<SampleCommit>(line).is_ok()));
     }
 }
