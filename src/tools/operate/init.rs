@@ -1,5 +1,7 @@
 //! Connects Tiro to the agents installed on this machine, and takes that back.
 
+mod words;
+
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
@@ -8,11 +10,10 @@ use serde::Serialize;
 use crate::caller::Caller;
 use crate::clients::{self, Applied, Client, GitPlace, Keep, Places, Plan, Removed, by_hand, transcripts};
 use crate::engine::Engine;
-use crate::envelope;
 use crate::error::{Error, Kind, Result, quoted};
 use crate::file::path_of;
 use crate::git::{Repository, Sha, Stop, identity};
-use crate::humanize::{counted, thousands};
+use crate::humanize::counted;
 use crate::ingest::cursor::Cursor;
 use crate::ingest::history::{Stored, follow_from};
 use crate::ingest::link::Place;
@@ -313,46 +314,6 @@ async fn backfill(places: &Places, project: &SeenProject) -> Result<Backfill> {
 }
 
 impl Prepared {
-    /// Returns what would be done, in words.
-    pub fn text(&self) -> String {
-        let mut text = self.plan.text();
-        if self.plan.found.is_empty() {
-            text += "No client is here (Claude Code, Codex, Gemini CLI), and this is no repository.\n";
-        }
-        text += &self.captured();
-        for clients::Finding { client, path, found, mend } in &self.beside {
-            let path = quoted(path.display());
-            text += &format!("Beside it, {} in `{path}`: {found}; {mend}\n", client.name());
-        }
-        text += &self.backfill.text(self.project.as_deref());
-        if !self.makes.is_empty() {
-            text += &format!(
-                "Nothing is stored of it yet: the first call that stores something makes {}.\n",
-                self.makes.join(", ")
-            );
-        }
-        text
-    }
-
-    /// Returns which projects are captured, in words.
-    fn captured(&self) -> String {
-        match (self.scope, self.project.as_deref()) {
-            (Scope::Machine, _) => {
-                "From then on, sessions and new commits of every project on this machine in which one of \
-                these clients works are recorded (with `--scope project`, only of this one).\n"
-                    .into()
-            }
-            (Scope::Project, Some(project)) => format!(
-                "From then on, sessions and new commits of `{}` are recorded, and of other projects where you chose \
-                 `--scope project`. Elsewhere the agent can search and store; nothing is captured there.\n",
-                quoted(project)
-            ),
-            (Scope::Project, None) => {
-                "Only projects where you chose `--scope project` are recorded.\n".into()
-            }
-        }
-    }
-
     /// Whether there is something to ask about.
     pub fn is_new(&self) -> bool {
         let is_chosen = self.scope == Scope::Machine || self.project.is_none() || self.is_chosen;
@@ -384,80 +345,5 @@ impl Backfill {
     /// Whether there is nothing to import.
     pub fn is_empty(&self) -> bool {
         self.commits == 0 && self.sessions.is_empty()
-    }
-
-    /// Returns what to say where it is not imported now.
-    pub fn declined(&self) -> String {
-        let mut commands = Vec::new();
-        if self.commits > 0 {
-            commands.push("`tiro import git`".to_owned());
-        }
-        commands.extend(self.sessions.iter().map(|held| format!("`tiro import {}`", held.client.word())));
-        format!(
-            "Not imported: {} does it at any time. What is new is remembered from now on.\n",
-            commands.join(", ")
-        )
-    }
-
-    fn text(&self, project: Option<&str>) -> String {
-        let Some(project) = project else {
-            return "The working directory is no project: nothing to import.\n".into();
-        };
-        let mut parts = Vec::new();
-        if self.commits > 0 {
-            let word = if self.commits == 1 { "commit" } else { "commits" };
-            parts.push(format!("{} {word}", thousands(self.commits)));
-        }
-        for Held { client, transcripts, bytes } in &self.sessions {
-            let transcripts = counted(*transcripts, "transcript", "transcripts");
-            parts.push(format!("{transcripts} of {} ({} bytes)", client.name(), thousands(*bytes)));
-        }
-        match parts.is_empty() {
-            true => format!("Nothing of `{}` is left to import.\n", quoted(project)),
-            false => format!(
-                "{} of `{}` can be imported, in about {} s.\n",
-                parts.join(" and "),
-                quoted(project),
-                self.seconds
-            ),
-        }
-    }
-}
-
-impl Others {
-    /// Returns what they are, in words.
-    pub fn text(&self) -> String {
-        let list = |title: &str, paths: &[PathBuf]| match paths.is_empty() {
-            true => String::new(),
-            false => {
-                let lines: Vec<String> =
-                    paths.iter().map(|path| format!("  {}\n", quoted(path.display()))).collect();
-                format!("{title}\n{}", lines.concat())
-            }
-        };
-        list("Hooks of other repositories:", &self.hooks)
-            + &list("Other projects that were chosen to be captured:", &self.projects)
-    }
-}
-
-impl Output {
-    /// Returns the answer in words.
-    pub fn text(&self) -> String {
-        let mut text = match self.written.is_empty() {
-            true => "Everything is set up; nothing was changed.".to_owned(),
-            false => format!(
-                "Wrote {}. `tiro init --remove` takes it back.",
-                counted(self.written.len(), "file", "files")
-            ),
-        };
-        for finding in &self.findings {
-            text += &format!(
-                "\nLeft alone: {}: {}; {}",
-                envelope::one_line(&finding.path.to_string_lossy()),
-                finding.found,
-                finding.mend
-            );
-        }
-        text
     }
 }

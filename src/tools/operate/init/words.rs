@@ -1,0 +1,129 @@
+//! The answers of setting up, in words.
+
+use std::path::PathBuf;
+
+use super::{Backfill, Held, Others, Output, Prepared};
+use crate::clients;
+use crate::envelope;
+use crate::error::quoted;
+use crate::humanize::{counted, thousands};
+use crate::spool::capture::Scope;
+
+impl Prepared {
+    /// Returns what would be done, in words.
+    pub fn text(&self) -> String {
+        let mut text = self.plan.text();
+        if self.plan.found.is_empty() {
+            text += "No client is here (Claude Code, Codex, Gemini CLI), and this is no repository.\n";
+        }
+        text += &self.captured();
+        for clients::Finding { client, path, found, mend } in &self.beside {
+            let path = quoted(path.display());
+            text += &format!("Beside it, {} in `{path}`: {found}; {mend}\n", client.name());
+        }
+        text += &self.backfill.text(self.project.as_deref());
+        if !self.makes.is_empty() {
+            text += &format!(
+                "Nothing is stored of it yet: the first call that stores something makes {}.\n",
+                self.makes.join(", ")
+            );
+        }
+        text
+    }
+
+    /// Returns which projects are captured, in words.
+    fn captured(&self) -> String {
+        match (self.scope, self.project.as_deref()) {
+            (Scope::Machine, _) => {
+                "From then on, sessions and new commits of every project on this machine in which one of \
+                these clients works are recorded (with `--scope project`, only of this one).\n"
+                    .into()
+            }
+            (Scope::Project, Some(project)) => format!(
+                "From then on, sessions and new commits of `{}` are recorded, and of other projects where you chose \
+                 `--scope project`. Elsewhere the agent can search and store; nothing is captured there.\n",
+                quoted(project)
+            ),
+            (Scope::Project, None) => {
+                "Only projects where you chose `--scope project` are recorded.\n".into()
+            }
+        }
+    }
+}
+
+impl Backfill {
+    /// Returns what to say where it is not imported now.
+    pub fn declined(&self) -> String {
+        let mut commands = Vec::new();
+        if self.commits > 0 {
+            commands.push("`tiro import git`".to_owned());
+        }
+        commands.extend(self.sessions.iter().map(|held| format!("`tiro import {}`", held.client.word())));
+        format!(
+            "Not imported: {} does it at any time. What is new is remembered from now on.\n",
+            commands.join(", ")
+        )
+    }
+
+    fn text(&self, project: Option<&str>) -> String {
+        let Some(project) = project else {
+            return "The working directory is no project: nothing to import.\n".into();
+        };
+        let mut parts = Vec::new();
+        if self.commits > 0 {
+            let word = if self.commits == 1 { "commit" } else { "commits" };
+            parts.push(format!("{} {word}", thousands(self.commits)));
+        }
+        for Held { client, transcripts, bytes } in &self.sessions {
+            let transcripts = counted(*transcripts, "transcript", "transcripts");
+            parts.push(format!("{transcripts} of {} ({} bytes)", client.name(), thousands(*bytes)));
+        }
+        match parts.is_empty() {
+            true => format!("Nothing of `{}` is left to import.\n", quoted(project)),
+            false => format!(
+                "{} of `{}` can be imported, in about {} s.\n",
+                parts.join(" and "),
+                quoted(project),
+                self.seconds
+            ),
+        }
+    }
+}
+
+impl Others {
+    /// Returns what they are, in words.
+    pub fn text(&self) -> String {
+        let list = |title: &str, paths: &[PathBuf]| match paths.is_empty() {
+            true => String::new(),
+            false => {
+                let lines: Vec<String> =
+                    paths.iter().map(|path| format!("  {}\n", quoted(path.display()))).collect();
+                format!("{title}\n{}", lines.concat())
+            }
+        };
+        list("Hooks of other repositories:", &self.hooks)
+            + &list("Other projects that were chosen to be captured:", &self.projects)
+    }
+}
+
+impl Output {
+    /// Returns the answer in words.
+    pub fn text(&self) -> String {
+        let mut text = match self.written.is_empty() {
+            true => "Everything is set up; nothing was changed.".to_owned(),
+            false => format!(
+                "Wrote {}. `tiro init --remove` takes it back.",
+                counted(self.written.len(), "file", "files")
+            ),
+        };
+        for finding in &self.findings {
+            text += &format!(
+                "\nLeft alone: {}: {}; {}",
+                envelope::one_line(&finding.path.to_string_lossy()),
+                finding.found,
+                finding.mend
+            );
+        }
+        text
+    }
+}
