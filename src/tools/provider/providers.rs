@@ -1,5 +1,7 @@
 //! Says which models may be asked and what leaves the machine for them; names, changes, tries and removes them.
 
+mod words;
+
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
@@ -9,9 +11,8 @@ use crate::caller::Caller;
 use crate::config::{self, Change, Configured, External, Options, Use};
 use crate::engine::Engine;
 use crate::error::{Error, Result, quoted};
-use crate::humanize::counted;
 use crate::llm::{Key, Request, Service, Turn};
-use crate::tools::provider::spending::{Day, days, table};
+use crate::tools::provider::spending::{Day, days};
 
 /// How long a trial may take.
 const TRIAL: Duration = Duration::from_secs(60);
@@ -399,87 +400,11 @@ fn notices(configured: &Configured, options: &Options) -> Vec<String> {
     notices
 }
 
-impl Output {
-    /// Returns the answer in words.
-    pub fn text(&self) -> String {
-        if self.providers.is_empty() {
-            return "No provider is configured: nothing leaves this machine, and summaries are made without a model.\n\
-                    `tiro provider add NAME` adds one."
-                .to_owned();
-        }
-        let mut text = String::new();
-        for each in &self.providers {
-            let role = match &each.name {
-                name if *name == self.default => ", the default",
-                name if *name == self.fallback => ", the fallback",
-                _ => "",
-            };
-            let Shown { name, place, model, key, limits, discloses, .. } = each;
-            let uses: Vec<&str> = each.uses.iter().map(|purpose| word(*purpose)).collect();
-            let uses = if uses.is_empty() { "nothing".to_owned() } else { uses.join(", ") };
-            if self.is_brief {
-                text += &format!("{name:14} {model:28} {place:32} {uses}{role}\n");
-                continue;
-            }
-            text += &format!(
-                "{name}{role}\n  model {model} at {place}\n  asked for {uses}\n  leaves this machine: {discloses}\n  key {key}\n  limits {limits}\n"
-            );
-        }
-        if self.is_brief {
-            return text.trim_end().to_owned();
-        }
-        text += &match &self.summaries {
-            Some(name) => format!("\nsummaries are made by {name}\n"),
-            None => "\nsummaries are made without a model\n".to_owned(),
-        };
-        for fault in &self.idle {
-            text += &format!("{fault}\n");
-        }
-        let limits = if self.limits.is_empty() { "none".to_owned() } else { self.limits.join(", ") };
-        text += &format!("\nlimits for all: {limits}\n");
-        match self.spending.is_empty() {
-            true => text += "nothing was asked so far",
-            false => text += &format!("\n{}", table(&self.spending)),
-        }
-        text.trim_end().to_owned()
-    }
-}
-
 /// Returns what a use is called.
 pub(crate) fn word(purpose: Use) -> &'static str {
     match purpose {
         Use::Summarize => "summarize",
         Use::Embed => "embed",
         Use::Consult => "consult",
-    }
-}
-
-impl Changed {
-    /// Returns the answer in words.
-    pub fn text(&self) -> String {
-        let Changed { name, file, changed, notices } = self;
-        let mut text = match changed {
-            true => format!("Provider {name}: {file} is changed."),
-            false => format!("Provider {name}: {file} says so already."),
-        };
-        for notice in notices {
-            text += &format!("\n{notice}");
-        }
-        text
-    }
-}
-
-impl Tried {
-    /// Returns the answer in words.
-    pub fn text(&self) -> String {
-        let Tried { name, answer, ms, input, output, disclosure, .. } = self;
-        let mut text = format!(
-            "{name} answered `{answer}` after {ms} ms ({}, {output} received).\n{disclosure}",
-            counted(*input as i64, "token sent", "tokens sent"),
-        );
-        for notice in &self.notices {
-            text += &format!("\n{notice}");
-        }
-        text
     }
 }
