@@ -1,28 +1,18 @@
-//! Finds the transcripts of clients, and reads them line by line.
-//!
-//! A transcript may grow while it is read, end in half a line, be replaced, or have gigabytes. Only whole lines are
-//! returned, one at a time, and only the beginning of a line that is too long. A hook can name any path, so only
-//! regular files are read, and none that the system generates.
+//! Finds the transcripts of clients that belong to a project.
 
-use std::fs::{self, File};
-use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
+mod lines;
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use self::lines::open;
 use super::{Client, Places};
-use crate::error::{Context, Error, Kind, Result, quoted};
-use crate::file::{self, Links};
 
-/// The longest line that is read whole, in bytes; a longer one contains an image or a pasted file.
-const LONGEST_LINE: u64 = 32 * 1024 * 1024;
-
-/// Bytes that are kept of a longer line.
-const START: usize = 64 * 1024;
+pub use self::lines::{Line, Lines, around, is_file};
 
 /// Bytes that are searched for the working directory of a session: the first lines can be whole prompts.
 const SEARCHED: u64 = 4 * 1024 * 1024;
-
-/// Folders of generated files, where reading may block forever.
-const SYSTEM: [&str; 3] = ["/proc", "/sys", "/dev"];
 
 /// Bytes of a file that contains a path, at most.
 const PATH: u64 = 4096;
@@ -197,229 +187,10 @@ fn collect(folder: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// A line of a transcript.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Line<'a> {
-    /// The whole line, without its line end.
-    Whole(&'a [u8]),
-    /// The beginning of a line that is too long, and the length of the line.
-    Cut(&'a [u8], u64),
-}
-
-/// Reads the lines of a transcript from some position on.
-pub struct Lines {
-    reader: BufReader<File>,
-    at: u64,
-    /// Bytes of the current line that were searched for its end.
-    looked: u64,
-    /// Bytes that may still be read.
-    most: u64,
-    buffer: Vec<u8>,
-}
-
-impl Lines {
-    /// Opens the transcript at `path` to read from byte `at` on.
-    ///
-    /// # Errors
-    ///
-    /// [`Kind::Io`] if it can't be read, [`Kind::BadInput`] if it is not a regular file.
-    pub fn open(path: &Path, at: u64) -> Result<Lines> {
-        Lines::resume(path, at, 0, u64::MAX)
-    }
-
-    /// Opens the transcript at `path` to read at most `most` bytes from byte `at` on. The line there does not end
-    /// within its first `looked` bytes, see [`Lines::looked`].
-    ///
-    /// # Errors
-    ///
-    /// As for [`Lines::open`].
-    pub fn resume(path: &Path, at: u64, looked: u64, most: u64) -> Result<Lines> {
-        let failed = || format!("cannot read the transcript `{}`", quoted(path.display()));
-        let mut file = open(path)?;
-        let mut buffer = Vec::new();
-        file.seek(SeekFrom::Start(at)).context(Kind::Io, failed)?;
-        if looked > 0 {
-            file.by_ref().take(START as u64).read_to_end(&mut buffer).context(Kind::Io, failed)?;
-            file.seek(SeekFrom::Start(at + looked)).context(Kind::Io, failed)?;
-        }
-        Ok(Lines { reader: BufReader::with_capacity(256 * 1024, file), at, looked, most, buffer })
-    }
-
-    /// Returns the next whole line and the byte at which it begins. `None` if no whole line is left, or if the limit of
-    /// bytes is reached.
-    ///
-    /// # Errors
-    ///
-    /// [`Kind::Io`] if reading fails.
-    pub fn next_line(&mut self) -> Result<Option<(u64, Line<'_>)>> {
-        let failed = || "cannot read the transcript".to_owned();
-        if self.looked == 0 {
-            self.buffer.clear();
-        }
-        loop {
-            let part = self.reader.fill_buf().context(Kind::Io, failed)?;
-            if part.is_empty() || self.most == 0 {
-                return Ok(None);
-            }
-            let end = part.iter().position(|byte| *byte == b'\n');
-            let taken = end.map_or(part.len(), |end| end + 1);
-            let room = if self.looked + taken as u64 > LONGEST_LINE { START } else { LONGEST_LINE as usize };
-            let kept = taken.min(room.saturating_sub(self.buffer.len()));
-            self.buffer.extend_from_slice(&part[..kept]);
-            self.reader.consume(taken);
-            self.looked += taken as u64;
-            self.most = self.most.saturating_sub(taken as u64);
-            if end.is_some() {
-                break;
-            }
-        }
-        let (begins, bytes) = (self.at, std::mem::take(&mut self.looked));
-        self.at += bytes;
-        if bytes > LONGEST_LINE {
-            self.buffer.truncate(START);
-            self.buffer.shrink_to(START);
-            return Ok(Some((begins, Line::Cut(&self.buffer, bytes))));
-        }
-        Ok(Some((begins, Line::Whole(self.buffer.trim_ascii_end()))))
-    }
-
-    /// Returns the byte at which the next line begins.
-    pub fn at(&self) -> u64 {
-        self.at
-    }
-
-    /// Returns how many bytes of the next line need not be searched again: 0 unless it is already too long.
-    pub fn looked(&self) -> u64 {
-        if self.looked > LONGEST_LINE { self.looked } else { 0 }
-    }
-
-    /// Returns whether the limit of bytes is reached.
-    pub fn is_spent(&self) -> bool {
-        self.most == 0
-    }
-}
-
-/// Returns whether `path` is a regular file that can be a transcript.
-pub fn is_file(path: &Path) -> bool {
-    real(path).is_ok()
-}
-
-/// Returns the real path of a regular file.
-///
-/// # Errors
-///
-/// [`Kind::BadInput`] if it is not a regular file or the system generates it.
-fn real(path: &Path) -> Result<PathBuf> {
-    let failed = || format!("cannot read the transcript `{}`", quoted(path.display()));
-    let real = path.canonicalize().context(Kind::Io, failed)?;
-    let is_made_up = SYSTEM.iter().any(|folder| real.starts_with(folder));
-    match !is_made_up && fs::metadata(&real).context(Kind::Io, failed)?.is_file() {
-        true => Ok(real),
-        false => Err(no_file(path)),
-    }
-}
-
-fn no_file(path: &Path) -> Error {
-    Error::bad_input(format!("`{}` is not a regular file", quoted(path.display()))).hint("name a transcript")
-}
-
-/// Opens a regular file without blocking, even if a pipe takes its place meanwhile.
-fn open(path: &Path) -> Result<File> {
-    let failed = || format!("cannot read the transcript `{}`", quoted(path.display()));
-    match file::open(&real(path)?, Links::Followed, u64::MAX) {
-        Err(error) if error.kind() == ErrorKind::InvalidInput => Err(no_file(path)),
-        opened => opened.context(Kind::Io, failed),
-    }
-}
-
-/// Returns the length of the file, and up to `length` bytes at its beginning and before `at`. They show whether the
-/// file was replaced or truncated.
-///
-/// # Errors
-///
-/// As for [`Lines::open`].
-pub fn around(path: &Path, at: u64, length: u64) -> Result<(u64, Vec<u8>)> {
-    let failed = || format!("cannot read the transcript `{}`", quoted(path.display()));
-    let mut file = open(path)?;
-    let all = file.metadata().context(Kind::Io, failed)?.len();
-    let mut bytes = Vec::new();
-    for from in [0, at.saturating_sub(length)] {
-        file.seek(SeekFrom::Start(from)).context(Kind::Io, failed)?;
-        file.by_ref().take(length.min(at)).read_to_end(&mut bytes).context(Kind::Io, failed)?;
-    }
-    Ok((all, bytes))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn read(path: &Path, at: u64) -> (Vec<(u64, String)>, u64) {
-        let mut lines = Lines::open(path, at).unwrap();
-        let mut found = Vec::new();
-        while let Some((at, line)) = lines.next_line().unwrap() {
-            let shown = match line {
-                Line::Whole(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-                Line::Cut(start, bytes) => format!("{} of {bytes}", start.len()),
-            };
-            found.push((at, shown));
-        }
-        (found, lines.at())
-    }
-
-    #[test]
-    fn only_whole_lines_are_handed_out_and_reading_goes_on_after_them() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("t.jsonl");
-        fs::write(&path, "one\r\ntwo\nhal").unwrap();
-        let (lines, at) = read(&path, 0);
-        assert_eq!(lines, [(0, "one".to_owned()), (5, "two".to_owned())]);
-        fs::write(&path, "one\r\ntwo\nhalf\n").unwrap();
-        assert_eq!(read(&path, at), (vec![(9, "half".to_owned())], 14));
-    }
-
-    #[test]
-    fn of_a_line_that_is_too_long_only_the_beginning_is_kept() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("t.jsonl");
-        let long = "x".repeat(LONGEST_LINE as usize + 10);
-        fs::write(&path, format!("{long}\nnext\n")).unwrap();
-        let (lines, _) = read(&path, 0);
-        assert_eq!(lines[0].1, format!("{START} of {}", LONGEST_LINE + 11));
-        assert_eq!(lines[1].1, "next");
-    }
-
-    #[test]
-    fn a_line_without_an_end_is_looked_at_in_steps() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("t.jsonl");
-        let long = "x".repeat(3 * LONGEST_LINE as usize);
-        fs::write(&path, format!("one\n{long}")).unwrap();
-        let (mut at, mut looked, mut steps) = (0, 0, 0);
-        let mut step = |at: &mut u64, looked: &mut u64| {
-            let mut lines = Lines::resume(&path, *at, *looked, LONGEST_LINE + (1 << 20)).unwrap();
-            let (before, mut found) = (*at + *looked, Vec::new());
-            while let Some((_, line)) = lines.next_line().unwrap() {
-                found.push(match line {
-                    Line::Whole(bytes) => String::from_utf8_lossy(bytes).into_owned(),
-                    Line::Cut(start, bytes) => format!("{} of {bytes}", start.len()),
-                });
-            }
-            (*at, *looked) = (lines.at(), lines.looked());
-            assert!(*at + *looked <= before + LONGEST_LINE + (2 << 20), "more was looked at");
-            steps += 1;
-            (found, lines.is_spent())
-        };
-        let mut found = Vec::new();
-        while let (lines, true) = step(&mut at, &mut looked) {
-            found.extend(lines);
-        }
-        assert_eq!((found, at, looked), (vec!["one".to_owned()], 4, long.len() as u64));
-        fs::write(&path, format!("one\n{long}y\nnext\n")).unwrap();
-        let (found, _) = step(&mut at, &mut looked);
-        assert_eq!(found, [format!("{START} of {}", long.len() + 2), "next".to_owned()]);
-        assert_eq!((looked, steps), (0, 4));
-    }
+    use crate::error::Kind;
 
     #[cfg(unix)]
     #[test]
