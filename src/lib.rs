@@ -1,6 +1,6 @@
 //! Tiro manages what language models get to see: a memory of conversations and commits that any agent can search.
 //!
-//! The map, doors first; a row imports only rows below it, which `tests/it/tidy.rs` checks:
+//! The map, doors first; a row imports only rows below it, which `tests/it/tidy/` checks:
 //!
 //! - doors, wire only: [`server`] (MCP), [`cli`]
 //! - operations: [`tools`], one file each, in folders by toolset
@@ -14,41 +14,55 @@
 //! - words and values: [`memory`], [`money`], [`scope`], [`filter`], [`budget`], [`redact`], [`envelope`], [`error`], [`mod@file`],
 //!   [`humanize`], [`times`], [`tuning`]
 
-pub mod ask;
-pub mod assembly;
-pub mod budget;
-pub mod caller;
-pub mod chunk;
-pub mod cli;
-pub mod clients;
-pub mod config;
-pub mod context;
-pub mod embed;
-pub mod engine;
-pub mod envelope;
-pub mod error;
-pub mod file;
-pub mod filter;
-pub mod git;
-pub mod humanize;
-pub mod idle;
-pub mod import;
-pub mod ingest;
-pub mod llm;
-pub mod memory;
-pub mod money;
-pub mod private;
-pub mod project;
-pub mod redact;
-pub mod remember;
-pub mod retrieve;
-pub mod scope;
-pub mod server;
-pub mod spool;
-pub mod store;
-pub mod summaries;
-pub mod summarize;
-pub mod times;
-pub mod tokens;
-pub mod tools;
-pub mod tuning;
+mod ask;
+mod assembly;
+mod budget;
+mod caller;
+mod chunk;
+mod cli;
+mod clients;
+mod config;
+mod context;
+mod embed;
+mod engine;
+mod envelope;
+mod error;
+mod file;
+mod filter;
+mod git;
+mod humanize;
+mod idle;
+mod import;
+mod ingest;
+mod llm;
+mod memory;
+mod money;
+mod private;
+mod project;
+mod redact;
+mod remember;
+mod retrieve;
+mod scope;
+mod server;
+mod spool;
+mod store;
+mod summaries;
+mod summarize;
+mod times;
+mod tokens;
+mod tools;
+mod tuning;
+
+pub use cli::main;
+
+/// What the tests in `tests/` use of the program. Nothing else is public, so that the compiler finds what nobody uses.
+#[doc(hidden)]
+pub mod testing {
+    pub use crate::config::{External, Options, Sources, Use};
+    pub use crate::memory::{Draft, Kind, Provenance};
+    pub use crate::redact::{Redactor, rules};
+    pub use crate::remember::prepare;
+    pub use crate::scope::{OwnerId, ProjectId, Scope};
+    pub use crate::store::{Flavour, Foreign, ForeignPart, Store};
+    pub use crate::tokens::count;
+}

@@ -10,6 +10,7 @@ use std::str::FromStr;
 
 use crate::memory::Millis;
 use crate::money::Money;
+use crate::tuning::{contexts, summaries};
 
 /// Ends each word of an array, so that words may contain commas, and one word differs from a list.
 pub(super) const END: char = '\u{1f}';
@@ -112,7 +113,7 @@ options! {
     /// The temperature of models for summaries.
     summary_temperature: f64 = 0.3, "summary.temperature", "a number, 0 to 2", |n| (0.0..=2.0).contains(n);
     /// The number of messages from which a context across conversations summarises a conversation; a shorter one is shown in full.
-    summarization_threshold: usize = 8, "summary.threshold", "a whole number, 1 to 100000",
+    summarization_threshold: usize = summaries::THRESHOLD, "summary.threshold", "a whole number, 1 to 100000",
         |n| (1..=100_000).contains(n);
     /// Seconds before a conversation with new messages gets a new summary.
     summary_update_interval_s: u64 = 3600, "summary.update_interval", "seconds, a whole number", any;
@@ -128,7 +129,7 @@ options! {
     session_max_tokens: usize = 8000, "context.session_max_tokens", "a whole number, 300 to 20000",
         |n| (300..=20_000).contains(n);
     /// The share of a context that summaries may take; messages get what they leave.
-    summary_ratio: f64 = 0.3, "context.summary_ratio", "a number, 0 to 1", share;
+    summary_ratio: f64 = contexts::SUMMARIES_SHARE, "context.summary_ratio", "a number, 0 to 1", share;
     /// The latest messages that a context always shows in full if they fit.
     max_recent_messages: usize = 10, "context.max_recent_messages", "a whole number, 1 to 1000",
         |n| (1..=1000).contains(n);
@@ -139,17 +140,17 @@ options! {
     /// Percent by which messages before the last hundred are shortened.
     compression_ancient: f64 = 95.0, "context.compression_ancient", "a number, 0 to 100", percent;
     /// The importance from which a message enters a context at any age.
-    importance_threshold: f64 = 0.5, "context.importance_threshold", "a number, 0 to 1", share;
+    importance_threshold: f64 = contexts::IMPORTANCE_THRESHOLD, "context.importance_threshold", "a number, 0 to 1", share;
     /// The number of earlier messages that search may add to a context.
-    vector_search_limit: usize = 200, "context.vector_search_limit", "a whole number, 0 to 200", |n| *n <= 200;
+    vector_search_limit: usize = contexts::SEARCHED_MESSAGES, "context.vector_search_limit", "a whole number, 0 to 200", |n| *n <= 200;
     /// The weight of recency in the importance of a message.
-    weight_recency: f64 = 0.05, "context.weight_recency", "a number, 0 to 1", share;
+    weight_recency: f64 = contexts::WEIGHT_RECENCY, "context.weight_recency", "a number, 0 to 1", share;
     /// The weight of similarity to the question in the importance of a message.
-    weight_semantic: f64 = 1.0, "context.weight_semantic", "a number, 0 to 1", share;
+    weight_semantic: f64 = contexts::WEIGHT_SEMANTIC, "context.weight_semantic", "a number, 0 to 1", share;
     /// The weight of names in the importance of a message.
-    weight_entity: f64 = 0.05, "context.weight_entity", "a number, 0 to 1", share;
+    weight_entity: f64 = contexts::WEIGHT_ENTITY, "context.weight_entity", "a number, 0 to 1", share;
     /// The weight of a user's mark in the importance of a message.
-    weight_user: f64 = 0.2, "context.weight_user", "a number, 0 to 1", share;
+    weight_user: f64 = contexts::WEIGHT_USER, "context.weight_user", "a number, 0 to 1", share;
     /// Seconds for which a context or a summary may come from the cache while its sources stay the same.
     cache_ttl_s: u64 = 86_400, "context.cache_ttl", "seconds, a whole number", any;
     /// Bytes that the cache may take in each project's store.

@@ -12,11 +12,6 @@ pub fn head(session: &str, day: &str) -> String {
     format!("[{} {day}]\n", name(session))
 }
 
-/// Returns the line of a day within the session named before.
-pub fn day(day: &str) -> String {
-    format!("[{day}]\n")
-}
-
 /// Returns the line of a message; where `text` is a part of it, `whole` is the tokens of all of it.
 pub fn message(ordinal: i64, speaker: &str, text: &str, whole: Option<usize>) -> String {
     let part = whole.map_or(String::new(), |tokens| format!(" (part of {tokens} tokens)"));
@@ -86,13 +81,12 @@ mod tests {
     proptest! {
         #[test]
         fn lines_together_cost_what_they_cost_alone(
-            said in prop::collection::vec((0..5u8, text(), text(), 0..1000i64), 0..12),
+            said in prop::collection::vec((0..4u8, text(), text(), 0..1000i64), 0..12),
         ) {
             let lines: Vec<String> = said.iter().map(|(kind, name, text, ordinal)| match kind {
                 0 => head(name, "2026-03-01"),
-                1 => day("2026-03-01"),
-                2 => summary(*ordinal, ordinal + 20, text),
-                3 => fact("decision", name, text),
+                1 => summary(*ordinal, ordinal + 20, text),
+                2 => fact("decision", name, text),
                 _ => message(*ordinal, name, text, (ordinal % 3 == 0).then_some(5000)),
             }).collect();
             let all = lines.concat();

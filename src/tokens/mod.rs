@@ -11,7 +11,7 @@
 
 use std::sync::LazyLock;
 
-pub use bounded::{Bounds, bounded};
+pub use bounded::bounded;
 
 use dictionary::Dictionary;
 use pieces::PieceCounter;

@@ -22,7 +22,7 @@ use crate::engine::Engine;
 
 pub use self::common::tool::{About, Answer, Hints, Pending, Tool};
 use self::context::{get_context_summary, get_relevant_snippets, retrieve_context, summarize_conversation};
-pub use self::memory::resources::{Resources, SessionEntry, SessionPage};
+pub use self::memory::resources::{Resources, SessionEntry};
 use self::memory::{
     expand_detail, forget_context, list_sessions, mark_important, save_messages, search_project_memory,
     store_memory,

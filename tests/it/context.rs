@@ -3,12 +3,11 @@
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
-use tiro::tokens;
 
 use crate::harness::{Home, Server};
 
 fn exact(text: &str) -> usize {
-    tokens::count(text)
+    tiro::testing::count(text)
 }
 
 /// Saves messages `from..to` of a conversation about many things; each contains its number.

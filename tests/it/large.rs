@@ -215,13 +215,13 @@ mod hostile_texts;
 /// `evals attack` measures the time; this test checks the size of the chunks.
 #[test]
 fn chunks_of_a_text_add_up_to_little_more_than_the_text() {
-    use tiro::memory::{Draft, Kind, Provenance};
-    use tiro::remember::prepare;
+    use tiro::testing::prepare;
+    use tiro::testing::{Draft, Kind, Provenance};
 
     const SIZE: usize = 3 << 10;
-    let redactor = tiro::redact::Redactor::new([7; 32]);
+    let redactor = tiro::testing::Redactor::new([7; 32]);
     let literals: std::collections::BTreeSet<&str> =
-        tiro::redact::rules().flat_map(|rule| rule.literals.iter().copied()).collect();
+        tiro::testing::rules().flat_map(|rule| rule.literals.iter().copied()).collect();
     let literals: Vec<&str> = literals.into_iter().collect();
     let texts = hostile_texts::all(SIZE);
     assert!(texts.len() >= 300, "{}", texts.len());

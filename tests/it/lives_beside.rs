@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use tiro::tokens;
+use tiro::testing::count;
 
 use crate::harness::{Home, Ran, Server, feed, strings};
 use crate::talk::Talk;
@@ -310,7 +310,7 @@ fn the_pointer_is_the_same_until_something_is_stored() {
     assert!(two.contains("1 commit") && two.contains("1 message in 1 session"), "{two}");
     assert_eq!(talk.begins(&home), two);
     for pointer in [empty, one, two] {
-        assert!(tokens::count(&pointer) <= 150, "{pointer}");
+        assert!(count(&pointer) <= 150, "{pointer}");
     }
 }
 

@@ -5,12 +5,11 @@ use std::cell::RefCell;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
-use tiro::tokens;
 
 use crate::harness::{Home, Server, strings};
 
 fn exact(text: &str) -> usize {
-    tokens::count(text)
+    tiro::testing::count(text)
 }
 
 /// Texts with unusual token counts: runs of white space or of one sign, scripts without spaces, code, escapes, long

@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
-use tiro::config::{External, Options, Sources, Use};
+use tiro::testing::{External, Options, Sources, Use};
 
 use crate::harness::{Home, Ran, Server, feed};
 use crate::mock::{Manner, Mock};

@@ -344,21 +344,21 @@ fn the_other_tables_of_a_backup_follow_the_rules() {
 /// A page used to be limited only by its texts, and a megabyte of each change was read.
 #[test]
 fn the_other_tables_of_a_backup_are_read_in_pages() {
-    use tiro::memory::{Draft, Kind, Provenance};
-    use tiro::scope::{OwnerId, ProjectId, Scope};
-    use tiro::store::{Flavour, Foreign, ForeignPart, Store};
+    use tiro::testing::{Draft, Kind, Provenance};
+    use tiro::testing::{Flavour, Foreign, ForeignPart, Store};
+    use tiro::testing::{OwnerId, ProjectId, Scope};
 
     let home = Home::new();
     let project = ProjectId::parse("0123456789abcdef").unwrap();
     let path = home.path().join("tiro.db");
     let store = Store::open(&path, Flavour::Project, project.clone()).unwrap();
-    let redactor = tiro::redact::Redactor::new([7; 32]);
+    let redactor = tiro::testing::Redactor::new([7; 32]);
     let scope = Scope::project(OwnerId::new("ines"), project);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let pages = runtime.block_on(async {
         for number in 0..3 {
             let draft = Draft::new(Kind::Fact, Provenance::UserSaid, format!("quince {number}"), 0);
-            let (memory, _) = tiro::remember::prepare(&redactor, draft, &mut || [number; 16]);
+            let (memory, _) = tiro::testing::prepare(&redactor, draft, &mut || [number; 16]);
             store.save(&scope, vec![memory], 0, |_| {}).await.unwrap();
         }
         let store = Connection::open(&path).unwrap();

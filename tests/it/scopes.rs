@@ -311,21 +311,21 @@ fn a_huge_or_non_utf8_commit_message_is_stored() {
 /// A backup used to be a copy of the whole file, so that restoring it gave one owner the memories of the others.
 #[test]
 fn a_backup_contains_only_rows_of_its_owner() {
-    use tiro::memory::{Draft, Kind, Provenance};
-    use tiro::scope::{OwnerId, ProjectId, Scope};
-    use tiro::store::{Flavour, Foreign, ForeignPart, Store};
+    use tiro::testing::{Draft, Kind, Provenance};
+    use tiro::testing::{Flavour, Foreign, ForeignPart, Store};
+    use tiro::testing::{OwnerId, ProjectId, Scope};
 
     let home = Home::new();
     let project = ProjectId::parse("0123456789abcdef").unwrap();
     let store = Store::open(&home.path().join("tiro.db"), Flavour::Project, project.clone()).unwrap();
-    let redactor = tiro::redact::Redactor::new([7; 32]);
+    let redactor = tiro::testing::Redactor::new([7; 32]);
     let scopes = ["ines", "tomasz"].map(|owner| Scope::project(OwnerId::new(owner), project.clone()));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let copy = home.path().join("copy.db");
     let restored = runtime.block_on(async {
         for (scope, fruit) in scopes.iter().zip(["quince", "pitaya"]) {
             let draft = Draft::new(Kind::Fact, Provenance::UserSaid, format!("the {fruit} is mine"), 0);
-            let (memory, _) = tiro::remember::prepare(&redactor, draft, &mut || [1; 16]);
+            let (memory, _) = tiro::testing::prepare(&redactor, draft, &mut || [1; 16]);
             store.save(scope, vec![memory], 0, |_| {}).await.unwrap();
         }
         put_into_every_table(&home.path().join("tiro.db"), "tomasz");

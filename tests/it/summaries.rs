@@ -1,7 +1,7 @@
 //! Summaries have three levels, open down to their messages, and contain no forgotten message.
 
 use serde_json::{Value, json};
-use tiro::tokens;
+use tiro::testing::count;
 
 use crate::harness::{Home, Server};
 
@@ -35,7 +35,7 @@ fn a_summary_opens_down_to_its_messages_and_collapses_again() {
     let standard = summarise(&mut server, "standard");
     assert!(standard["summary"].as_str().unwrap().contains("SQLite 3.50"), "{standard}");
     assert!(standard["cited"].as_array().unwrap().contains(&json!(7)), "{standard}");
-    assert!(tokens::count(brief["summary"].as_str().unwrap()) <= 80);
+    assert!(count(brief["summary"].as_str().unwrap()) <= 80);
     server.end();
     // The ids are the same after a restart, and an existing summary is not made again.
     let mut server = home.serve(&project);
@@ -83,8 +83,8 @@ fn a_context_summary_keeps_its_budget() {
     for budget in [200, 300, 1000] {
         let (text, data) =
             server.both("get_context_summary", json!({"query": "Parquet on Windows", "maxTokens": budget}));
-        assert!(tokens::count(&text) <= budget, "{text}");
-        assert!(tokens::count(&data.to_string()) <= budget, "{data}");
+        assert!(count(&text) <= budget, "{text}");
+        assert!(count(&data.to_string()) <= budget, "{data}");
         assert!(text.contains("0.9.2") && text.contains("s#"), "{text}");
     }
 }

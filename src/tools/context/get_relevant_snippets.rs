@@ -52,7 +52,6 @@ pub struct Args {
 /// What goes first where not all fits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "agents pay for every word of a schema, and the names say it")]
 pub enum Strategy {
     Relevance,
     Recency,

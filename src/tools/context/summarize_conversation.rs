@@ -40,7 +40,6 @@ const TOPICS: usize = 6;
 /// How much a summary says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "agents pay for every word of a schema, and the names say it")]
 pub enum Detail {
     Brief,
     #[default]

@@ -18,7 +18,7 @@ use crate::tools::common;
 use crate::tools::common::schema::one_of;
 use crate::tools::memory::linked;
 
-pub use self::page::{Neighbour, Output};
+pub use self::page::Output;
 
 /// The name agents call it by.
 pub const NAME: &str = "expand_detail";

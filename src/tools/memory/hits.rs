@@ -17,7 +17,6 @@ use crate::retrieve::pair;
 use crate::summaries::messages;
 use crate::tools::common::beginning::beginning;
 use crate::tools::common::tool::Answer;
-use crate::tools::memory::linked;
 use crate::tuning::ranking::{BESIDE_COMMITS, NOTICES};
 
 pub use self::hit::{Behind, Frame, Hit, Said, ScoreParts};

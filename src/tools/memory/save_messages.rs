@@ -40,7 +40,6 @@ pub struct Args {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[expect(missing_docs, reason = "agents pay for every word of a schema, and the names say it")]
 pub struct Message {
     /// Your id of it; saving the same id again changes nothing.
     pub id: Option<String>,

@@ -24,7 +24,7 @@ use crate::tools::memory::expand_detail::{self, Output as Detail};
 
 pub use self::brief::Brief;
 pub(crate) use self::brief::line;
-pub use self::conversation::{Conversation, Said};
+pub use self::conversation::Conversation;
 
 /// Sessions that a name that fits several is said to fit, at most.
 const MOST_NAMED: usize = 6;
