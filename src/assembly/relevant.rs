@@ -1,6 +1,7 @@
 //! What of a conversation answers the question, and what fills the rest of the budget.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::assembly::Asked;
@@ -60,15 +61,7 @@ impl Choice<'_> {
                     entity: mentions.importance(&each.memory.text),
                     user: if each.memory.marked { 1.0 } else { each.memory.importance.unwrap_or(0.0) },
                 };
-                let passage = match usize::try_from(each.memory.tokens).unwrap_or(0) > most {
-                    _ if each.memory.ordinal.is_none() => fact(self.session, &each.memory, most),
-                    true => {
-                        let piece =
-                            each.memory.text.get(each.chunk.start..each.chunk.end).unwrap_or_default();
-                        remembered(Part::Relevant, self.session, &each.memory, piece, most)
-                    }
-                    false => remembered(Part::Relevant, self.session, &each.memory, &each.memory.text, most),
-                };
+                let passage = self.answer(&each.memory, each.chunk.start..each.chunk.end);
                 (importance(&signals, &weights), each.memory, passage)
             })
             .collect();
@@ -88,6 +81,20 @@ impl Choice<'_> {
             fill(beside, &mut self.budget, &mut self.chosen, false);
         }
         Ok(())
+    }
+
+    /// Returns the passage of a message or fact that answers: of a message too long to be shown whole, its `piece`, a range
+    /// of bytes.
+    fn answer(&self, memory: &Memory, piece: Range<usize>) -> Passage {
+        let most = self.most;
+        if memory.ordinal.is_none() {
+            return fact(self.session, memory, most);
+        }
+        if usize::try_from(memory.tokens).unwrap_or(0) <= most {
+            return self.passage(memory);
+        }
+        let piece = memory.text.get(piece).unwrap_or_default();
+        remembered(Part::Relevant, self.session, memory, piece, most)
     }
 
     /// Spends what is left of the budget: on what had no room in its share, then on what was said before that, the last
