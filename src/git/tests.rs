@@ -140,7 +140,7 @@ fn repositories_are_found_from_within_and_tell_what_they_are() {
     let fixture = Fixture::new();
     let empty = fixture.repository();
     assert!(
-        empty.is_empty() && !empty.work_dir().is_none() && !empty.is_shallow() && !empty.location.is_linked()
+        empty.is_empty() && empty.work_dir().is_some() && !empty.is_shallow() && !empty.location.is_linked()
     );
     assert_eq!(empty.head().unwrap(), Head { branch: Some("main".to_owned()), commit: None });
     assert_eq!(all(&empty), []);
@@ -167,7 +167,7 @@ fn worktrees_share_a_repository_and_submodules_do_not() {
     fixture.commit("a", "1\n", "first");
     fixture.git(&["worktree", "add", "-q", "-b", "side", "../side"]);
     let side = discover(&fixture.root.path().join("side")).unwrap().unwrap();
-    assert!(side.location.is_linked() && !side.work_dir().is_none());
+    assert!(side.location.is_linked() && side.work_dir().is_some());
     assert_eq!(side.common_dir(), fixture.repository().common_dir());
     assert_eq!(side.head().unwrap().branch.as_deref(), Some("side"));
 

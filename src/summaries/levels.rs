@@ -163,7 +163,7 @@ pub(crate) async fn summary(
     if wanted == at && walk.focus.is_empty() {
         return Ok(Some(shown(id.clone(), &session, &rows, wanted, &text)));
     }
-    Ok(Some(at_depth(engine, caller, project, id.clone(), session, rows, wanted, &walk.focus).await?))
+    Ok(Some(at_depth(engine, caller, id.clone(), session, rows, wanted, &walk.focus).await?))
 }
 
 /// Returns the segment of `memory`, a message, at the level that `walk` leads to; another memory in short.
@@ -183,7 +183,7 @@ pub(crate) async fn around(engine: &Engine, caller: &Caller, memory: Memory, wal
         None => (Some(open), None),
     };
     let rows = make::range(project, &session, range, (None, None)).await?;
-    at_depth(engine, caller, project, memory.id, session, rows, depth, &walk.focus).await
+    at_depth(engine, caller, memory.id, session, rows, depth, &walk.focus).await
 }
 
 /// Returns a commit, a fact or whatever else is no message at `depth`: what a model wrote of a commit, where it did.
@@ -218,13 +218,13 @@ async fn in_short(project: &OpenProject, memory: Memory, depth: Depth, focus: &s
 async fn at_depth(
     engine: &Engine,
     caller: &Caller,
-    project: &OpenProject,
     id: MemoryId,
     session: SessionId,
     rows: Vec<MessageRow>,
     depth: Depth,
     focus: &str,
 ) -> Result<Memory> {
+    let project = caller.project(engine).await?;
     let texts = match depth == Depth::Messages || !focus.is_empty() {
         true => messages::texts(project, &rows[..rows.len().min(MOST_MESSAGES)]).await?,
         false => Vec::new(),
