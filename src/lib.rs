@@ -14,6 +14,8 @@
 //! - words and values: [`memory`], [`money`], [`scope`], [`filter`], [`budget`], [`redact`], [`envelope`], [`error`], [`mod@file`],
 //!   [`humanize`], [`times`], [`tuning`]
 
+#![allow(rustdoc::private_intra_doc_links, reason = "the documentation is built with private items")]
+
 mod ask;
 mod assembly;
 mod budget;

@@ -26,7 +26,7 @@ const SENTENCE: &str =
 /// [`joins_exactly`](crate::tokens::joins_exactly).
 pub const OVERHEAD_TOKENS: usize = 72;
 
-/// Returns the envelope of `body`: the sentence, the opening mark, the [escaped](escape) body, the closing mark.
+/// Returns the envelope of `body`: the sentence, the opening mark, the [escaped](escape()) body, the closing mark.
 ///
 /// It ends with a line feed. A line feed at the end of the body is not doubled.
 pub fn wrap(key: &[u8; 32], body: &str) -> String {

@@ -161,7 +161,7 @@ pub struct Redacted<'t> {
 /// The number of secrets that a rule found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The [`Rule::id`].
+    /// The [`Rule::id`](rules::Rule::id).
     pub rule: &'static str,
     /// At least one.
     pub count: usize,

@@ -102,7 +102,7 @@ impl Standing {
 /// Returns the standing of each of `subjects`, in their order.
 ///
 /// Reads git objects, which blocks; meant for the hits of one answer. Reading stops after
-/// [`FRESHNESS_PATIENCE`](crate::tuning::ranking::FRESHNESS_PATIENCE), and the next call continues.
+/// [`FRESHNESS_PATIENCE`], and the next call continues.
 pub fn standing(repository: &Repository, subjects: &[Subject]) -> Vec<Standing> {
     let head = repository.head().ok().and_then(|head| head.commit);
     let Some(head) = head else { return vec![Standing::CURRENT; subjects.len()] };

@@ -87,7 +87,7 @@ where
     serve_while(tools, resources, input, output, stop, || false).await
 }
 
-/// Does what [`serve`] does; `is_gone` tells whether the other end of `input` is closed, also while nothing is read.
+/// Serves `tools` and `resources` until `input` ends or `stop` does; `is_gone` tells whether the other end of `input` is closed, also while nothing is read.
 async fn serve_while<R, W>(
     tools: Vec<Tool>,
     resources: Resources,

@@ -1,6 +1,6 @@
 //! The transport: one JSON-RPC message per line, in and out.
 //!
-//! rmcp's own transport ignores lines that are not JSON or too long, and ends on some of them. Here [`line`] reads every
+//! rmcp's own transport ignores lines that are not JSON or too long, and ends on some of them. Here [`mod@line`] reads every
 //! line. One task writes all lines, so that no line is cut when its sender is cancelled.
 
 use std::future::poll_fn;

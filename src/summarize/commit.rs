@@ -1,7 +1,7 @@
 //! Summaries of commits by a model, from the message, a digest of the changes, and changed lines as far as they fit.
 //!
 //! An answer has to keep what the message says; it may also say what changed. It is compared with the sentences of the
-//! message that [`extract`] would choose.
+//! message that [`extract()`] would choose.
 
 use super::model::{INSTRUCTION, output, request, until_good};
 use super::quality::{missing, quality, quality_beside};

@@ -1,8 +1,8 @@
 //! Summaries of messages and commits, by choosing sentences or by a model.
 //!
-//! [`extract`] needs nothing but the messages: it chooses the sentences whose words are worth most for their tokens, in
+//! [`extract()`] needs nothing but the messages: it chooses the sentences whose words are worth most for their tokens, in
 //! their order. It works in any language, gives the same text each time, and is the fallback of every other way.
-//! [`by_model`] asks a model, in parts where its window is too small, and rejects the answer where [`quality`] finds too
+//! [`by_model`] asks a model, in parts where its window is too small, and rejects the answer where [`quality()`] finds too
 //! few of the names, decisions and numbers in it.
 //!
 //! Everything here is pure or asks through a closure. It doesn't store summaries, and it doesn't decide which provider may

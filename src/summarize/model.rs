@@ -163,7 +163,7 @@ where
 /// Returns the quality that a summary of the wanted length can have.
 ///
 /// [`quality`] compares with the best sentences of any number, which the two or three sentences of a brief never reach. So
-/// a brief is compared with the sentences that [`extract`] would choose.
+/// a brief is compared with the sentences that [`extract()`] would choose.
 fn attainable(sources: &[Source<'_>], wish: &Wish<'_>, count: &dyn Fn(&str) -> usize) -> f64 {
     if wish.level != Level::Brief {
         return 1.0;

@@ -1,7 +1,7 @@
 //! How many tokens a text has: exact counts in `o200k_base`, and bounds for models whose tokenizer is not public.
 //!
 //! Exact counts equal tiktoken's and take time linear in the text, also for hostile input on which tiktoken aborts. The
-//! dictionary takes some milliseconds to make and 6 MB of memory; it is made at the first exact count, and [`bounded`]
+//! dictionary takes some milliseconds to make and 6 MB of memory; it is made at the first exact count, and [`bounded()`]
 //! needs none. The tokens of stored text are counted once, when it is stored; an answer that is put together from stored
 //! pieces adds their counts up where [`joins_exactly`] allows it.
 //!
