@@ -1,4 +1,4 @@
-//! Sums up the conversations of each quarter that is over (document 001 §4).
+//! Sums up the conversations of each quarter that is over.
 //!
 //! It is one memory that a search finds, chosen from those that stand for the conversations, to which it refers. They and
 //! what was said in them stay as they are. It leaves with the first of them that the user forgets; where `tiro gc` forgets

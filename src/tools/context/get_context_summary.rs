@@ -1,4 +1,4 @@
-//! Summarises what has to do with a question, conversation by conversation: document 002's context summary.
+//! Summarises the conversations that a question is about, each on its own, within one budget.
 //!
 //! Conversations are weighed against the question as for a context, and each gets its part of the budget by its weight.
 //! What one leaves, the next may use. Each summary says how it is opened.

@@ -1,4 +1,4 @@
-//! Finds what answers a question, with what was said around it: document 002's snippets.
+//! Returns the messages that answer a question, with the messages around them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

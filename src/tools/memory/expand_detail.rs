@@ -40,7 +40,7 @@ pub(crate) const MOST_TOKENS: usize = 20_000;
 /// Neighbours on one side at most.
 const MOST_NEIGHBOURS: usize = 20;
 
-/// References followed from the memory, as document 003 has it.
+/// How many references in a row are followed from the memory.
 const MAX_HOPS: usize = 2;
 
 /// What the call takes.

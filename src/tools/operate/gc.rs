@@ -1,7 +1,7 @@
 //! Removes what has outlived its use, and says exactly what.
 //!
 //! Nothing that somebody said, stored or committed expires: a branch that was merged and deleted takes nothing with it.
-//! Sessions that no commit came of are forgotten after some days only where the caller says so (document 001 §4 has 90),
+//! Sessions that no commit came of are forgotten after some days only where the caller says so,
 //! and can be brought back; quarters are summed up only where he does, and nothing is removed for it. The summary of a
 //! quarter outlives the sessions that were forgotten by their age.
 
