@@ -111,6 +111,30 @@ fn every_file_that_the_architecture_names_exists() {
     assert_eq!(named_files("See `a/b.rs` and `Store::open`, not c.rs.\n"), ["a/b.rs"]);
 }
 
+/// Returns the files of `text` that are followed by the name of an item in brackets, each with that name.
+fn named_items(text: &str) -> Vec<(&str, &str)> {
+    let parts: Vec<&str> = text.split('`').collect();
+    let pairs = parts.windows(3).filter(|pair| pair[0].ends_with(".rs"));
+    let pairs = pairs.filter(|pair| pair[1].split_whitespace().eq(["("]));
+    pairs.map(|pair| (pair[0], pair[2].rsplit("::").next().unwrap_or_default())).collect()
+}
+
+/// Functions move too.
+#[test]
+fn every_item_that_the_architecture_names_stands_in_the_file_beside_it() {
+    let text = read("ARCHITECTURE.md");
+    let named = named_items(&text);
+    assert!(named.len() > 30, "{named:?}");
+    let stands_there = |(file, name): &&(&str, &str)| {
+        let path = root().join("src").join(file);
+        let code = std::fs::read_to_string(&path).unwrap_or_default();
+        ["fn", "struct", "enum", "const", "trait"].iter().any(|word| code.contains(&format!("{word} {name}")))
+    };
+    let missing: Vec<&(&str, &str)> = named.iter().filter(|item| !stands_there(item)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    assert_eq!(named_items("See `a/b.rs`\n(`Store::open`, fast) and `c.rs`."), [("a/b.rs", "open")]);
+}
+
 #[test]
 fn the_readme_links_every_page() {
     let readme = read("README.md");
