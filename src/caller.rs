@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use self::around::Around;
 use self::found::Found;
 use crate::config::Config;
-use crate::engine::{Engine, Latest, PATIENCE_OF_CLOSING};
+use crate::engine::{Engine, Latest, Notices, PATIENCE_OF_CLOSING};
 use crate::error::{Error, Result, quoted};
 use crate::git::Repository;
 use crate::project::{self, OpenProject, SeenProject};
@@ -38,7 +38,7 @@ pub struct Caller {
     /// In place of the project while nothing of it is stored.
     blank_project: Latest<Found>,
     refs: Mutex<Option<String>>,
-    news: Mutex<Vec<String>>,
+    notices: Notices,
     measured: Mutex<Vec<Measurement>>,
     saved: Mutex<Savings>,
     said_pending: AtomicBool,
@@ -68,7 +68,7 @@ impl Caller {
             project: Latest::default(),
             blank_project: Latest::default(),
             refs: Mutex::default(),
-            news: Mutex::default(),
+            notices: Notices::default(),
             measured: Mutex::default(),
             saved: Mutex::default(),
             said_pending: AtomicBool::new(false),

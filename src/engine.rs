@@ -4,15 +4,17 @@
 //! until the first search. What fails to open is tried again by the next call.
 
 mod latest;
+mod notices;
 
 use std::path::{Path, PathBuf};
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::sync::{Notify, OnceCell};
 
 pub(crate) use self::latest::Latest;
+pub(crate) use self::notices::Notices;
 use crate::config::Config;
 use crate::embed::{Embedder, install};
 use crate::error::{Error, Kind, Result};
@@ -38,7 +40,7 @@ pub struct Engine {
     blank_installation: OnceCell<Installation>,
     embedder: OnceCell<Arc<Embedder>>,
     written: Notify,
-    news: Mutex<Vec<String>>,
+    notices: Notices,
 }
 
 /// What all projects of an owner share.
@@ -75,7 +77,7 @@ impl Engine {
             process,
             installation: Latest::default(),
             blank_installation: OnceCell::new(),
-            news: Mutex::default(),
+            notices: Notices::default(),
             embedder: OnceCell::new(),
             written: Notify::new(),
         }
@@ -133,7 +135,7 @@ impl Engine {
         };
         let open = async || {
             if let Some(closed) = private::data_dir(&self.config.data_dir)? {
-                self.tell(closed);
+                self.notices.add(closed);
             }
             let registry = Registry::open(&self.config.data_dir, &self.config.owner)?;
             let secret = registry.secret(self.random()).await?;
@@ -158,15 +160,9 @@ impl Engine {
         }
     }
 
-    /// Keeps a notice for the next answer that can say it, and logs it.
-    pub fn tell(&self, notice: String) {
-        tracing::warn!("{notice}");
-        self.news.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
-    }
-
-    /// Returns the notices since the last time.
+    /// Returns what happened to the files that all callers share, since the last time.
     pub fn take_notices(&self) -> Vec<String> {
-        std::mem::take(&mut *self.news.lock().unwrap_or_else(PoisonError::into_inner))
+        self.notices.take()
     }
 
     /// Returns what hooks left for the project.

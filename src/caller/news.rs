@@ -1,6 +1,5 @@
 //! Notices of what happened to the files in use, said once: by an answer, or beside the output of a command.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use super::Caller;
@@ -11,7 +10,7 @@ impl Caller {
     /// read were taken away, or something could not be stored.
     pub fn take_news(&self, engine: &Engine) -> Option<String> {
         let mut news = engine.take_notices();
-        news.append(&mut self.news.lock().unwrap_or_else(PoisonError::into_inner));
+        news.append(&mut self.notices.take());
         (!news.is_empty()).then(|| news.join(" "))
     }
 
@@ -28,7 +27,6 @@ impl Caller {
 
     /// Keeps a notice for the next answer that can say it, and logs it.
     pub fn tell(&self, notice: String) {
-        tracing::warn!("{notice}");
-        self.news.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
+        self.notices.add(notice);
     }
 }

@@ -345,7 +345,7 @@ impl CatchUp<'_> {
             );
             // The next answer says what no call waited for.
             match self.is_idle() {
-                true => self.engine.tell(notice),
+                true => self.caller.tell(notice),
                 false => self.followed.notices.push(notice),
             }
         }

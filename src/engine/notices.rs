@@ -1,0 +1,20 @@
+//! Notices that wait for an answer that can say them.
+
+use std::sync::{Mutex, PoisonError};
+
+/// Notices, each said once.
+#[derive(Default)]
+pub(crate) struct Notices(Mutex<Vec<String>>);
+
+impl Notices {
+    /// Keeps a notice until it is taken, and logs it.
+    pub fn add(&self, notice: String) {
+        tracing::warn!("{notice}");
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(notice);
+    }
+
+    /// Returns the notices since the last time, in order.
+    pub fn take(&self) -> Vec<String> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
