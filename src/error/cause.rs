@@ -5,8 +5,7 @@
 use std::error::Error as Foreign;
 use std::io::ErrorKind;
 
-use super::quote;
-use crate::file::Refused;
+use super::{RefusedFile, quote};
 
 /// Characters of the causes' text that are logged. Arbitrary.
 const LONGEST_DETAIL: usize = 400;
@@ -41,8 +40,8 @@ fn words(error: &(dyn Foreign + 'static)) -> Option<String> {
     }
     if let Some(error) = error.downcast_ref::<std::io::Error>() {
         // An error of Tiro within says more than the kind.
-        let refused = error.get_ref().and_then(|inner| inner.downcast_ref::<Refused>());
-        return refused.map(Refused::to_string).or_else(|| of_io(error));
+        let refused = error.get_ref().and_then(|inner| inner.downcast_ref::<RefusedFile>());
+        return refused.map(RefusedFile::to_string).or_else(|| of_io(error));
     }
     if let Some(error) = error.downcast_ref::<serde_json::Error>() {
         return of_json(error);

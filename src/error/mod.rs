@@ -17,12 +17,14 @@
 
 mod cause;
 mod quote;
+mod refused_file;
 
 use std::fmt;
 use std::sync::OnceLock;
 use std::time::Duration;
 
 pub use quote::{cleaned, quoted};
+pub(crate) use refused_file::RefusedFile;
 
 /// The result of every operation of the library.
 pub type Result<T, E = Error> = std::result::Result<T, E>;

@@ -7,10 +7,11 @@
 
 pub mod user_file;
 
-use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+
+use crate::error::RefusedFile;
 
 /// How a link at the end of a path is treated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,38 +20,6 @@ pub enum Links {
     Followed,
     /// The link is refused.
     Refused,
-}
-
-/// Why a file is not read; the source of an [`io::Error`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
-    /// It is a directory, a pipe, a device or a link.
-    NotRegular,
-    /// It has more than this many bytes.
-    TooLarge(u64),
-    /// A link or a file is in the place of a folder.
-    NoFolder,
-    /// It belongs to another user.
-    NotOwn,
-}
-
-impl fmt::Display for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Refused::NotRegular => f.write_str("it is not a regular file"),
-            Refused::TooLarge(most) => write!(f, "it has more than {most} bytes"),
-            Refused::NoFolder => f.write_str("a link or a file is in place of the folder"),
-            Refused::NotOwn => f.write_str("it belongs to another user"),
-        }
-    }
-}
-
-impl std::error::Error for Refused {}
-
-impl From<Refused> for io::Error {
-    fn from(refused: Refused) -> io::Error {
-        io::Error::new(io::ErrorKind::InvalidInput, refused)
-    }
 }
 
 /// Fills `buffer` from the file, starting at the byte `start`. The file's own position is undefined afterwards.
@@ -78,7 +47,7 @@ pub fn read_at(file: &File, buffer: &mut [u8], start: u64) -> io::Result<()> {
 ///
 /// # Errors
 ///
-/// As for opening, and [`Refused`].
+/// As for opening, and [`RefusedFile`].
 pub fn open(path: &Path, links: Links, most: u64) -> io::Result<File> {
     let mut options = File::options();
     options.read(true);
@@ -90,12 +59,12 @@ pub fn open(path: &Path, links: Links, most: u64) -> io::Result<File> {
         std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, flags.bits() as i32);
     }
     if links == Links::Refused && path.symlink_metadata()?.is_symlink() {
-        return Err(Refused::NotRegular.into());
+        return Err(RefusedFile::NotRegular.into());
     }
     let file = match options.open(path) {
         // A socket can't be opened at all.
         Err(_) if path.metadata().is_ok_and(|metadata| !metadata.is_file()) => {
-            return Err(Refused::NotRegular.into());
+            return Err(RefusedFile::NotRegular.into());
         }
         opened => opened?,
     };
@@ -107,12 +76,12 @@ pub fn open(path: &Path, links: Links, most: u64) -> io::Result<File> {
 ///
 /// # Errors
 ///
-/// [`Refused`] otherwise.
+/// [`RefusedFile`] otherwise.
 pub fn regular(file: &File, most: u64) -> io::Result<()> {
     let metadata = file.metadata()?;
     match metadata.is_file() {
-        false => Err(Refused::NotRegular.into()),
-        true if metadata.len() > most => Err(Refused::TooLarge(most).into()),
+        false => Err(RefusedFile::NotRegular.into()),
+        true if metadata.len() > most => Err(RefusedFile::TooLarge(most).into()),
         true => Ok(()),
     }
 }
@@ -132,7 +101,7 @@ pub fn read_to_string(path: &Path, links: Links, most: u64) -> io::Result<String
 pub fn read_all(file: File, most: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     file.take(most.saturating_add(1)).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > most { Err(Refused::TooLarge(most).into()) } else { Ok(bytes) }
+    if bytes.len() as u64 > most { Err(RefusedFile::TooLarge(most).into()) } else { Ok(bytes) }
 }
 
 /// The prefix of a path that is written as bytes; no canonical path begins with it.
@@ -223,8 +192,8 @@ pub mod as_optional_text {
 mod tests {
     use super::*;
 
-    fn refused(error: io::Error) -> Option<Refused> {
-        error.get_ref()?.downcast_ref::<Refused>().copied()
+    fn refused(error: io::Error) -> Option<RefusedFile> {
+        error.get_ref()?.downcast_ref::<RefusedFile>().copied()
     }
 
     #[test]
@@ -234,8 +203,8 @@ mod tests {
         std::fs::write(&path, "twelve bytes").unwrap();
         for links in [Links::Followed, Links::Refused] {
             assert_eq!(read(&path, links, 12).unwrap(), b"twelve bytes");
-            assert_eq!(refused(read(&path, links, 11).unwrap_err()), Some(Refused::TooLarge(11)));
-            assert_eq!(refused(read(folder.path(), links, 12).unwrap_err()), Some(Refused::NotRegular));
+            assert_eq!(refused(read(&path, links, 11).unwrap_err()), Some(RefusedFile::TooLarge(11)));
+            assert_eq!(refused(read(folder.path(), links, 12).unwrap_err()), Some(RefusedFile::NotRegular));
             assert_eq!(
                 read(&folder.path().join("none"), links, 1).unwrap_err().kind(),
                 io::ErrorKind::NotFound
@@ -253,7 +222,7 @@ mod tests {
         let _listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
         for path in [&pipe, &socket, Path::new("/dev/zero"), Path::new("/dev/tty")] {
             let error = read(path, Links::Followed, 100).unwrap_err();
-            assert_eq!(refused(error), Some(Refused::NotRegular), "{}", path.display());
+            assert_eq!(refused(error), Some(RefusedFile::NotRegular), "{}", path.display());
         }
     }
 
@@ -265,6 +234,6 @@ mod tests {
         std::fs::write(&path, "x").unwrap();
         std::os::unix::fs::symlink(&path, &link).unwrap();
         assert_eq!(read(&link, Links::Followed, 1).unwrap(), b"x");
-        assert_eq!(refused(read(&link, Links::Refused, 1).unwrap_err()), Some(Refused::NotRegular));
+        assert_eq!(refused(read(&link, Links::Refused, 1).unwrap_err()), Some(RefusedFile::NotRegular));
     }
 }

@@ -37,7 +37,8 @@ mod relative {
     };
 
     use super::{LIMIT, name_below, unfinished};
-    use crate::file::{Refused, read_all, regular};
+    use crate::error::RefusedFile;
+    use crate::file::{read_all, regular};
 
     /// An open folder.
     #[derive(Debug)]
@@ -137,14 +138,14 @@ mod relative {
         let opened = match opened {
             // The errors for a link on Linux and other systems.
             Err(rustix::io::Errno::LOOP | rustix::io::Errno::NOTDIR | rustix::io::Errno::MLINK) => {
-                return Err(Refused::NoFolder.into());
+                return Err(RefusedFile::NoFolder.into());
             }
             opened => opened?,
         };
         let user = rustix::process::geteuid();
         match user.is_root() || fstat(&opened)?.st_uid == user.as_raw() {
             true => Ok(opened),
-            false => Err(Refused::NotOwn.into()),
+            false => Err(RefusedFile::NotOwn.into()),
         }
     }
 }
@@ -156,7 +157,8 @@ mod paths {
     use std::path::{Path, PathBuf};
 
     use super::{LIMIT, name_below, unfinished};
-    use crate::file::{self, Links, Refused};
+    use crate::error::RefusedFile;
+    use crate::file::{self, Links};
 
     /// A folder whose path was checked.
     #[derive(Debug)]
@@ -168,7 +170,7 @@ mod paths {
         pub fn open(root: &Path, folder: &Path) -> io::Result<Folder> {
             match root.symlink_metadata()?.is_dir() && folder.symlink_metadata()?.is_dir() {
                 true => Ok(Folder { folder: folder.to_owned() }),
-                false => Err(Refused::NoFolder.into()),
+                false => Err(RefusedFile::NoFolder.into()),
             }
         }
 
