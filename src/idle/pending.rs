@@ -13,6 +13,11 @@ const BATCH: usize = 32;
 /// How long a lease on the work lasts, in milliseconds.
 pub(crate) const LEASE: i64 = 10_000;
 
+/// Returns the two stores that a caller's work can be in, each with its scope: the project's, and the owner's.
+///
+/// # Errors
+///
+/// As for opening the project or the installation.
 pub(crate) async fn places<'a>(
     engine: &'a Engine,
     caller: &'a Caller,

@@ -17,6 +17,7 @@ const AROUND: u64 = 4096;
 /// Where reading a transcript goes on.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Cursor {
+    /// Offset in bytes of the first line that was not read.
     pub(crate) at: u64,
     /// Bytes of the line there that were looked at without finding its end.
     #[serde(default)]
@@ -53,6 +54,7 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
+    /// Adds the counts of `other`.
     pub(crate) fn add(&mut self, other: Kept) {
         self.tools += other.tools;
         self.all += other.all;

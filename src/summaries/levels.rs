@@ -32,9 +32,13 @@ const BESIDE: i64 = 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Depth {
+    /// The shortest summary.
     Brief,
+    /// A summary of medium length.
     Standard,
+    /// The longest summary.
     Detailed,
+    /// The messages themselves, in full.
     Messages,
 }
 

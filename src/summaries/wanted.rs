@@ -69,6 +69,7 @@ impl Wanted {
         self.max_tokens.unwrap_or_else(|| summarize::length(self.level, self.tokens()))
     }
 
+    /// Returns the hash of the ids of all messages in the range, in order.
     pub fn hash(&self) -> [u8; 32] {
         source_hash(self.rows.iter().map(|row| &row.id))
     }

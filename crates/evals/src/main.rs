@@ -56,6 +56,7 @@ use crate::stats::Report;
 #[derive(Debug, Parser)]
 #[command(version)]
 struct Arguments {
+    /// What is measured
     #[command(subcommand)]
     eval: Eval,
     /// Binary to measure [default: `tiro` beside this program]
@@ -72,6 +73,7 @@ struct Arguments {
     json: Option<PathBuf>,
 }
 
+/// The measurements, a subcommand each
 #[derive(Debug, Subcommand)]
 enum Eval {
     /// How much of the evidence for questions about conversations search finds

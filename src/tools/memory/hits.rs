@@ -50,6 +50,7 @@ pub struct Output {
     /// Whether the text says how many pieces are found by words only.
     #[serde(skip)]
     pub(crate) says_pending: bool,
+    /// The answer as text.
     #[serde(skip)]
     pub(crate) rendered: String,
 }

@@ -112,8 +112,9 @@ pub struct Said {
 /// What the lines of a hit are made of beside its data.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
-    /// The line it begins with, and the same without names; both without the bracket that ends them.
+    /// The line it begins with, without the bracket that ends it.
     pub head: String,
+    /// `head` without names.
     pub bare_head: String,
     /// Tokens of the whole memory.
     pub whole: i64,
