@@ -52,7 +52,7 @@ pub struct Args {
 /// What goes first where not all fits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::missing_docs_in_private_items, reason = "the schema would repeat it to every model")]
+#[allow(clippy::missing_docs_in_private_items, reason = "the schema would repeat it to every model")]
 pub enum Strategy {
     Relevance,
     Recency,

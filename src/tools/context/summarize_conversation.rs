@@ -40,7 +40,7 @@ const TOPICS: usize = 6;
 /// How much a summary says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-#[expect(clippy::missing_docs_in_private_items, reason = "the schema would repeat it to every model")]
+#[allow(clippy::missing_docs_in_private_items, reason = "the schema would repeat it to every model")]
 pub enum Detail {
     Brief,
     #[default]

@@ -40,7 +40,7 @@ pub struct Args {
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
-#[expect(clippy::missing_docs_in_private_items, reason = "the schema would repeat it to every model")]
+#[allow(clippy::missing_docs_in_private_items, reason = "the schema would repeat it to every model")]
 pub struct Message {
     /// Your id of it; saving the same id again changes nothing.
     pub id: Option<String>,
