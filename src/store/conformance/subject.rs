@@ -143,7 +143,7 @@ macro_rules! methods {
         }
     };
 }
-pub(super) use methods;
+pub(in crate::store) use methods;
 
 /// Where an engine keeps the data of one promise: a project's store, and the registry of the installation.
 pub trait Engine: Sync {

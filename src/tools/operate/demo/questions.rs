@@ -136,6 +136,12 @@ const JOINTS: &[&str] = &[
     "where", "whether", "which", "while", "who", "whose",
 ];
 
+/// Words that stand behind a plural and not behind a verb, beside [`VERBS`].
+const AUXILIARIES: &[&str] = &[
+    "are", "can", "come", "could", "do", "get", "go", "have", "lead", "may", "must", "need", "now", "should",
+    "were", "will",
+];
+
 /// Words of a question at least, after its verb.
 const FEWEST: usize = 3;
 
@@ -187,7 +193,7 @@ fn gives_reason(text: &str) -> bool {
 fn of_subject(subject: &str) -> Option<String> {
     let clause = clause(subject)?;
     let words: Vec<&str> = clause.split_whitespace().collect();
-    let question = match verb(words[0]) {
+    let question = match verb(words[0]).filter(|_| !is_plural(&words)) {
         Some("fix") => format!("How did we fix {}?", words[1..].join(" ")),
         Some(verb) => format!("Why did we {verb} {}?", words[1..].join(" ")),
         None => {
@@ -209,6 +215,13 @@ fn of_subject(subject: &str) -> Option<String> {
         }
     };
     (words.len() > FEWEST && question.chars().count() <= LONGEST).then_some(question)
+}
+
+/// Returns whether the clause begins with a plural that only looks like a verb, such as `reads` in `reads take turns`: a verb
+/// follows it.
+fn is_plural(words: &[&str]) -> bool {
+    let follows = |word: &&str| AUXILIARIES.contains(word) || VERBS.contains(word);
+    words[0].ends_with('s') && words.get(1).is_some_and(follows)
 }
 
 /// Returns a question that quotes the first clause of `subject`.
@@ -260,6 +273,9 @@ mod tests {
             ),
             ("Dropped support for Python 2.6, and more", "Why did we drop support for Python 2.6?"),
             ("git: a password is not taken out of the line", "Why is a password not taken out of the line?"),
+            ("store: reads take turns at eight connections", ""),
+            ("store: locks are held for a second at most", "Why are locks held for a second at most?"),
+            ("cli: reads the password from a file", "Why did we read the password from a file?"),
             ("jobs: poll every 2 seconds instead of LISTEN/NOTIFY", ""),
             ("Bump libc from 0.2.60 to 0.2.61", ""),
             ("Fix typo in entry-points.rst", ""),
