@@ -75,8 +75,8 @@ mod tests {
                 "`tiro sessions` shows them; leave `--session` out to look across all",
             ),
             (
-                "save_messages and store_memory begin its memory",
-                "`tiro import` and `tiro add` begin its memory",
+                "save_messages and store_memory store the first memories",
+                "`tiro import` and `tiro add` store the first memories",
             ),
             ("`list_sessions` names those there are", "`tiro sessions` names those there are"),
             ("`conversation_ids` is empty", "`conversation_ids` is empty"),

@@ -178,10 +178,10 @@ fn an_unreadable_transcript_is_read_once_it_is_readable() {
     std::os::unix::fs::symlink(&talk.path, &talk.path).unwrap();
     assert!(server.search("medlar").is_empty());
     let doctor = home.run(&repo.path, &["doctor"]).stdout;
-    assert!(doctor.contains("1 transcript waits until it can be read"), "{doctor}");
+    assert!(doctor.contains("1 transcript waits to become readable"), "{doctor}");
     std::fs::rename(&aside, &talk.path).unwrap();
     assert_eq!(strings(&server.search("medlar"), "text"), ["a medlar for later"]);
-    assert!(!home.run(&repo.path, &["doctor"]).stdout.contains("until it can be read"));
+    assert!(!home.run(&repo.path, &["doctor"]).stdout.contains("to become readable"));
     // A missing transcript is dropped.
     talk.hook(&home, "SessionEnd");
     std::fs::remove_file(&talk.path).unwrap();

@@ -386,7 +386,7 @@ fn a_hook_that_is_not_a_shell_script_is_kept_and_commits_are_still_found() {
     let bytes = std::fs::read(&hook).unwrap();
     let ran = home.run(&repo.path, &["init", "--yes"]);
     assert!(
-        ran.is_ok && ran.stdout.contains("Left alone") && ran.stdout.contains("not a plain shell"),
+        ran.is_ok && ran.stdout.contains("Not changed") && ran.stdout.contains("not a plain shell"),
         "{ran:?}"
     );
     assert!(home.run(&repo.path, &["doctor"]).is_ok, "it is no fault");

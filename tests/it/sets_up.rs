@@ -80,7 +80,7 @@ fn a_declined_history_can_be_imported_and_doctor_counts_stored_commits() {
         repo.commit("a.txt", &format!("{number}\n"), &format!("Turn the capstan {number}"));
     }
     let ran = home.run(&repo.path, &["init", "--yes", "--no-backfill"]);
-    assert!(ran.is_ok && ran.stderr.contains("Not imported: `tiro import git`"), "{ran:?}");
+    assert!(ran.is_ok && ran.stderr.contains("Not imported; `tiro import git`"), "{ran:?}");
     repo.git(&["checkout", "-q", "-b", "fix", "HEAD~3"]);
     repo.commit("b.txt", "b\n", "Splice the halyard");
     // New commits are followed, whatever their parent; the history is not.

@@ -135,7 +135,7 @@ async fn remove(engine: &Engine, caller: &Caller, mut all: bool, yes: bool, out:
     }
     for finding in &removed.findings {
         text += &format!(
-            "\nLeft alone: {}: {}; {}",
+            "\nNot changed: {}: {}; {}",
             envelope::one_line(&finding.path.to_string_lossy()),
             finding.found,
             finding.mend

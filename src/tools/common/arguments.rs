@@ -1,9 +1,9 @@
-//! Arguments as agents send them, read as the type a tool wants.
+//! Reads the JSON arguments of a call as the argument type of a tool.
 //!
-//! serde can tell that something is wrong but not in which argument, so arguments are checked against the tool's own
-//! input schema first, and every complaint names the argument and says what would be right. What can only be meant
-//! one way is accepted: `maxTokens` for `max_tokens`, `null` for an optional argument that is not given, `10.0` for
-//! `10`. Nothing else is guessed: a wrong call that seems to work teaches its caller nothing.
+//! The errors of serde do not name the wrong argument. So arguments are checked against the tool's input schema first,
+//! and every error names the argument and what it should be. Unambiguous variants are accepted: `maxTokens` for
+//! `max_tokens`, `null` for an optional argument that is left out, `10.0` for `10`. Nothing else is guessed, so that an
+//! agent learns from its mistake.
 
 use std::fmt;
 
@@ -22,7 +22,7 @@ pub(crate) fn read<T: DeserializeOwned>(schema: &Map<String, Value>, mut argumen
         .map_err(|error| Error::bad_input("the arguments do not fit together").source(error))
 }
 
-/// Checks `value` against `schema` and brings its names into the schema's spelling.
+/// Checks `value` against `schema` and changes its names to the schema's spelling.
 fn settle(value: &mut Value, schema: &Map<String, Value>, path: &Path) -> Result<()> {
     for key in ["anyOf", "oneOf"] {
         if let Some(Value::Array(branches)) = schema.get(key) {
@@ -203,9 +203,9 @@ fn snake_case(name: &str) -> String {
     snake
 }
 
-/// Returns how many letters to insert, delete or replace to make `b` of `a` (Levenshtein's distance).
+/// Returns the Levenshtein distance of `a` and `b`: the letters to insert, delete or replace.
 fn edits(a: &str, b: &str) -> usize {
-    // An argument name can be anything a caller sends, and the work grows with its length.
+    // A caller can send a name of any length, and the time grows with it.
     let a: Vec<char> = a.chars().take(64).collect();
     let mut row: Vec<usize> = (0..=a.len()).collect();
     for (i, letter) in b.chars().enumerate() {
@@ -220,7 +220,7 @@ fn edits(a: &str, b: &str) -> usize {
     row[a.len()]
 }
 
-/// Where in the arguments something stands, told like `messages[3].role`.
+/// The path of a value in the arguments, displayed like `messages[3].role`.
 enum Path<'a> {
     Root,
     Field(&'a Path<'a>, &'a str),

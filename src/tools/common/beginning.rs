@@ -1,10 +1,11 @@
-//! The beginning of a text, cut to tokens or bytes.
+//! Cuts a text to its beginning, by tokens or by bytes.
 
 use std::borrow::Cow;
 
 use crate::tokens;
 
-/// Returns the beginning of `text` that has at most `tokens`, to the end of a word where one ends in its second half.
+/// Returns the beginning of `text` with at most `tokens` tokens; it ends with a whole word if a word ends in its second
+/// half.
 pub(crate) fn beginning(text: &str, tokens: usize) -> &str {
     let cut = tokens::truncate(text, tokens);
     if cut.len() == text.len() || text[cut.len()..].starts_with(char::is_whitespace) {
@@ -16,7 +17,8 @@ pub(crate) fn beginning(text: &str, tokens: usize) -> &str {
     }
 }
 
-/// Returns the beginning of `text` that has at most `bytes`, to the end of a word, with `…` where it is cut.
+/// Returns the beginning of `text` with at most `bytes` bytes; if it is cut, it ends with a whole word where possible,
+/// and ` …` follows.
 pub(crate) fn beginning_in_bytes(text: &str, bytes: usize) -> Cow<'_, str> {
     if text.len() <= bytes {
         return Cow::Borrowed(text);

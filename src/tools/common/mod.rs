@@ -1,4 +1,4 @@
-//! Reading arguments and answering, as several operations do it in the same way.
+//! Reading arguments and writing answers, shared by the operations.
 
 pub(crate) mod arguments;
 pub(crate) mod beginning;
@@ -15,12 +15,13 @@ use crate::project::OpenProject;
 use crate::redact::Redaction;
 use crate::store::ProjectRow;
 
-/// The longest name, title or id an argument may be, in bytes. Arbitrary.
+/// The longest name, title or id in an argument, in bytes. Arbitrary.
 const SHORT: usize = 500;
 
-/// Reads the budget of an answer in tokens, `usual` where none is given; the second says where it was made another.
+/// Returns the budget of an answer in tokens, and a notice if it was lowered to `most`. Without `asked` it is `usual`,
+/// kept between `least` and `most`.
 ///
-/// Less than `least` holds nothing and is an error; `most` is what clients don't cut.
+/// Errors if `asked` is below `least`, which no answer fits into. Clients cut answers longer than `most`.
 pub fn max_tokens(
     asked: Option<usize>,
     usual: usize,
@@ -39,10 +40,11 @@ pub fn max_tokens(
     }
 }
 
-/// What agents are asked to store, by the words they are asked in, and the kinds that these are.
+/// Other words that agents use for a kind, and that kind.
 const ALSO_CALLED: [(&str, Kind); 2] = [("finding", Kind::Research), ("preference", Kind::Fact)];
 
-/// Reads the name of a kind, or one that it is also called by.
+/// Returns the kind that `word` names, also by another word for it (`finding`, `preference`). Errors for any other
+/// word.
 pub fn kind(argument: &str, word: &str) -> Result<Kind> {
     let also = || ALSO_CALLED.iter().find(|(name, _)| *name == word.trim()).map(|(_, kind)| *kind);
     Kind::parse(word.trim()).or_else(also).ok_or_else(|| {
@@ -52,17 +54,18 @@ pub fn kind(argument: &str, word: &str) -> Result<Kind> {
     })
 }
 
-/// Checks that `text` is no longer than a memory may be.
+/// Errors if `text` is longer than [`LONGEST_TEXT`].
 pub fn whole(argument: &str, text: &str) -> Result<()> {
     if text.len() <= LONGEST_TEXT {
         return Ok(());
     }
     let (bytes, most) = (text.len(), LONGEST_TEXT >> 20);
-    Err(Error::bad_input(format!("`{argument}` has {bytes} bytes, and a memory {most} MB at most"))
-        .hint("save it in parts, or what matters of it; nothing was stored"))
+    Err(Error::bad_input(format!("`{argument}` has {bytes} bytes; a memory has at most {most} MB"))
+        .hint("save it in parts, or only the important part; nothing was stored"))
 }
 
-/// Reads a name, a title or an id: not empty, at most 500 bytes.
+/// Returns `text` without surrounding white space: a name, a title or an id. Errors if it is empty or longer than 500
+/// bytes.
 pub fn short(argument: &str, text: &str) -> Result<String> {
     let text = text.trim();
     if text.is_empty() || text.len() > SHORT {
@@ -72,7 +75,7 @@ pub fn short(argument: &str, text: &str) -> Result<String> {
     Ok(text.to_owned())
 }
 
-/// Returns what to say where nothing is remembered of the project yet: what begins its memory.
+/// Returns the notice for a project without memories: which calls store the first ones.
 pub async fn nothing_yet(engine: &Engine, project: &OpenProject) -> Result<String> {
     let registry = &engine.installation().await?.registry;
     let original = match &project.original {
@@ -81,34 +84,35 @@ pub async fn nothing_yet(engine: &Engine, project: &OpenProject) -> Result<Strin
     };
     if let Some(original) = original {
         let (copied, way_out) = (copied_from(&original), share(&original, &project.root));
-        return Ok(format!("nothing is remembered of this project yet: it is {copied}; {way_out}"));
+        return Ok(format!("nothing is stored for this project yet: it is {copied}; {way_out}"));
     }
-    let import = if project.repository.is_some() { ", `tiro import git` with its commits" } else { "" };
+    let import = if project.repository.is_some() { ", `tiro import git` its commits" } else { "" };
     Ok(format!(
-        "nothing is remembered of this project yet; save_messages and store_memory begin its memory{import}"
+        "nothing is stored for this project yet; save_messages and store_memory store the first memories{import}"
     ))
 }
 
-/// Returns the words for a repository that was copied from that of `original`.
+/// Returns text that describes a repository copied from that of `original`.
 pub fn copied_from(original: &ProjectRow) -> String {
     let place = original.places.first().map(|place| place.strip_suffix("/.git").unwrap_or(place));
     let place = place.map_or(String::new(), |place| format!(" in {place}"));
     format!("a copy of {}{place}, with a memory of its own", original.name)
 }
 
-/// Returns the words for letting the copy in `root` share the memory of `original`.
+/// Returns text that says how the copy in `root` can share the memory of `original`.
 pub fn share(original: &ProjectRow, root: &Path) -> String {
     let (id, root) = (original.id.as_str(), root.display());
-    format!("`tiro projects link {id} {root}` lets it share the other's")
+    format!("`tiro projects link {id} {root}` lets it share that memory")
 }
 
-/// Returns the branch and the commit checked out, as far as they can be told.
+/// Returns the branch and the commit that are checked out; `None` for each that is unknown.
 pub fn head(project: &OpenProject) -> (Option<String>, Option<String>) {
     let head = project.repository.as_ref().and_then(|repository| repository.head().ok());
     head.map_or((None, None), |head| (head.branch, head.commit.map(|sha| sha.to_string())))
 }
 
-/// Returns what a write has to say beside its result, one line each; empty where there is nothing.
+/// Returns the replaced secrets, the chunks without an embedding and the notices as lines to append to an answer; empty
+/// if there are none.
 pub fn footnotes(redactions: &[Redaction], pending: usize, notices: &[String]) -> String {
     let mut text = String::new();
     if !redactions.is_empty() {

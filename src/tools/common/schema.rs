@@ -1,15 +1,15 @@
-//! JSON Schemas as agents and their clients take them best: short, flat and without unions.
+//! JSON Schemas that every client accepts and that cost few tokens: short, flat, without unions.
 //!
-//! Every token of a schema is read by a model in every conversation, and several model APIs reject what schemars
-//! writes by default (`["integer", "null"]`, `format: "uint"`, `$ref`). So the generated schema is rewritten: what an
-//! optional field is without is its absence, an enum of documented variants is a plain list, and titles, formats and
-//! empty defaults go. The input schema is also what arguments are checked against, so it keeps every bound.
+//! A model reads every token of a schema in every conversation, and several model APIs reject the default output of
+//! schemars (`["integer", "null"]`, `format: "uint"`, `$ref`). So the generated schema is rewritten: an optional field
+//! is not required instead of nullable, an enum of documented variants is a plain list, and titles, formats and empty
+//! defaults are removed. Arguments are checked against the input schema, so it keeps every bound.
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, json_schema};
 use serde_json::{Map, Value, json};
 
-/// Returns the schema of the arguments `T`: an object with its properties, the required ones named.
+/// Returns the schema of the arguments `T`: an object schema with `properties` and `required`.
 pub fn input_schema<T: JsonSchema>() -> Map<String, Value> {
     let mut schema = generated::<T>(SchemaSettings::draft2020_12().for_deserialize());
     simplify(&mut schema);
@@ -18,10 +18,10 @@ pub fn input_schema<T: JsonSchema>() -> Map<String, Value> {
     schema
 }
 
-/// Returns the schema of the answer `T`: its top-level fields, with their types where they have just one.
+/// Returns the schema of the answer `T`: its top-level fields, each with its type unless it has several.
 ///
-/// No field is required, because the answer of a call that failed holds `error` instead, and some clients check that
-/// against the same schema.
+/// No field is required: the answer of a failed call has the field `error` instead, and some clients check it against
+/// the same schema.
 pub fn output_schema<T: JsonSchema>() -> Map<String, Value> {
     let mut schema = generated::<T>(SchemaSettings::draft2020_12().for_serialize());
     simplify(&mut schema);
@@ -67,7 +67,7 @@ fn simplify(schema: &mut Map<String, Value>) {
     if let Some(Value::String(description)) = schema.get_mut("description") {
         *description = description.split_whitespace().collect::<Vec<_>>().join(" ");
     }
-    // An argument whose name says it all is described for readers of the code only.
+    // An empty description marks an argument whose name suffices; its doc comment is for readers of the code.
     if schema.get("description").is_some_and(is_empty) {
         schema.remove("description");
     }
@@ -101,7 +101,7 @@ fn is_empty(default: &Value) -> bool {
     }
 }
 
-/// Takes `null` out of a union of types, of an enum and of alternatives.
+/// Removes `null` from a list of types, from an enum and from alternatives.
 fn without_null(schema: &mut Map<String, Value>) {
     if let Some(Value::Array(types)) = schema.get_mut("type") {
         types.retain(|kind| kind != "null");
@@ -120,7 +120,7 @@ fn without_null(schema: &mut Map<String, Value>) {
     }
 }
 
-/// Puts the only alternative left in the place of the list; what the schema says beside it goes first.
+/// Replaces a list of one alternative by that alternative; keys that the schema itself has take precedence.
 fn one_branch(schema: &mut Map<String, Value>, key: &str) {
     if schema.get(key).and_then(Value::as_array).is_none_or(|branches| branches.len() != 1) {
         return;
@@ -134,7 +134,8 @@ fn one_branch(schema: &mut Map<String, Value>, key: &str) {
     }
 }
 
-/// Turns alternatives that are all fixed strings into one enum: schemars writes documented variants apart.
+/// Replaces alternatives that are all fixed strings by one enum: schemars writes documented variants as separate
+/// alternatives.
 fn one_enum(schema: &mut Map<String, Value>, key: &str) {
     let Some(Value::Array(branches)) = schema.get(key) else { return };
     let names = |branch: &Value| -> Option<Vec<Value>> {

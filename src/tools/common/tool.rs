@@ -1,4 +1,4 @@
-//! A tool: a name, texts and schemas for the agent, and a call from JSON to an [`Answer`].
+//! A tool: its name, description and schemas for the agent, and a function from JSON arguments to an [`Answer`].
 
 use std::future::Future;
 use std::pin::Pin;
@@ -14,26 +14,26 @@ use super::schema::{input_schema, output_schema};
 use crate::caller::Toolset;
 use crate::error::Result;
 
-/// An operation as an agent sees it, and how to call it.
+/// An operation that agents can call.
 pub struct Tool {
-    /// The name it is called by, snake_case.
+    /// The name, in snake_case.
     pub name: String,
-    /// The name people are shown.
+    /// The title that clients show to people.
     pub title: String,
-    /// What it does, when to use it and when to use another; the agent reads this.
+    /// The description that agents read: what it does, and when another tool is better.
     pub description: String,
     /// The JSON Schema of the arguments, an object schema: see [`input_schema`].
     pub input_schema: Arc<Map<String, Value>>,
     /// The JSON Schema of the answer's top level: see [`output_schema`].
     pub output_schema: Arc<Map<String, Value>>,
-    /// What calling it may do to the world.
+    /// What a call may change.
     pub hints: Hints,
-    /// The group it is offered with.
+    /// The toolset it belongs to.
     pub toolset: Toolset,
     call: Box<dyn Fn(Value) -> Pending<Answer> + Send + Sync>,
 }
 
-/// What is said about a tool beside its types.
+/// The description of a tool apart from its types.
 pub struct About {
     /// See [`Tool::name`].
     pub name: String,
@@ -47,11 +47,11 @@ pub struct About {
     pub toolset: Toolset,
 }
 
-/// A result that is still being worked on; dropping it ends the work at its next await.
+/// A boxed future of a result; dropping it stops the work at its next await.
 pub type Pending<T> = Pin<Box<dyn Future<Output = Result<T>> + Send>>;
 
 impl Tool {
-    /// Returns the tool that reads its arguments as `A` and answers what `run` returns; `O` is its output type.
+    /// Returns the tool that reads its arguments as `A` and calls `run`; `O` is the type of its output.
     pub fn new<A, O, F, W>(about: About, run: F) -> Tool
     where
         A: DeserializeOwned + JsonSchema + Send,
@@ -63,7 +63,8 @@ impl Tool {
         let input_schema = Arc::new(input_schema::<A>());
         let output_schema = Arc::new(output_schema::<O>());
         let schema = Arc::clone(&input_schema);
-        // Reading the arguments is part of the work: they can be megabytes, and a door's thread has others to serve.
+        // The arguments are read inside the future: they can be megabytes, and the thread that reads requests must not
+        // wait.
         let call = Box::new(move |arguments| -> Pending<Answer> {
             let (schema, run) = (Arc::clone(&schema), run.clone());
             Box::pin(async move { run(arguments::read::<A>(&schema, arguments)?).await })
@@ -74,36 +75,35 @@ impl Tool {
     /// Calls the tool with a JSON object of arguments, spelled in snake_case or camelCase.
     ///
     /// A missing, unknown or wrongly typed argument is a [`BadInput`](crate::error::Kind::BadInput) error that names
-    /// it and says what would be right.
+    /// the argument and what it should be.
     pub fn call(&self, arguments: Value) -> Pending<Answer> {
         (self.call)(arguments)
     }
 }
 
-/// What a tool answers: the same thing for a model to read and for a program.
+/// The answer of a tool: the same content as text for a model and as data for a program.
 #[derive(Clone, Debug)]
 pub struct Answer {
-    /// The answer in words; it stands alone, since some clients show a model nothing else.
+    /// The answer as text. It is complete, since some clients show a model only the text.
     pub text: String,
-    /// The answer as data. Fields without a value are left out rather than `null`.
+    /// The answer as data. Fields without a value are left out instead of `null`.
     pub fields: Map<String, Value>,
 }
 
 impl Answer {
-    /// Returns the answer that reads `text` and holds the fields of `output`.
+    /// Returns the answer with `text` and the fields of `output`.
     ///
-    /// # Panics
-    /// If `output` is not a struct of plain values: any test of the tool would show that.
+    /// # Panics Panics if `output` does not serialise to a JSON object; every test of the tool would find that.
     pub fn new(text: String, output: &impl Serialize) -> Answer {
         let Ok(Value::Object(mut fields)) = serde_json::to_value(output) else {
             panic!("the output of a tool serialises to a JSON object")
         };
-        // Output schemas say a plain type for an optional field, so `null` would not match them.
+        // Output schemas give an optional field a plain type, which `null` would not match.
         fields.retain(|_, value| !value.is_null());
         Answer { text, fields }
     }
 
-    /// Returns the answer with a line of news after its text, and among its notices.
+    /// Returns the answer with `news` as a last line of its text and as one of its notices.
     pub(crate) fn with(mut self, news: Option<String>) -> Answer {
         let Some(news) = news else { return self };
         self.text += &format!("\n{news}");
@@ -115,12 +115,12 @@ impl Answer {
     }
 }
 
-/// What calling a tool may do; all four are told to clients, which decide by them what to ask the user about.
+/// What a call of a tool may do: the MCP tool annotations, by which clients decide whether to ask the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Hints {
     /// It changes nothing.
     pub read_only: bool,
-    /// It may take something away.
+    /// It may delete something.
     pub destructive: bool,
     /// Calling it again with the same arguments changes nothing more.
     pub idempotent: bool,
@@ -129,19 +129,19 @@ pub struct Hints {
 }
 
 impl Hints {
-    /// Reads and nothing else.
+    /// Only reads.
     pub const READS: Hints =
         Hints { read_only: true, destructive: false, idempotent: true, open_world: false };
     /// Adds something; calling it twice may add it twice.
     pub const ADDS: Hints =
         Hints { read_only: false, destructive: false, idempotent: false, open_world: false };
-    /// Brings something into a state, or adds it once however often it is called.
+    /// Sets or adds something; a second call with the same arguments changes nothing.
     pub const SETS: Hints =
         Hints { read_only: false, destructive: false, idempotent: true, open_world: false };
-    /// Makes something, once however often it is called, and may ask a model elsewhere for it.
+    /// Makes something, at most once, and may ask an external model for it.
     pub const ASKS: Hints =
         Hints { read_only: false, destructive: false, idempotent: true, open_world: true };
-    /// Takes something away.
+    /// Deletes something.
     pub const REMOVES: Hints =
         Hints { read_only: false, destructive: true, idempotent: true, open_world: false };
 }

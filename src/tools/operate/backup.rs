@@ -1,4 +1,4 @@
-//! Copies the project's store to a file, and merges such a file back.
+//! Copies the project's store to a file, and merges such a file into a project.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -20,18 +20,18 @@ use crate::store::{
 };
 use crate::summaries::messages;
 
-/// What `tiro backup` answers.
+/// The answer of `tiro backup`.
 #[derive(Debug, Serialize)]
 pub struct Backup {
     /// The file written.
     pub file: String,
     /// Its size in bytes.
     pub bytes: u64,
-    /// The file with what is stored for all projects, which is not in it.
+    /// The file that holds the memories of all projects (`owner.db`); the backup does not contain them.
     pub not_included: String,
 }
 
-/// Copies the project's store to `file` while others go on working.
+/// Copies the project's store to `file`; other processes may read and write the store meanwhile.
 pub async fn back_up(engine: &Engine, caller: &Caller, file: PathBuf) -> Result<Backup> {
     let project = caller.project(engine).await?;
     project.store.back_up(&project.scope, &file).await?;
@@ -40,49 +40,50 @@ pub async fn back_up(engine: &Engine, caller: &Caller, file: PathBuf) -> Result<
     Ok(Backup { file: file.display().to_string(), bytes, not_included })
 }
 
-/// What `tiro restore` answers.
+/// The answer of `tiro restore`.
 #[derive(Debug, Default, Serialize)]
 pub struct Restored {
-    /// Memories that were new here.
+    /// Memories that the project did not have.
     pub added: usize,
-    /// Memories that were here already.
+    /// Memories that the project has already.
     pub known: usize,
-    /// Memories whose id is taken by another text here, which stays.
+    /// Memories whose id the project uses for another text; that text stays.
     pub conflicts: usize,
-    /// Memories that were forgotten here and stay so.
+    /// Memories that were forgotten in the project and stay forgotten.
     pub forgotten: usize,
-    /// Of those added, memories that were forgotten there and stay so; `tiro undo` brings them back.
+    /// Added memories that are forgotten in the backup and stay forgotten; `tiro undo` brings them back.
     pub still_forgotten: usize,
-    /// Ids that were purged there and stay away here.
+    /// Ids that were purged in the backup's project; the project never stores them again.
     pub purged: usize,
-    /// Summaries that were new here.
+    /// Summaries that the project did not have.
     pub summaries: usize,
-    /// Summaries of messages that aren't all here, or of which others came between; left out, and made anew where needed.
+    /// Summaries left out because the project's messages in their range differ; they are made again when needed.
     pub outdated: usize,
-    /// Memories left out because they are longer than a memory may be.
+    /// Memories left out because they are longer than [`LONGEST_TEXT`].
     pub too_long: usize,
-    /// Entries left out because they are no memories: of an unknown kind, without an id, at an impossible time.
+    /// Entries left out because they are not valid memories: an unknown kind, no id, an impossible time.
     pub malformed: usize,
-    /// Secrets replaced that the backup held, by rule.
+    /// Secrets of the backup that were replaced, counted by rule.
     pub redactions: Vec<Redaction>,
-    /// Pieces not embedded yet.
+    /// Chunks that have no embedding yet.
     pub pending: usize,
-    /// What is never restored, and why.
+    /// The parts of a backup that are never restored, each with the reason.
     pub left_out: Vec<&'static str>,
 }
 
-/// What a backup holds and restoring leaves out: it is of the place, or is made anew.
+/// The parts of a backup that are not restored: they belong to the place of the backup, or are computed again.
 pub const LEFT_OUT: [&str; 5] = [
     "memories stored for all projects, which are in no project's store",
-    "embeddings, which are made anew",
-    "how far imports came: `tiro import` looks at everything again and stores nothing twice",
-    "what was measured and spent there",
-    "requests for summaries that wait there, and answers kept for later",
+    "embeddings, which are computed again",
+    "import progress: `tiro import` reads everything again and stores nothing twice",
+    "measurements and spending",
+    "queued requests for summaries, and cached answers",
 ];
 
-/// Merges the backup `file` into the project by id: what is here stays, what is new is added as it was there.
+/// Merges the backup `file` into the project by id: the project's memories stay, and new ones keep the time and marks
+/// of the backup.
 ///
-/// What comes in is held to what holds for every write, wherever the file comes from: see `store/sqlite/foreign/`.
+/// The file is not trusted: its entries pass the same checks as every write (see `store/sqlite/foreign/`).
 pub async fn restore(
     engine: &Engine,
     caller: &Caller,
@@ -101,7 +102,7 @@ pub async fn restore(
         into.page(page).await?;
         progress(into.done, foreign.all);
     }
-    // What was made of messages comes after them, and what was made of that after it.
+    // Summaries need their messages, and derived memories need the summaries.
     while let Some(sessions) = foreign.next_sessions(ForeignDepth::Made).await? {
         for session in sessions.into_iter().filter_map(|each| into.session(each)).collect::<Vec<_>>() {
             into.made(session).await?;
@@ -126,7 +127,7 @@ struct Into<'a> {
 }
 
 impl Into<'_> {
-    /// Stores a page of memories.
+    /// Stores a page of memories and counts the outcomes.
     async fn page(&mut self, page: ForeignPage) -> Result<()> {
         self.done += page.memories.len() + page.too_long + page.malformed;
         self.restored.too_long += page.too_long;
@@ -158,18 +159,18 @@ impl Into<'_> {
         restored.pending += receipt.pending;
     }
 
-    /// Returns what to store of a memory of the backup; `None` where its conversation's name is none once redacted.
+    /// Returns the memory as it is to be stored; `None` if its session name is not valid after redaction.
     fn prepared(&mut self, each: ForeignMemory) -> Option<RestoredMemory> {
         let redactor = &self.project.redactor;
         let (ordinal, is_marked) = (each.memory.ordinal, each.memory.marked);
-        // What was derived of a message is found by that.
+        // A derived memory that has no chunks of its own is found through its source.
         let is_indexed = each.is_indexed || each.memory.provenance != Provenance::Derived;
         let shas = each.shas.clone();
         let named = |name: &SessionId| SessionId::read(redactor, "session", name.as_str()).ok();
         let link = |(name, sure): &(SessionId, f64)| Some((named(name)?, *sure));
         let links = each.links.iter().filter_map(link).collect();
         let evidence = clean_evidence(redactor, each.evidence.clone());
-        // A key that holds a secret names nothing any more.
+        // A key that holds a secret can't be stored.
         let is_clean = |key: &&String| redactor.redact(key).text == key.as_str();
         let repeats = each.repeats.iter().filter(is_clean).cloned().collect();
         let engine = self.engine;
@@ -185,7 +186,7 @@ impl Into<'_> {
         Some(RestoredMemory { memory, ordinal, forgotten, is_marked, shas, repeats, links, evidence })
     }
 
-    /// Returns the session with its names and titles redacted; `None` where its name is none then.
+    /// Returns the session with its names and titles redacted; `None` if its name is not valid after redaction.
     fn session(&self, each: ForeignSession) -> Option<ForeignSession> {
         let redactor = &self.project.redactor;
         let clean = |text: Option<String>| text.map(|text| redactor.redact(&text).text.into_owned());
@@ -201,7 +202,7 @@ impl Into<'_> {
         Some(ForeignSession { session, origin, branch: clean(each.branch), ..each })
     }
 
-    /// Stores what was made of a session: each as far as its messages are those it was made of.
+    /// Stores the segments, the summaries and the session memory of a session; skips those whose messages differ here.
     async fn made(&mut self, each: ForeignSession) -> Result<()> {
         let (store, scope, now) = (&self.project.store, &self.project.scope, self.engine.now());
         let session = each.session;
@@ -269,7 +270,7 @@ fn hex(bytes: [u8; 6]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Returns what to store of a memory of the backup; `None` where its conversation's name is none once redacted.
+/// Returns the memory as it is to be stored; `None` if its session name is not valid after redaction.
 fn draft(redactor: &Redactor, foreign: ForeignMemory) -> Option<Draft> {
     let ForeignMemory { memory, references, lead, files, commit, .. } = foreign;
     let session = match &memory.session {
@@ -296,7 +297,7 @@ fn draft(redactor: &Redactor, foreign: ForeignMemory) -> Option<Draft> {
         time: memory.time,
         importance: memory.importance,
         references,
-        // It was made from a key that the backup doesn't hold, and names the same memory here.
+        // The id was derived with a key that the backup doesn't hold; it names the same memory here.
         identity: Identity::Known(memory.id),
         work: Work::default(),
         commit,
@@ -304,7 +305,7 @@ fn draft(redactor: &Redactor, foreign: ForeignMemory) -> Option<Draft> {
 }
 
 impl Backup {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         format!(
             "Wrote {} ({} bytes).\nIt holds this project alone: memories stored for all your projects are in {}.",
@@ -314,13 +315,13 @@ impl Backup {
 }
 
 impl Restored {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
-        self.told("the backup")
+        self.merged("the backup")
     }
 
-    /// Returns in words what came of merging `source`.
-    pub fn told(&self, source: &str) -> String {
+    /// Returns the result as text; `source` names the file or project that was merged.
+    pub fn merged(&self, source: &str) -> String {
         let mut text = format!(
             "Added {}; {} here already, {} here, {} forgotten here. {} for embedding.",
             counted(self.added, "memory", "memories"),

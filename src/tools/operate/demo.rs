@@ -1,8 +1,8 @@
-//! Shows what Tiro does on the repository it stands in and on a long conversation, end to end, without a key.
+//! Runs Tiro end to end on the current repository and on a long conversation, without an API key.
 //!
-//! The repository's commits go into its own memory, as `tiro import git` would put them. The conversation is ours, of
-//! a made-up project, and goes into a project of its own, so that nothing of the demonstration mixes with what is
-//! real. A second run finds everything there and adds nothing.
+//! The repository's commits go into the repository's project, as with `tiro import git`. The conversation is bundled,
+//! about a made-up project, and goes into a project of its own, so that it never mixes with real memories. A second run
+//! finds everything stored and adds nothing.
 
 mod long_conversation;
 mod questions;
@@ -31,27 +31,27 @@ const MAX_TOKENS: usize = 600;
 /// The bundled question that a whole context is assembled for. Arbitrary: its answer is far back in the conversation.
 const ASSEMBLED: usize = 8;
 
-/// How long embedding may take. The rest is found by words, and the next server or `tiro index` embeds it.
+/// How long embedding may take. Keyword search finds the rest, and the next server or `tiro index` embeds it.
 const PATIENCE: Duration = Duration::from_secs(25);
 
 /// The newest commits that questions may be made from.
 const COMMITS_READ: usize = 2_000;
 
-/// What `tiro demo` takes.
+/// The arguments of `tiro demo`.
 #[derive(Debug, Default)]
 pub struct Args {
     /// A question to ask instead of those made from the history.
     pub ask: Option<String>,
 }
 
-/// What `tiro demo` answers.
+/// The answer of `tiro demo`.
 #[derive(Debug, Serialize)]
 pub struct Output {
-    /// What was done, in order.
+    /// The steps, in order.
     pub steps: Vec<Step>,
     /// The questions with their answers.
     pub answers: Vec<Answer>,
-    /// The context that an agent would get for a question; absent where the question was the user's.
+    /// The context that an agent would get for a question; absent if the user gave the question.
     pub assembled: Option<Assembled>,
     /// Where the memories are kept.
     pub data_directory: String,
@@ -59,30 +59,30 @@ pub struct Output {
     pub milliseconds: u64,
 }
 
-/// One thing the demo did.
+/// One step of the demo.
 #[derive(Debug, Serialize)]
 pub struct Step {
-    /// What was done.
+    /// The name of the step.
     pub what: String,
-    /// Its result.
+    /// The result on one line.
     pub found: String,
     /// How long it took.
     pub milliseconds: u64,
 }
 
-/// A question and what was found for it.
+/// A question with its hits.
 #[derive(Debug, Serialize)]
 pub struct Answer {
-    /// Where it was asked: the name of the repository, or the conversation.
+    /// The memory that was searched: the repository's history, or the conversation.
     pub of: String,
     /// The question.
     pub question: String,
     /// The best hits, with their sources.
     pub hits: Vec<Hit>,
-    /// The rank of the memory that the question was made from; absent where it isn't among the hits, or where the
-    /// question was the user's.
+    /// The rank, from 1, of the memory that the question was made from; absent if no hit is that memory, or if the user
+    /// gave the question.
     pub place: Option<usize>,
-    /// The id of that memory as its origin gave it; absent where the question was the user's.
+    /// The source id of that memory, such as a commit's hash; absent if the user gave the question.
     #[serde(skip)]
     pub source: Option<String>,
     /// Tokens of the answer.
@@ -93,16 +93,16 @@ pub struct Answer {
     pub milliseconds: u64,
 }
 
-/// Runs the demonstration; calls `said` with each step as it ends, and `progress` with the progress of an installation.
+/// Runs the demonstration; calls `on_step` with each step when it ends, and `progress` while the model is installed.
 pub async fn run(
     engine: &Engine,
     caller: &Caller,
     args: Args,
-    said: &mut (dyn FnMut(&Step) + Send),
+    on_step: &mut (dyn FnMut(&Step) + Send),
     progress: impl Fn(Progress<'_>) + Send + 'static,
 ) -> Result<Output> {
     let began = Instant::now();
-    let mut steps = Steps { steps: Vec::new(), said };
+    let mut steps = Steps { steps: Vec::new(), on_step };
     let sample = caller.in_directory(&sample::folder(engine)?, false);
 
     steps.timed("embedding model", install_model(engine, progress)).await?;
@@ -144,10 +144,10 @@ pub async fn run(
     })
 }
 
-/// Reports each step as it ends, and keeps it for the answer.
+/// Measures each step, reports it when it ends, and keeps it for the answer.
 struct Steps<'s> {
     steps: Vec<Step>,
-    said: &'s mut (dyn FnMut(&Step) + Send),
+    on_step: &'s mut (dyn FnMut(&Step) + Send),
 }
 
 impl Steps<'_> {
@@ -155,7 +155,7 @@ impl Steps<'_> {
         let began = Instant::now();
         let done = work.await?;
         let step = Step { what: what.to_owned(), found: done.found(), milliseconds: millis(began) };
-        (self.said)(&step);
+        (self.on_step)(&step);
         self.steps.push(step);
         Ok(done)
     }
@@ -196,12 +196,12 @@ async fn install_model(engine: &Engine, progress: impl Fn(Progress<'_>) + Send +
             format!("{}, {} bytes, installed from {origin}", install::MODEL, installed.bytes)
         }
         Err(error) => {
-            format!("none: {error}. Everything below works by words alone; `tiro model install` tries again")
+            format!("none: {error}. The demo searches by keywords only; `tiro model install` tries again")
         }
     })
 }
 
-/// Imports the repository's commits, or the sample where there are none to import.
+/// Imports the repository's commits, or the sample history if there is no complete repository to import.
 async fn import_history(engine: &Engine, caller: &Caller, sample: &Caller) -> Result<History> {
     let why_not = match caller.begin_project(engine).await {
         Err(error) if error.kind() == Kind::NoProject => Some(error.to_string()),
@@ -249,7 +249,7 @@ async fn embed(engine: &Engine, caller: &Caller, sample: &Caller, is_sample: boo
                 embedded += done.embedded;
                 pending += done.pending;
             }
-            // Another server of the project embeds already.
+            // Another process of the project is embedding already.
             Err(error) if error.kind() == Kind::Busy => {}
             Err(error) => return Err(error),
         }
@@ -326,7 +326,7 @@ impl Answer {
 }
 
 impl Output {
-    /// Returns the answers in words; each step was printed when it ended.
+    /// Returns the answers as text; each step was printed when it ended.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for answer in &self.answers {
@@ -353,9 +353,9 @@ impl Output {
             text += &assembled.text(first_words);
         }
         text += &format!("\nMemories are kept in {}. Next:\n", self.data_directory);
-        text += "  tiro search \"your question\"        asks this project's memory\n";
-        text += "  tiro demo --ask \"your question\"    asks here, with citations\n";
-        text += "  tiro init                           connects it to Claude Code, Codex and Gemini CLI";
+        text += "  tiro search \"your question\"        searches this project's memory\n";
+        text += "  tiro demo --ask \"your question\"    searches the history above, with citations\n";
+        text += "  tiro init                           connects Tiro to Claude Code, Codex and Gemini CLI";
         text
     }
 }

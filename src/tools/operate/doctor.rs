@@ -1,4 +1,4 @@
-//! Checks the installation and says how to mend what is wrong.
+//! Checks the installation and reports how to repair each fault.
 
 mod finding;
 mod surroundings;
@@ -23,21 +23,21 @@ use crate::store::{Check, Registry, Store};
 use crate::tools::common;
 use crate::tools::operate::init;
 
-/// What `tiro doctor` answers.
+/// The answer of `tiro doctor`.
 #[derive(Debug, Serialize)]
 pub struct Output {
     /// The program's version.
     pub version: &'static str,
-    /// What was looked at, in order.
+    /// The checks, in order.
     pub findings: Vec<Finding>,
-    /// Whether nothing needs mending.
+    /// Whether no check found a fault.
     pub ok: bool,
 }
 
-/// Bytes written and taken back to see whether the disk has room. Arbitrary: more than a small write needs.
+/// Bytes that a check writes and removes to see whether the disk has room. Arbitrary: more than a small write needs.
 const PROBE_BYTES: usize = 64 << 10;
 
-/// Looks at everything; changes nothing. Reads the whole store.
+/// Runs every check; changes nothing. Reads the whole store.
 pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
     let mut findings = vec![configuration(engine), data_directory(engine), surroundings::disk(engine)];
     findings.extend(providers(engine));
@@ -50,7 +50,7 @@ pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
             findings.extend(strays(registry).await);
         }
         Ok(None) => {
-            findings.push(Finding { what: owner, ok: true, found: "none are kept yet".into(), mend: None });
+            findings.push(Finding { what: owner, ok: true, found: "none are stored yet".into(), mend: None });
         }
         Err(error) => findings.push(failed(owner, &error)),
     }
@@ -90,17 +90,17 @@ fn configuration(engine: &Engine) -> Finding {
         (None, Some(file)) => Finding {
             what,
             ok: true,
-            found: format!("{} is not there: defaults", file.display()),
+            found: format!("{} does not exist: defaults apply", file.display()),
             mend: None,
         },
         (None, None) => Finding { what, ok: true, found: "defaults".into(), mend: None },
     }
 }
 
-/// Returns what is wrong with providers that all else works without.
+/// Returns the faults of configured providers; everything else works without them.
 fn providers(engine: &Engine) -> Vec<Finding> {
     let config = engine.config();
-    // What can't be read is said of the configuration.
+    // The check of the configuration reports an unreadable file.
     let providers = config.sources.providers(&config.options).unwrap_or_default();
     let faults = providers.iter().filter_map(|each| each.check_encryption().err());
     faults.map(|fault| failed("providers", &fault)).collect()
@@ -110,12 +110,12 @@ fn data_directory(engine: &Engine) -> Finding {
     let folder = &engine.config().data_dir;
     let what = "data directory";
     let mut found = folder.display().to_string();
-    let there = surroundings::there(folder);
-    if there != folder {
-        found += ", which the first call that stores something makes";
+    let existing = surroundings::existing(folder);
+    if existing != folder {
+        found += "; the first call that stores something creates it";
     }
     let probe = || {
-        let mut file = tempfile::tempfile_in(there)?;
+        let mut file = tempfile::tempfile_in(existing)?;
         // A full disk has room for the name of a file, and may promise room that it doesn't have.
         file.write_all(&[0x5a; PROBE_BYTES])?;
         file.sync_all()
@@ -136,7 +136,8 @@ fn data_directory(engine: &Engine) -> Finding {
     }
 }
 
-/// Returns what other users of the machine can do with the data directory, and the way out; `None` where that is nothing.
+/// Returns what other users of the machine can do with the data directory, and the repair; `None` if they can do
+/// nothing.
 fn exposed(folder: &Path) -> Option<(String, String)> {
     let open = private::open_to_others(folder);
     if let Some((path, how)) = open.first() {
@@ -144,15 +145,15 @@ fn exposed(folder: &Path) -> Option<(String, String)> {
         let name = place.map_or("it".to_owned(), |rest| format!("`{}`", rest.display()));
         let more = match open.len() - 1 {
             0 => String::new(),
-            more => format!(", and {more} more of Tiro's in it are open to them"),
+            more => format!(", and {more} more files or folders in it are open to them"),
         };
-        let mend = format!("`chmod -R go= '{}'`, as the user to whom it belongs", folder.display());
+        let mend = format!("`chmod -R go= '{}'`, as its owner", folder.display());
         return Some((format!("{name} {how}{more}"), mend));
     }
     let above = private::replaceable(folder)?;
-    let exposed = format!("other users can put another folder in its place, in `{}`", above.display());
+    let exposed = format!("other users can replace it, since they can write to `{}`", above.display());
     let mend =
-        format!("`chmod go-w '{}'`, or set TIRO_DATA_DIR to a folder beneath your own", above.display());
+        format!("`chmod go-w '{}'`, or set TIRO_DATA_DIR to a folder within your home", above.display());
     Some((exposed, mend))
 }
 
@@ -160,11 +161,11 @@ fn model(engine: &Engine) -> Finding {
     let models = install::list(&engine.config().model_dir);
     let what = "embedding model";
     match models.first() {
-        // It is no fault: everything works by words alone.
+        // Not a fault: keyword search works without a model.
         None => Finding {
             what,
             ok: true,
-            found: "none installed: search is by words only".into(),
+            found: "none installed: search uses keywords only".into(),
             mend: Some("tiro model install".into()),
         },
         Some(model) => match &model.problem {
@@ -184,7 +185,7 @@ fn model(engine: &Engine) -> Finding {
     }
 }
 
-/// Returns what there is to say of stores that nothing leads to any more.
+/// Returns the stores that no place of a project leads to; `None` if there are none.
 async fn strays(registry: &Registry) -> Option<Finding> {
     let what = "stores of no project";
     let strays = match registry.strays().await {
@@ -193,15 +194,15 @@ async fn strays(registry: &Registry) -> Option<Finding> {
     };
     let folders: Vec<String> = strays.iter().map(|row| row.folder.clone()).collect();
     let first = strays.first()?;
-    // It may be no fault: a merge leaves one behind.
+    // Not necessarily a fault: a merge leaves one behind.
     let mend = format!(
-        "`tiro projects link {} DIR` gives one to the project in DIR; what a merge left can be removed",
+        "`tiro projects link {} DIR` assigns it to DIR; a store that a merge left behind can be removed",
         first.id.as_str()
     );
     Some(Finding { what, ok: true, found: humanize::some(&folders), mend: Some(mend) })
 }
 
-/// Returns which project is looked at, and whether it is a copy of another.
+/// Reports the project of the working directory, and whether it is a copy of another.
 async fn place(engine: &Engine, project: &OpenProject) -> Finding {
     let what = "project";
     let found = format!("{} in {}", project.name, project.root.display());
@@ -211,7 +212,7 @@ async fn place(engine: &Engine, project: &OpenProject) -> Finding {
     };
     match original {
         Ok(None) => Finding { what, ok: true, found, mend: None },
-        // It is no fault: work on a copy may be work of its own.
+        // Not a fault: a copy may be meant to have a memory of its own.
         Ok(Some(original)) => Finding {
             what,
             ok: true,
@@ -222,12 +223,12 @@ async fn place(engine: &Engine, project: &OpenProject) -> Finding {
     }
 }
 
-/// Returns what is to be said of a project that nothing is kept of.
+/// Reports a project that has no store yet.
 fn unknown(engine: &Engine, project: &SeenProject) -> Finding {
     let makes = init::first_call_makes(engine, project).join(", ");
     let (name, root) = (&project.name, project.root.display());
     let found = format!(
-        "{name} in {root}, of which nothing is stored yet: the first call that stores something makes {makes}"
+        "{name} in {root}; nothing is stored yet, and the first call that stores something creates {makes}"
     );
     let Some(original) = &project.original else {
         return Finding { what: "project", ok: true, found, mend: None };
@@ -250,21 +251,21 @@ async fn store(what: &'static str, store: &Store, scope: &Scope) -> Finding {
     Finding { what, ok, found, mend: (!ok).then(|| mend.into()) }
 }
 
-/// Returns what is wrong, in words.
+/// Returns the faults that `check` found, as text.
 fn complaints(check: &Check) -> String {
     let mut found: Vec<String> = check.integrity.iter().chain(&check.text_index).cloned().collect();
     if check.chunks_without_vector > 0 {
         let pieces = counted(check.chunks_without_vector, "piece is", "pieces are");
-        found.push(format!("{pieces} neither embedded nor waiting for it"));
+        found.push(format!("{pieces} neither embedded nor queued for embedding"));
     }
     if check.chunks_unindexed > 0 {
         let pieces = counted(check.chunks_unindexed, "piece is", "pieces are");
-        found.push(format!("{pieces} not in the text index, or only there"));
+        found.push(format!("{pieces} missing in the text index, or only in the index"));
     }
     found.join("; ")
 }
 
-/// Returns how many commits of the repository are stored, where there are any.
+/// Reports how many commits of the repository are stored; `None` outside a repository.
 async fn commits(project: &OpenProject) -> Option<Finding> {
     let what = "commits";
     let looked = async { Ok::<_, Error>((Stored::of(project).await?, history::share(project).await?)) };
@@ -277,7 +278,7 @@ async fn commits(project: &OpenProject) -> Option<Finding> {
     Some(match all - stored {
         0 if all == 0 => Finding { what, ok: true, found: "there are none yet".into(), mend: None },
         0 => Finding { what, ok: true, found: format!("all {all} commits are imported"), mend: None },
-        // The import has looked at all of them, or will at the next call.
+        // The import is complete: the missing commits were left out, or the next call imports them.
         missing if state.is_whole() => {
             let found = format!(
                 "{stored} of {all} commits are imported; {missing} are new, were forgotten, are copies of others or are \
@@ -285,7 +286,7 @@ async fn commits(project: &OpenProject) -> Option<Finding> {
             );
             Finding { what, ok: true, found, mend: None }
         }
-        // It is no fault where the user did not want them.
+        // Not a fault if the user chose not to import them.
         _ => {
             let found = format!("{stored} of {all} commits are imported");
             Finding { what, ok: !state.claims_all(), found, mend }
@@ -297,7 +298,7 @@ async fn pending(project: &OpenProject) -> Finding {
     let what = "pending work";
     match project.store.pending(&project.scope).await {
         Ok(0) => Finding { what, ok: true, found: "none".into(), mend: None },
-        // It is no fault: an idle server works it off.
+        // Not a fault: an idle server embeds them.
         Ok(count) => Finding {
             what,
             ok: true,
@@ -312,7 +313,7 @@ async fn pending(project: &OpenProject) -> Finding {
     }
 }
 
-/// Returns what there is to say of summaries that wait for a model.
+/// Reports summaries that wait for a model, or that a model failed to make; `None` if there are none.
 async fn asked(project: &OpenProject) -> Option<Finding> {
     let what = "summaries by a model";
     let counts = match project.store.queue_counts(&project.scope).await {
@@ -323,15 +324,16 @@ async fn asked(project: &OpenProject) -> Option<Finding> {
     if waiting + counts.failed == 0 {
         return None;
     }
-    let found = format!("{waiting} waiting, {} given up: those made without one stand", counts.failed);
-    // It is no fault: nothing is missing.
+    let found =
+        format!("{waiting} waiting, {} given up: the summaries made without a model are used", counts.failed);
+    // Not a fault: a summary made without a model is used instead.
     let mend = (counts.failed > 0)
-        .then(|| "`tiro provider test` says what is wrong; `tiro summarize SESSION` asks again".to_owned());
+        .then(|| "`tiro provider test` reports the fault; `tiro summarize SESSION` asks again".to_owned());
     Some(Finding { what, ok: true, found, mend })
 }
 
 impl Output {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         let mut text = format!("tiro {}\n", self.version);
         for Finding { what, ok, found, mend } in &self.findings {

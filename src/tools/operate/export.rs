@@ -1,4 +1,4 @@
-//! Hands out every memory of the project and of the owner.
+//! Exports every memory of the project and of the owner.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ use crate::filter::Filter;
 use crate::memory::Memory;
 use crate::times;
 
-/// Memories read at once.
+/// Memories read in one query.
 const PAGE: usize = 500;
 
 /// A memory as one line of the export.
@@ -17,9 +17,9 @@ const PAGE: usize = 500;
 pub struct Exported {
     /// The memory's id.
     pub id: String,
-    /// The client's own id of it.
+    /// The id that the client or git gave it.
     pub source_id: Option<String>,
-    /// What it is.
+    /// The kind, such as `message` or `commit`.
     pub kind: String,
     /// Where the text came from.
     pub provenance: String,
@@ -29,29 +29,29 @@ pub struct Exported {
     pub role: Option<String>,
     /// The speaker's name.
     pub speaker: Option<String>,
-    /// A line that names it.
+    /// The title.
     pub title: Option<String>,
     /// A tag.
     pub topic: Option<String>,
-    /// The file it speaks of.
+    /// The file it is about.
     pub path: Option<String>,
     /// The branch it was made on.
     pub branch: Option<String>,
-    /// The commit that was checked out.
+    /// The hash of the commit that was checked out.
     pub head_sha: Option<String>,
-    /// When it was made.
+    /// When it was said or committed, RFC 3339.
     pub time: String,
-    /// What its author thinks of it.
+    /// The importance that its author gave, from 0 to 1.
     pub importance: Option<f64>,
     /// Whether it is marked important.
     pub important: bool,
     /// Tokens of the text (o200k).
     pub tokens: i64,
-    /// The text, verbatim but for secrets.
+    /// The text, verbatim except for replaced secrets.
     pub text: String,
 }
 
-/// Hands every living memory to `each`, the project's first, newest first.
+/// Calls `each` with every memory that is not forgotten: the project's, then the owner's, newest first.
 pub async fn run(
     engine: &Engine,
     caller: &Caller,

@@ -1,9 +1,9 @@
-//! Removes what has outlived its use, and says exactly what.
+//! Deletes expired entries and reports each count.
 //!
-//! Nothing that somebody said, stored or committed expires: a branch that was merged and deleted takes nothing with it.
-//! Sessions that no commit came of are forgotten after some days only where the caller says so,
-//! and can be brought back; quarters are summed up only where he does, and nothing is removed for it. The summary of a
-//! quarter outlives the sessions that were forgotten by their age.
+//! Messages, notes and commits never expire; deleting a merged branch removes nothing. Sessions that led to no commit
+//! are forgotten by age only if the caller gives a number of days, and `tiro undo` brings them back. Quarters are
+//! summed up only on request, which removes nothing. The summary of a quarter stays when its sessions are forgotten by
+//! age.
 
 use serde::Serialize;
 
@@ -20,33 +20,33 @@ use crate::tuning::forgetting::KEPT;
 /// Milliseconds of a day.
 const DAY: Millis = 24 * 60 * 60 * 1000;
 
-/// What `tiro gc` takes.
+/// The arguments of `tiro gc`.
 #[derive(Debug, Default)]
 pub struct Args {
-    /// Only say what would be removed.
+    /// Only report what would be deleted.
     pub dry_run: bool,
-    /// Forget sessions that ended so many days ago and that no commit came of; none if left out.
+    /// Forget sessions that ended at least so many days ago and led to no commit; `None` forgets none.
     pub sessions_after_days: Option<u32>,
-    /// Sum up the conversations of each quarter that is over.
+    /// Summarise the sessions of each quarter that is over.
     pub quarters: bool,
 }
 
-/// What `tiro gc` answers.
+/// The answer of `tiro gc`.
 #[derive(Debug, Serialize)]
 pub struct Output {
     /// Whether nothing was changed.
     pub dry_run: bool,
-    /// Answers kept past their time.
+    /// Expired cached answers.
     pub cached_answers: i64,
     /// Their bytes.
     pub cached_bytes: i64,
-    /// Entries of the queue of summaries that were made or given up more than a week ago.
+    /// Queue entries that were completed or given up more than a week ago.
     pub queue_entries: i64,
-    /// Summaries that a later version has stood for for more than a week.
+    /// Summaries that a later version replaced more than a week ago.
     pub superseded_summaries: i64,
-    /// Sessions that no commit came of.
+    /// Forgotten sessions that led to no commit.
     pub sessions: Vec<Left>,
-    /// Quarters that were summed up.
+    /// The quarters that were summed up.
     pub quarters: Vec<Quarter>,
 }
 
@@ -59,12 +59,12 @@ pub struct Left {
     pub memories: usize,
     /// When it ended.
     pub last: String,
-    /// Names the operation for undoing it; absent in a dry run.
+    /// The operation to name to `tiro undo`; absent in a dry run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub operation: Option<String>,
 }
 
-/// Removes what has expired from the project's store and the owner's.
+/// Deletes expired entries from the project's store and the owner's. Errors if `sessions_after_days` is 0.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     if args.sessions_after_days == Some(0) {
         return Err(Error::bad_input("sessions can't be forgotten after 0 days").hint("give at least 1"));
@@ -89,7 +89,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
             store.finish_purges(scope, Millis::MAX).await?;
         }
     }
-    // First, so that the summary of a quarter has the sessions that are forgotten next.
+    // Quarters come first, so that their summaries still include the sessions that are forgotten next.
     let quarters = match args.quarters {
         true => quarters::sum_up(engine, project, args.dry_run).await?,
         false => Vec::new(),
@@ -129,14 +129,14 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
 }
 
 impl Output {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         let removed = if self.dry_run { "Would remove" } else { "Removed" };
         let mut text = format!(
-            "{removed} {} past their time ({} bytes), {} and {}.",
-            counted(self.cached_answers, "answer", "answers"),
+            "{removed} {} ({} bytes), {} and {}.",
+            counted(self.cached_answers, "expired cached answer", "expired cached answers"),
             self.cached_bytes,
-            counted(self.queue_entries, "old entry of the queue", "old entries of the queue"),
+            counted(self.queue_entries, "old queue entry", "old queue entries"),
             counted(self.superseded_summaries, "superseded summary", "superseded summaries"),
         );
         let forgotten = if self.dry_run { "Would forget" } else { "Forgot" };

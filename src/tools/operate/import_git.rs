@@ -1,4 +1,4 @@
-//! Imports the history of the project's repository.
+//! Imports the commits of the project's repository.
 
 use crate::caller::Caller;
 use crate::engine::Engine;
@@ -9,9 +9,10 @@ use crate::tools::common;
 
 pub use crate::ingest::commits::{Args, Imported as Output};
 
-/// Reads every commit the store doesn't know and stores it; `progress` gets the commits done and all there are.
+/// Stores every commit that the store doesn't have; calls `progress` with the commits done and their total.
 ///
-/// Errors with [`Kind::Git`](crate::error::Kind::Git) where the project is no repository. Can be interrupted and repeated.
+/// Can be interrupted and repeated. Errors with [`Kind::Git`](crate::error::Kind::Git) if the project is not a
+/// repository.
 pub async fn run(
     engine: &Engine,
     caller: &Caller,
@@ -22,15 +23,15 @@ pub async fn run(
 }
 
 impl Output {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         let mut text = format!("Imported {}", counted(self.imported, "commit", "commits"));
         if self.already_stored > 0 {
             text += &format!(", {} stored before", counted(self.already_stored, "was", "were"));
         }
         if self.forgotten > 0 {
-            let one = "was forgotten before and stays so";
-            let several = "were forgotten before and stay so";
+            let one = "was forgotten before and stays forgotten";
+            let several = "were forgotten before and stay forgotten";
             text += &format!(", {}", counted(self.forgotten, one, several));
         }
         text.push('.');

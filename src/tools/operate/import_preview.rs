@@ -1,7 +1,7 @@
-//! Says what an import would bring in, and what having its commits summarised would take: `--dry-run`.
+//! Reports what an import would store, and what summaries of its commits would cost (`--dry-run`).
 //!
-//! Nothing is written, registered or made, and nobody is asked. What the write path alone knows is not told: of what comes
-//! twice under another id, and of what was forgotten before, the numbers are from above.
+//! A preview writes and registers nothing, and asks no model. Its counts are upper bounds: only the write path knows
+//! which entries are repeats under another id, and which were forgotten before.
 
 use std::ops::ControlFlow;
 
@@ -29,58 +29,58 @@ use crate::summaries::of_commits;
 use crate::tokens;
 use crate::tools::common;
 
-/// What would be imported of a repository.
+/// The preview of an import from a repository.
 #[derive(Debug, Default, Serialize)]
 pub struct Commits {
-    /// Always: nothing was imported.
+    /// Always true: nothing was imported.
     pub dry_run: bool,
-    /// Commits that would be imported, at most.
+    /// The most commits that would be imported.
     pub commits: usize,
     /// Older commits that `limit` leaves out.
     pub left_out: usize,
     /// Commits that can't be read, with the reason.
     pub unreadable: Vec<String>,
-    /// What having them summarised would take, where that was asked for.
+    /// What summaries of the commits would cost; absent if they were not requested or no model may make them.
     pub summaries: Option<Summaries>,
-    /// What else there is to know.
+    /// Further notices for the user.
     pub notices: Vec<String>,
 }
 
-/// What having commits summarised would take.
+/// What summaries of commits would cost.
 #[derive(Debug, Serialize)]
 pub struct Summaries {
-    /// Who would be asked.
+    /// The provider that would be asked.
     pub provider: String,
-    /// Commits, those among them that were imported before.
+    /// Commits to summarise, including those that were imported before.
     pub commits: usize,
     /// Requests, tokens and cost.
     pub at_most: AtMost,
 }
 
-/// What would be imported of a client's sessions.
+/// The preview of an import of a client's sessions.
 #[derive(Debug, Default, Serialize)]
 pub struct Sessions {
-    /// Always: nothing was imported.
+    /// Always true: nothing was imported.
     pub dry_run: bool,
-    /// Transcripts of the project, or those that were named.
+    /// Transcripts of the project, or the named ones.
     pub transcripts: usize,
     /// Transcripts that grew since they were read last.
     pub grown: usize,
-    /// Entries that would be stored, at most.
+    /// The most entries that would be stored.
     pub entries: usize,
-    /// Their tokens (o200k), from above.
+    /// Their tokens (o200k), an upper bound.
     pub tokens: usize,
     /// Bytes that would be read.
     pub bytes: u64,
     /// Transcripts that can't be read, with the reason.
     pub failed: Vec<String>,
-    /// What else there is to know.
+    /// Further notices for the user.
     pub notices: Vec<String>,
 }
 
-/// Looks what of the repository would be imported, and with `summarize` what a model would be asked for.
+/// Reports which commits of the repository would be imported, and with `summarize` what their summaries would cost.
 ///
-/// Errors as the import does.
+/// Errors in the cases in which the import does.
 pub async fn commits(
     engine: &Engine,
     caller: &Caller,
@@ -149,7 +149,7 @@ pub async fn commits(
     Ok(output)
 }
 
-/// Returns the newest commits that were imported and not summarised.
+/// Returns the id and text of up to `limit` imported commits without a summary, newest first.
 async fn without_summary(project: &OpenProject, limit: usize) -> Result<Vec<(Sha, String)>> {
     let (store, scope) = (&project.store, &project.scope);
     let rows = store.commits_without_summary(scope, limit).await?;
@@ -158,14 +158,14 @@ async fn without_summary(project: &OpenProject, limit: usize) -> Result<Vec<(Sha
     Ok(commits.into_iter().filter_map(|each| Some((sha(each.source_id.as_deref())?, each.text))).collect())
 }
 
-/// Looks what of a client's sessions would be imported.
+/// Reports which entries of a client's sessions would be imported.
 pub async fn sessions(engine: &Engine, caller: &Caller, args: sessions::Args) -> Result<Sessions> {
     let seen = caller.look(engine).await?;
     let place = Place::new(&seen.root, seen.repository.as_deref());
     let mut output = Sessions { dry_run: true, ..Sessions::default() };
     let found = sessions::find(engine, &place, args.client, args.transcripts)?;
     if found.is_empty() {
-        output.notices.push(format!("no session of {} was held in this project", args.client.name()));
+        output.notices.push(format!("{} has no session of this project", args.client.name()));
     }
     let redactor = seen.open.as_ref().map_or_else(Redactor::blank, |project| project.redactor.clone());
     for transcript in found {
@@ -197,7 +197,7 @@ pub async fn sessions(engine: &Engine, caller: &Caller, args: sessions::Args) ->
             output.tokens += blocking(move || tokens(&texts)).await?;
             Ok::<(), Error>(())
         };
-        // The others are none the worse for it.
+        // One unreadable transcript does not affect the others.
         if let Err(error) = read.await {
             output.failed.push(error.to_string());
         }
@@ -210,7 +210,7 @@ fn tokens(texts: &[String]) -> usize {
 }
 
 impl Commits {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         let mut text = format!("Would import {}.", counted(self.commits, "commit", "commits"));
         if !self.unreadable.is_empty() {
@@ -219,14 +219,14 @@ impl Commits {
         }
         if let Some(Summaries { provider, commits, at_most }) = &self.summaries {
             let commits = counted(*commits, "commit", "commits");
-            text += &format!("\nWould have {commits} summarised: {provider} would get {at_most}.");
+            text += &format!("\nWould have {commits} summarised: {provider} would receive {at_most}.");
         }
         text + &common::footnotes(&[], 0, &self.notices) + "\nNothing was changed."
     }
 }
 
 impl Sessions {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         let mut text = format!(
             "Would import {} of {} tokens from {} of {} ({} bytes).",

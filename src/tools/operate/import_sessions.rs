@@ -9,9 +9,9 @@ use crate::tools::common;
 
 pub use crate::ingest::sessions::{Args, Imported as Output};
 
-/// Reads what is new in the project's transcripts and stores it; `progress` gets the bytes done and all there are.
+/// Stores the new entries of the project's transcripts; calls `progress` with the bytes done and their total.
 ///
-/// Can be interrupted and repeated: an entry has the same identity each time.
+/// Can be interrupted and repeated: an entry has the same id each time.
 pub async fn run(
     engine: &Engine,
     caller: &Caller,
@@ -22,7 +22,7 @@ pub async fn run(
 }
 
 impl Output {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         let mut text = format!(
             "Imported {} from {} ({} new bytes)",
@@ -32,8 +32,8 @@ impl Output {
         );
         for (count, what) in [
             (self.already_stored, "stored before"),
-            (self.repeated, "like an earlier one and counted there"),
-            (self.forgotten, "forgotten before and stay so"),
+            (self.repeated, "repeats of an earlier one, only counted"),
+            (self.forgotten, "forgotten before and not stored again"),
             (self.left_out, "left out"),
         ] {
             if count > 0 {
@@ -45,7 +45,7 @@ impl Output {
             text += &format!("\n{} linked to sessions.", counted(self.commits_linked, "commit", "commits"));
         }
         if self.private > 0 {
-            text += &format!("\n{} taken out.", counted(self.private, "private passage", "private passages"));
+            text += &format!("\n{} left out.", counted(self.private, "private passage", "private passages"));
         }
         if !self.unknown.is_empty() || self.unreadable > 0 {
             let kinds: Vec<String> =
@@ -60,7 +60,7 @@ impl Output {
             );
         }
         if !self.failed.is_empty() {
-            text += &format!("\nCan't be read: {}.", humanize::some(&self.failed));
+            text += &format!("\nUnreadable: {}.", humanize::some(&self.failed));
         }
         if self.bytes_left > 0 {
             text += &format!("\n{} bytes are left for the next time.", self.bytes_left);

@@ -1,4 +1,4 @@
-//! Embeds what is pending, and has made what sessions come down to.
+//! Computes the missing embeddings and the missing session summaries.
 
 use std::time::{Duration, Instant};
 
@@ -11,32 +11,32 @@ use crate::humanize::counted;
 use crate::idle::pending::{LEASE, places, step};
 use crate::summaries::{segments, sessions};
 
-/// How often to see whether another process has finished the work.
+/// The interval between checks whether another process has finished the work.
 const LOOK_AGAIN: Duration = Duration::from_millis(250);
 
-/// What `tiro index` takes.
+/// The arguments of `tiro index`.
 #[derive(Debug, Default)]
 pub struct Args {
     /// Threads to embed with.
     pub threads: usize,
-    /// When to stop, leaving the rest pending; never if left out.
+    /// How long to work before the rest is left pending; no limit if `None`.
     pub patience: Option<Duration>,
 }
 
-/// What `tiro index` answers.
+/// The answer of `tiro index`.
 #[derive(Debug, Serialize)]
 pub struct Output {
-    /// Pieces embedded by this call.
+    /// Chunks embedded by this call.
     pub embedded: usize,
-    /// Pieces that still wait.
+    /// Chunks that have no embedding yet.
     pub pending: usize,
 }
 
-/// Makes what sessions come down to and embeds everything that waits, in the project and in the owner's memories;
-/// `progress` hears done and left.
+/// Makes the missing session summaries and embeds every pending chunk, in the project's store and the owner's; calls
+/// `progress` with the chunks done and left.
 ///
-/// Errors with [`Kind::Model`] where no model is installed, and with [`Kind::Busy`] where another process holds the
-/// work and doesn't get on with it.
+/// Errors with [`Kind::Model`] if no model is installed, and with [`Kind::Busy`] if another process holds the lease and
+/// makes no progress.
 pub async fn run(
     engine: &Engine,
     caller: &Caller,
@@ -50,16 +50,16 @@ pub async fn run(
     while !is_over() && segments::mend(engine, store, scope).await? > 0 {}
     sessions::work_off(engine, caller, args.patience.unwrap_or(Duration::MAX)).await?;
     for (store, scope) in places(engine, caller).await? {
-        // Vectors of another model can't be compared with: they are made anew, and this can be interrupted.
+        // Vectors of another model are not comparable, so they are computed again; an interruption loses nothing.
         if let Embedding::Ready(embedder) = engine.embedding().await {
             store.mark_other_spaces_pending(scope, embedder.space().as_str()).await?;
         }
         let mut others = Others::default();
         while !is_over() {
             let done = match step(engine, store, scope, args.threads.max(1)).await {
-                // A server of the project is at it, or was until it died and its lease runs out.
+                // A server of the project holds the lease: it is working, or it died and the lease has yet to expire.
                 Err(error) if error.kind() == Kind::Busy => {
-                    if !others.get_on(store.pending(scope).await?) {
+                    if !others.make_progress(store.pending(scope).await?) {
                         return Err(error);
                     }
                     tokio::time::sleep(LOOK_AGAIN).await;
@@ -82,16 +82,16 @@ pub async fn run(
     Ok(Output { embedded, pending })
 }
 
-/// What can be told of a process that holds the lease.
+/// What is known about the process that holds the lease.
 #[derive(Default)]
 struct Others {
     left: Option<(usize, u32)>,
 }
 
 impl Others {
-    /// Returns whether work still goes on, `pending` being left now: whether less was left some time in the last two
-    /// terms of a lease.
-    fn get_on(&mut self, pending: usize) -> bool {
+    /// Returns whether the other process makes progress: whether the number of pending chunks, now `pending`, fell
+    /// within the last two terms of a lease.
+    fn make_progress(&mut self, pending: usize) -> bool {
         let looks = match self.left {
             Some((left, looks)) if left <= pending => looks + 1,
             _ => 0,
@@ -102,7 +102,7 @@ impl Others {
 }
 
 impl Output {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         let embedded = counted(self.embedded, "piece", "pieces");
         format!("Embedded {embedded}; {}.", counted(self.pending, "still waits", "still wait"))

@@ -1,4 +1,4 @@
-//! Connects Tiro to the agents installed on this machine, and takes that back.
+//! Connects Tiro to the agents installed on this machine, and disconnects it.
 
 mod words;
 
@@ -21,77 +21,77 @@ use crate::ingest::sessions;
 use crate::project::{self, SeenProject};
 use crate::spool::capture::{self, Scope};
 
-/// What one step of setting up imports.
+/// Import rates, for the estimate of the time that an import takes.
 const COMMITS_A_SECOND: u64 = 1200;
 const BYTES_A_SECOND: u64 = 4 * 1024 * 1024;
 
-/// What would be done.
+/// The changes that `tiro init` would make.
 #[derive(Debug)]
 pub struct Prepared {
     /// The files that would change.
     pub plan: Plan,
-    /// Which projects are captured from then on.
+    /// Which projects are captured from now on.
     pub scope: Scope,
-    /// Which were before, where that was chosen.
+    /// Which projects were captured before; `None` if the user never chose.
     pub scope_before: Option<Scope>,
-    /// Whether this project was chosen before, where only chosen ones are captured.
+    /// Whether the user chose this project before, for the scope that captures only chosen projects.
     pub is_chosen: bool,
-    /// Servers of Tiro that somebody configured beside ours, which is there or planned.
+    /// Servers of Tiro that were configured by hand beside the one that `tiro init` writes.
     pub beside: Vec<clients::Finding>,
-    /// What there is to import.
+    /// The commits and sessions that can be imported.
     pub backfill: Backfill,
-    /// The project's root, where the working directory is one.
+    /// The project's root; `None` if the working directory is not in a project.
     pub root: Option<PathBuf>,
-    /// The project's name, where the working directory is one.
+    /// The project's name; `None` if the working directory is not in a project.
     pub project: Option<String>,
-    /// What the first call that stores something makes besides, in words; empty where something is kept of the project already.
+    /// The files and folders that the first call that stores something creates; empty if the project has a store.
     pub makes: Vec<String>,
 }
 
-/// What there is of the project's past.
+/// The project's history that is not imported yet.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Backfill {
     /// Whether the project is a repository.
     pub git: bool,
     /// Commits that are not imported.
     pub commits: usize,
-    /// The clients that held sessions here which are not imported.
+    /// The sessions that are not imported, by client.
     pub sessions: Vec<Held>,
-    /// How long importing it all takes, in seconds, at the rate measured.
+    /// How long the import takes, in seconds, at the measured rates.
     pub seconds: u64,
 }
 
-/// What a client keeps of the project's sessions that is not imported.
+/// A client's transcripts of the project that are not imported.
 #[derive(Clone, Debug, Serialize)]
 pub struct Held {
     /// The client.
     pub client: Client,
     /// How many transcripts grew since they were read last, or were never read.
     pub transcripts: usize,
-    /// Bytes of them that were not read.
+    /// Bytes of them that are not read yet.
     pub bytes: u64,
 }
 
-/// What `tiro init` answers.
+/// The answer of `tiro init`.
 #[derive(Debug, Serialize)]
 pub struct Output {
     /// The clients found.
     pub found: Vec<String>,
     /// Files written.
     pub written: Vec<PathBuf>,
-    /// What was left alone, and what to do about it.
+    /// Files that were not changed, each with the reason and the remedy.
     pub findings: Vec<clients::Finding>,
     /// Which projects are captured.
     pub captured: Scope,
 }
 
-/// Looks what would be written and imported; nothing is changed, and the project is not registered.
+/// Returns what would be written and can be imported; changes nothing and does not register the project.
 ///
-/// Captured is what `scope` says, else what was chosen before, else every project.
+/// Which projects are captured is `scope`, else the earlier choice, else every project.
 ///
 /// # Errors
 ///
-/// [`Kind::BadInput`] where only this project is to be captured and the working directory is none.
+/// [`Kind::BadInput`] if `scope` is this project only and the working directory is not in a project.
 pub async fn prepare(engine: &Engine, caller: &Caller, scope: Option<Scope>) -> Result<Prepared> {
     let places = sessions::places(engine)?;
     let project = match caller.look(engine).await {
@@ -101,8 +101,10 @@ pub async fn prepare(engine: &Engine, caller: &Caller, scope: Option<Scope>) -> 
         Err(error) => return Err(error),
     };
     if project.is_none() && scope == Some(Scope::Project) {
-        return Err(Error::bad_input("the working directory is no project: there is none to capture")
-            .hint("run `tiro init` in a project, or name one with --project"));
+        return Err(Error::bad_input(
+            "the working directory is not in a project, so there is none to capture",
+        )
+        .hint("run `tiro init` in a project, or name one with --project"));
     }
     let scope_before = Scope::chosen(&engine.config().data_dir);
     let is_chosen = project
@@ -135,7 +137,7 @@ pub async fn prepare(engine: &Engine, caller: &Caller, scope: Option<Scope>) -> 
     })
 }
 
-/// Returns what the first call that stores something makes for a project that nothing is kept of, in words.
+/// Returns the quoted paths that the first call that stores something creates for a project without a store.
 pub fn first_call_makes(engine: &Engine, project: &SeenProject) -> Vec<String> {
     let data_dir = &engine.config().data_dir;
     let id = project.repository.as_ref().map(|repository| repository.common_dir().join(identity::FILE));
@@ -144,7 +146,7 @@ pub fn first_call_makes(engine: &Engine, project: &SeenProject) -> Vec<String> {
     kept.map(|path| format!("`{}`", quoted(path.display()))).chain([store]).collect()
 }
 
-/// Writes what was prepared.
+/// Writes the prepared changes, and records the previous content of each file.
 pub fn apply(engine: &Engine, prepared: &Prepared) -> Result<Output> {
     let Applied { written, mut findings } = clients::apply(&prepared.plan.changes, &record(engine))?;
     findings.extend(prepared.plan.findings.iter().cloned());
@@ -156,12 +158,12 @@ pub fn apply(engine: &Engine, prepared: &Prepared) -> Result<Output> {
     Ok(Output { found, written, findings, captured: prepared.scope })
 }
 
-/// Returns the servers of Tiro that are configured now beside ours.
+/// Returns the servers of Tiro that are configured by hand beside the one that `tiro init` writes.
 pub fn twice(engine: &Engine, prepared: &Prepared) -> Result<Vec<clients::Finding>> {
     Ok(by_hand::look(&sessions::places(engine)?, prepared.root.as_deref(), None))
 }
 
-/// Notes that the project is captured where only chosen ones are.
+/// Notes that the user chose the project, if only chosen projects are captured.
 pub async fn choose_project(engine: &Engine, caller: &Caller, prepared: &Prepared) -> Result<()> {
     if prepared.scope == Scope::Project && prepared.project.is_some() {
         let project = caller.begin_project(engine).await?;
@@ -170,10 +172,10 @@ pub async fn choose_project(engine: &Engine, caller: &Caller, prepared: &Prepare
     Ok(())
 }
 
-/// Has commits followed from now on, where they are not yet: what branches lead to now is left to an import, and so is what
-/// was committed while the project was not captured.
+/// Starts to follow new commits, unless they are followed already. Commits that branches lead to now are left to an
+/// import, and so are commits made while the project was not captured.
 ///
-/// Errors where the project's memory can't be opened or written.
+/// Errors if the project's store can't be opened or written.
 pub async fn follow_commits(engine: &Engine, caller: &Caller, prepared: &Prepared) -> Result<()> {
     if prepared.project.is_none() {
         return Ok(());
@@ -188,12 +190,12 @@ pub async fn follow_commits(engine: &Engine, caller: &Caller, prepared: &Prepare
     follow_from(engine, caller, &tips).await
 }
 
-/// What of Tiro is set up for other projects than that of the working directory.
+/// What is set up for projects other than that of the working directory.
 #[derive(Debug, Default, Serialize)]
 pub struct Others {
     /// Hooks of other repositories.
     pub hooks: Vec<PathBuf>,
-    /// Other projects that were chosen to be captured, where only chosen ones are.
+    /// Other chosen projects; empty if every project is captured.
     pub projects: Vec<PathBuf>,
 }
 
@@ -207,15 +209,15 @@ pub async fn others(engine: &Engine, caller: &Caller) -> Result<Others> {
     let data_dir = &engine.config().data_dir;
     let mut projects = match Scope::chosen(data_dir) {
         Some(Scope::Project) => capture::chosen_projects(data_dir),
-        // What was chosen once needs nothing of its own where every project is captured.
+        // If every project is captured, no project depends on an earlier choice.
         _ => Vec::new(),
     };
     projects.retain(|root| here.as_ref().is_none_or(|project| project.root != *root));
     Ok(Others { hooks, projects })
 }
 
-/// Takes back what setting up has ever written, but not what `others` need: their hooks stay, and where other projects were
-/// chosen to be captured, the clients stay set up.
+/// Removes everything that setup ever wrote, except what `others` need: their hooks stay, and the clients stay set up
+/// if other projects are chosen to be captured.
 pub async fn remove(engine: &Engine, caller: &Caller, others: &Others) -> Result<Removed> {
     let data_dir = &engine.config().data_dir;
     let keep = Keep { clients: !others.projects.is_empty(), hooks: others.hooks.clone() };
@@ -233,24 +235,24 @@ pub async fn remove(engine: &Engine, caller: &Caller, others: &Others) -> Result
     Ok(removed)
 }
 
-/// Returns what was set up and is nowhere to be found now.
+/// Returns files that setup changed and that no longer exist.
 pub async fn lost(engine: &Engine, caller: &Caller) -> Result<Vec<clients::Finding>> {
     clients::lost(&record(engine), &repositories(engine, caller).await)
 }
 
-/// Whether clients were set up and not taken back.
+/// Returns whether clients are set up, by the record of setup.
 pub fn was_applied(engine: &Engine) -> bool {
     clients::was_applied(&record(engine))
 }
 
-/// Returns where what was written is recorded.
+/// Returns the folder in which setup records its changes.
 fn record(engine: &Engine) -> PathBuf {
     engine.config().data_dir.join("init")
 }
 
-/// Returns the repositories that are registered and stand, and the one around the working directory.
+/// Returns the registered repositories that exist, and that of the working directory.
 async fn repositories(engine: &Engine, caller: &Caller) -> Vec<GitPlace> {
-    // What can't be read is as good as not registered.
+    // An unreadable registry is treated as an empty one.
     let rows = match engine.existing_installation().await {
         Ok(Some(installation)) => installation.registry.all().await.unwrap_or_default(),
         _ => Vec::new(),
@@ -299,7 +301,7 @@ async fn backfill(places: &Places, project: &SeenProject) -> Result<Backfill> {
     for client in [Client::ClaudeCode, Client::Codex, Client::Gemini] {
         let (mut count, mut size) = (0, 0);
         for transcript in transcripts::of_project(places, client, &roots) {
-            // What can't be read is not imported either, and an import says so.
+            // An unreadable cursor counts the whole transcript; the import reports the error.
             let unread = Cursor::unread(project, &transcript.path).await.unwrap_or(transcript.bytes);
             count += usize::from(unread > 0);
             size += unread;
@@ -314,7 +316,7 @@ async fn backfill(places: &Places, project: &SeenProject) -> Result<Backfill> {
 }
 
 impl Prepared {
-    /// Whether there is something to ask about.
+    /// Returns whether anything would change, so that the user has to confirm it.
     pub fn is_new(&self) -> bool {
         let is_chosen = self.scope == Scope::Machine || self.project.is_none() || self.is_chosen;
         !self.plan.changes.is_empty()
@@ -322,7 +324,7 @@ impl Prepared {
             || !is_chosen
     }
 
-    /// Whether the user had this project captured before, or all.
+    /// Returns whether this project was captured before, alone or with all.
     fn was_captured(&self) -> bool {
         match self.scope_before {
             Some(Scope::Machine) => true,
@@ -331,18 +333,18 @@ impl Prepared {
         }
     }
 
-    /// Returns an error where there is nothing to set up.
+    /// Errors with [`Kind::NotFound`] if there is nothing to set up.
     pub fn something(&self) -> Result<()> {
         match self.plan.found.is_empty() {
             true => Err(Error::not_found("there is nothing to set up")
-                .hint("install a client, or start in a repository; `tiro serve` works with any MCP client")),
+                .hint("install a client, or run `tiro init` in a repository; `tiro serve` works with any MCP client")),
             false => Ok(()),
         }
     }
 }
 
 impl Backfill {
-    /// Whether there is nothing to import.
+    /// Returns whether there is nothing to import.
     pub fn is_empty(&self) -> bool {
         self.commits == 0 && self.sessions.is_empty()
     }

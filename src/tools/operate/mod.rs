@@ -1,4 +1,4 @@
-//! Operations of the command line: setting up, importing, looking after the store.
+//! Operations of the command line: setup, imports and maintenance of the store.
 
 pub mod backup;
 pub mod demo;

@@ -18,7 +18,7 @@ use crate::spool::Spool;
 use crate::store::{Flavour, ProjectRow, Sizes, Store};
 use crate::tools::operate::backup;
 
-/// What `tiro projects list` answers.
+/// The answer of `tiro projects list`.
 #[derive(Debug, Serialize)]
 pub struct Listed {
     /// The projects, by name.
@@ -32,7 +32,7 @@ pub struct Project {
     pub id: String,
     /// Its name.
     pub name: String,
-    /// Where it was seen, latest first.
+    /// The directories where it was seen, latest first.
     pub places: Vec<String>,
     /// Its store.
     pub store: String,
@@ -40,35 +40,36 @@ pub struct Project {
     pub bytes: u64,
 }
 
-/// What `tiro projects move` and `link` answer.
+/// The answer of `tiro projects move` and `link`.
 #[derive(Debug, Serialize)]
 pub struct Linked {
     /// The project.
     pub id: String,
-    /// The place that belongs to it now.
+    /// The directory that belongs to it now: the working directory, or the common git directory of a repository.
     pub place: String,
 }
 
-/// What `tiro projects merge` answers.
+/// The answer of `tiro projects merge`.
 #[derive(Debug, Serialize)]
 pub struct Merged {
-    /// The project that is left.
+    /// The id of the project that holds the memories now.
     pub into: String,
-    /// The project that is no more; its store stays where it is.
+    /// The id of the project that was merged and is no longer listed; its store stays on disk.
     pub from: String,
-    /// Memories that were new.
+    /// Memories that `into` did not have.
     pub added: usize,
     /// Memories that were in both.
     pub known: usize,
-    /// Memories that were left behind: too long, or none.
+    /// Entries that were left out because they are too long or not valid memories.
     pub left_out: usize,
-    /// What else came of it: conflicts, what was forgotten on either side, summaries, secrets, and what is never taken over.
+    /// All counts: conflicts, forgotten memories of either project, summaries, secrets, and the parts that are never
+    /// merged.
     pub restored: backup::Restored,
-    /// The store that is no longer used.
+    /// The path of the store that is no longer used.
     pub left_behind: String,
 }
 
-/// Lists every project of the owner.
+/// Returns every project of the owner, ordered by name.
 pub async fn list(engine: &Engine) -> Result<Listed> {
     let rows = engine.installation().await?.registry.all().await?;
     let project = |row: ProjectRow| {
@@ -84,9 +85,10 @@ pub async fn list(engine: &Engine) -> Result<Listed> {
     Ok(Listed { projects: rows.into_iter().map(project).collect() })
 }
 
-/// Makes `directory` a place of the project `id`: after a move that lost the id, or for a second clone.
+/// Assigns `directory` to the project `id`: after a move that lost the id, or for a second clone.
 ///
-/// With `forget_others`, the project moved: its other places are forgotten.
+/// With `forget_others`, the project moved: its other places are removed. Errors if the project or the directory does
+/// not exist.
 pub async fn link(
     engine: &Engine,
     caller: &Caller,
@@ -119,7 +121,7 @@ pub async fn link(
     Ok(Linked { id: row.id.as_str().to_owned(), place })
 }
 
-/// Adds the memories of the project `from` to the project `into`, and gives it its places.
+/// Adds the memories of the project `from` to the project `into`, and assigns the places of `from` to `into`.
 pub async fn merge(
     engine: &Engine,
     caller: &Caller,
@@ -133,8 +135,8 @@ pub async fn merge(
         return Err(Error::bad_input("a project can't be merged into itself"));
     }
     let place = into.places.first().ok_or_else(|| {
-        Error::bad_input(format!("nobody knows where project `{}` is", quoted(&into.name)))
-            .hint("say so with `tiro projects link`")
+        Error::bad_input(format!("no directory is known for project `{}`", quoted(&into.name)))
+            .hint("name one with `tiro projects link`")
     })?;
     let target = caller.in_directory(&path_of(place), true);
     let source = engine.store_path(&from.folder);
@@ -158,26 +160,26 @@ pub async fn merge(
     })
 }
 
-/// What `tiro projects remove` answers.
+/// The answer of `tiro projects remove`.
 #[derive(Debug, Serialize)]
 pub struct Removed {
-    /// Whether it was removed, and not only looked at.
+    /// Whether the project was removed; false in a dry run.
     pub removed: bool,
     /// The project.
     pub id: String,
     /// Its name.
     pub name: String,
-    /// Where it was seen.
+    /// The directories where it was seen.
     pub places: Vec<String>,
     /// The folder of its store, backups included.
     pub folder: String,
     /// Bytes of the store.
     pub bytes: u64,
-    /// What is remembered of it, where the store can be read.
+    /// How much its store holds; absent if the store can't be read.
     pub remembered: Option<Remembered>,
 }
 
-/// How much is remembered of a project.
+/// How many memories of each kind a project has.
 #[derive(Debug, Serialize)]
 pub struct Remembered {
     /// Commits.
@@ -190,10 +192,10 @@ pub struct Remembered {
     pub notes: i64,
 }
 
-/// Removes a project for good: its store with the automatic backups, its id in the repositories that keep it, and what
-/// hooks left for it. With `dry_run` only says what that is.
+/// Removes a project for good: its store with the automatic backups, its id in the repositories that keep it, and the
+/// references that hooks left for it. With `dry_run` it only reports them.
 ///
-/// What belongs to all projects stays, and so do the repository's post-commit hook and the work tree.
+/// The memories of all projects stay, and so do the repository's post-commit hook and the work tree.
 pub async fn remove(engine: &Engine, caller: &Caller, which: &str, dry_run: bool) -> Result<Removed> {
     let row = find(engine, which).await?;
     let path = engine.store_path(&row.folder);
@@ -230,7 +232,7 @@ pub async fn remove(engine: &Engine, caller: &Caller, which: &str, dry_run: bool
         if is_kept {
             identity::remove(&place)?;
         }
-        // Of a directory, or of the repository that kept the id.
+        // The place is a directory without a repository, or a repository that kept the id.
         if is_kept || !place.join("HEAD").exists() {
             spool.clear();
         }
@@ -247,7 +249,7 @@ pub async fn remove(engine: &Engine, caller: &Caller, which: &str, dry_run: bool
     Ok(removed)
 }
 
-/// Gives a repository the id of another project; when its sessions were paused stays known.
+/// Gives a repository the id of another project; the record of when capture was paused is kept.
 fn rename(engine: &Engine, repository: &Repository, id: &ProjectId) -> Result<()> {
     let (data_dir, place) = (&engine.config().data_dir, repository.common_dir());
     let before = Spool::of(data_dir, &place);
@@ -255,7 +257,7 @@ fn rename(engine: &Engine, repository: &Repository, id: &ProjectId) -> Result<()
     Spool::of(data_dir, &place).inherit(&before)
 }
 
-/// Finds a project by its id, or by its name where only one has it; also one whose store alone is left.
+/// Finds a project by its id, or by its name if only one has it; also one of which only the store is left.
 async fn find(engine: &Engine, which: &str) -> Result<ProjectRow> {
     let registry = &engine.installation().await?.registry;
     let mut rows = registry.all().await?;
@@ -276,7 +278,7 @@ async fn find(engine: &Engine, which: &str) -> Result<ProjectRow> {
 }
 
 impl Listed {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         if self.projects.is_empty() {
             return "No projects yet.".to_owned();
@@ -291,20 +293,20 @@ impl Listed {
 }
 
 impl Linked {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         format!("{} belongs to project {}.", envelope::one_line(&self.place), self.id)
     }
 }
 
 impl Removed {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         let Removed { removed, id, name, places, folder, bytes, remembered } = self;
         let name = envelope::one_line(name);
         let (goes, stays) = match removed {
-            true => ("Removed", "stayed"),
-            false => ("To be removed for good:", "stays"),
+            true => ("Removed", "were kept"),
+            false => ("To be removed for good:", "are kept"),
         };
         let held = match remembered {
             None => "nothing that can be read".to_owned(),
@@ -320,22 +322,22 @@ impl Removed {
         for place in places {
             text += &format!("\n  known in {}", envelope::one_line(place));
         }
-        text += &format!("\nWhat is remembered for all projects {stays}.");
+        text += &format!("\nMemories for all projects {stays}.");
         if *removed && !places.is_empty() {
-            text += " Where hooks are set up, what is done there next is remembered anew: `tiro init --remove` there \
-                     ends that.";
+            text += " If hooks are set up there, new work is recorded again: `tiro init --remove` there \
+                     stops that.";
         }
         text
     }
 }
 
 impl Merged {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         let Merged { into, from, restored, left_behind, .. } = self;
         format!(
             "Project {from} is part of {into} now. {}\nIts old store is no longer used and can be removed: {left_behind}",
-            restored.told("the merged project")
+            restored.merged("the merged project")
         )
     }
 }

@@ -1,4 +1,4 @@
-//! Says how much the project remembers.
+//! Reports what the project's memory holds, how it is used, and what it costs.
 
 use serde::Serialize;
 
@@ -12,22 +12,22 @@ use crate::store::{LevelCount, Measurement, SummarisedSegment};
 use crate::summaries::segments;
 use crate::tools::provider::spending;
 
-/// What `tiro stats` answers.
+/// The answer of `tiro stats`.
 #[derive(Debug, Serialize)]
 pub struct Output {
     /// The project's name.
     pub project: String,
     /// The project's id.
     pub project_id: String,
-    /// Where its store lies.
+    /// The path of its store.
     pub store: String,
-    /// Living memories by kind.
+    /// Memories that are not forgotten, by kind.
     pub kinds: Vec<KindCount>,
     /// Conversations.
     pub sessions: i64,
-    /// Pieces of text with an embedding.
+    /// Chunks with an embedding.
     pub embedded: i64,
-    /// Pieces that wait for one.
+    /// Chunks without an embedding.
     pub pending: i64,
     /// Memories that are forgotten and can be brought back.
     pub forgotten: i64,
@@ -39,45 +39,46 @@ pub struct Output {
     pub embedder: Option<String>,
     /// Commits made since the first session began.
     pub commits_since_sessions: i64,
-    /// Those of them that have a session behind them.
+    /// Those of them that are linked to a session.
     pub commits_linked: i64,
     /// Sessions that changed a file which was committed within a month.
     pub sessions_committed: i64,
     /// Those of them that a commit is linked to.
     pub sessions_linked: i64,
-    /// The share of the last two; absent where there is nothing to join.
+    /// `sessions_linked` divided by `sessions_committed`; absent if the latter is 0.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub join_rate: Option<f64>,
-    /// Outputs so like an earlier one that only their number is kept.
+    /// Tool outputs so similar to an earlier one that only their number is stored.
     pub repeats: i64,
     /// Memories stored in the last seven days.
     pub stored_lately: i64,
-    /// What contexts of conversations were answered in the place of.
+    /// The tokens that contexts saved against whole conversations.
     pub contexts: Contexts,
-    /// What closed segments come down to, by tier.
+    /// Closed segments and their summaries, by tier.
     pub tiers: Vec<TierUse>,
     /// Summaries of ranges of messages, by level and provider.
     pub summaries: Vec<Level>,
-    /// Answers that were kept to be given again.
+    /// The cache of answers.
     pub cache: Cache,
-    /// Summaries that were asked of a provider.
+    /// The queue of summaries that a provider is to make.
     pub queue: Queue,
-    /// How often each tool was called, and how long that took.
+    /// Calls and latencies of each tool.
     pub tools: Vec<ToolUse>,
-    /// What asking models has cost by day and provider, in all projects.
+    /// What models cost, by day and provider, in all projects.
     pub spending: Vec<spending::Day>,
 }
 
-/// What was sent instead of whole conversations, in all processes.
+/// The tokens of contexts against those of the whole conversations, in all processes.
 #[derive(Debug, Serialize)]
 pub struct Contexts {
-    /// Contexts answered within a conversation, kept ones included.
+    /// Contexts of one conversation that were returned, cached ones included.
     pub answers: i64,
-    /// The tokens of those conversations, one for each answer (o200k).
+    /// The tokens of those conversations, added up for each answer (o200k).
     pub conversation_tokens: i64,
     /// The tokens of the answers.
     pub sent_tokens: i64,
-    /// The share that was saved; absent where nothing was asked. Below 0 where answers were longer than what was said.
+    /// The share of tokens saved; absent if there was no answer, below 0 if the answers were longer than the
+    /// conversations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub saved: Option<f64>,
 }
@@ -89,13 +90,13 @@ pub struct TierUse {
     pub tier: String,
     /// How many.
     pub segments: i64,
-    /// Those that have the summary that stands for them; in the recent tier the messages themselves do.
+    /// Those that have the summary of their tier; the recent tier shows messages and counts all of its segments.
     pub summarised: i64,
-    /// The tokens of the messages of those (o200k).
+    /// The tokens of the messages of the summarised segments (o200k).
     pub tokens: i64,
-    /// The tokens of what stands for them.
+    /// The tokens shown for them: of the summaries, or of the messages in the recent tier.
     pub shown_tokens: i64,
-    /// The share that is saved.
+    /// The share of `tokens` saved, from 0 to 1.
     pub saved: f64,
 }
 
@@ -104,35 +105,35 @@ pub struct TierUse {
 pub struct Level {
     /// The level.
     pub level: String,
-    /// `extractive`, or who wrote them.
+    /// `extractive`, or the provider that wrote them.
     pub provider: String,
-    /// How many, each range once.
+    /// The number of ranges that have such a summary.
     pub summaries: i64,
     /// Their tokens (o200k).
     pub tokens: i64,
-    /// The tokens of the messages they stand for.
+    /// The tokens of the messages that they summarise.
     pub source_tokens: i64,
-    /// The share of those tokens that they save.
+    /// The share of `source_tokens` saved, from 0 to 1.
     pub saved: f64,
 }
 
-/// What the cache holds, and of how much use it was.
+/// The size of the cache and its hit rate.
 #[derive(Debug, Serialize)]
 pub struct Cache {
     /// Answers it holds.
     pub entries: i64,
     /// Their bytes.
     pub bytes: i64,
-    /// How often it had the answer.
+    /// Lookups that found an answer.
     pub hits: i64,
-    /// How often not.
+    /// Lookups that found none.
     pub misses: i64,
-    /// The share of the two; absent where nothing was asked.
+    /// `hits` divided by all lookups; absent if there were none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hit_rate: Option<f64>,
 }
 
-/// How many entries of the queue are in which state.
+/// The entries of the queue by state.
 #[derive(Debug, Serialize)]
 pub struct Queue {
     /// Waiting.
@@ -152,13 +153,13 @@ pub struct ToolUse {
     pub name: String,
     /// How often it was called.
     pub calls: u64,
-    /// Half of the calls took at most about so long, in milliseconds.
+    /// The approximate median duration of a call, in milliseconds.
     pub p50_ms: f64,
-    /// Of a hundred calls 99 took at most about so long, in milliseconds.
+    /// The approximate 99th percentile, in milliseconds.
     pub p99_ms: f64,
 }
 
-/// How many memories of one kind there are.
+/// The memories of one kind.
 #[derive(Debug, Serialize)]
 pub struct KindCount {
     /// The kind.
@@ -171,7 +172,7 @@ pub struct KindCount {
     pub tokens: i64,
 }
 
-/// Counts; nothing is changed.
+/// Returns the counts; changes nothing. Loads the embedding model to report its vector space.
 pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
     let project = caller.project(engine).await?;
     let owners = &engine.installation().await?.registry;
@@ -244,12 +245,12 @@ fn level(count: LevelCount) -> Level {
     Level { level: level.to_string(), provider, summaries, tokens, source_tokens, saved }
 }
 
-/// Returns the share of `whole` that `part` saves.
+/// Returns the share of `whole` that is saved if `part` replaces it.
 fn share(part: i64, whole: i64) -> f64 {
     1.0 - part as f64 / whole.max(1) as f64
 }
 
-/// Sums up segments, which are in order of session and place, by the tier that each is in.
+/// Sums up segments by tier; they are ordered by session and position.
 fn tier_use(tiers: &Tiers, segments: &[SummarisedSegment]) -> Vec<TierUse> {
     let mut used: Vec<TierUse> = [Tier::Recent, Tier::Medium, Tier::Long, Tier::Ancient]
         .map(|tier| TierUse {
@@ -273,7 +274,7 @@ fn tier_use(tiers: &Tiers, segments: &[SummarisedSegment]) -> Vec<TierUse> {
             };
             let used = &mut used[tier as usize];
             used.segments += 1;
-            // What has no summary yet would make the tier look better, or worse, than it is.
+            // A segment without a summary would distort the tier's share.
             if let Some(shown) = shown {
                 used.summarised += 1;
                 used.tokens += segment.tokens;
@@ -286,7 +287,7 @@ fn tier_use(tiers: &Tiers, segments: &[SummarisedSegment]) -> Vec<TierUse> {
     used
 }
 
-/// Sums up measurements, which are in order of name and bucket.
+/// Sums up measurements by tool; they are ordered by name and bucket.
 fn tool_use(measurements: &[Measurement]) -> Vec<ToolUse> {
     let by_name = measurements.chunk_by(|one, other| one.name == other.name);
     let summed = by_name.map(|buckets| {
@@ -305,7 +306,7 @@ fn tool_use(measurements: &[Measurement]) -> Vec<ToolUse> {
 }
 
 impl Output {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         let (project, store) = (envelope::one_line(&self.project), envelope::one_line(&self.store));
         let mut text = format!("project {project} ({})\nstore {store}\n\n", self.project_id);
@@ -327,7 +328,7 @@ impl Output {
             self.owner_memories,
         );
         text += &format!(
-            "\nstored in the last seven days {}, outputs only counted again {}",
+            "\nstored in the last seven days {}, repeated outputs that were only counted {}",
             self.stored_lately, self.repeats
         );
         if let Some(rate) = self.join_rate {
@@ -340,14 +341,14 @@ impl Output {
         }
         if let Contexts { answers, conversation_tokens, sent_tokens, saved: Some(saved) } = self.contexts {
             text += &format!(
-                "\ncontexts of conversations {answers}, tokens {sent_tokens} for {conversation_tokens} ({:.0}% saved)",
+                "\ncontexts of conversations {answers}, {sent_tokens} tokens instead of {conversation_tokens} ({:.0}% saved)",
                 saved * 100.0
             );
         }
         text += &self.savings_text();
         if let Some(rate) = self.cache.hit_rate {
             text += &format!(
-                "\nanswers kept {} ({} bytes), asked for again {} of {} times ({:.0}%)",
+                "\ncached answers {} ({} bytes), hits {} of {} ({:.0}%)",
                 self.cache.entries,
                 self.cache.bytes,
                 self.cache.hits,
@@ -358,7 +359,7 @@ impl Output {
         let Queue { pending, processing, completed, failed } = self.queue;
         if pending + processing + completed + failed > 0 {
             text += &format!(
-                "\nsummaries asked of a provider: waiting {pending}, being made {processing}, made {completed}, \
+                "\nsummaries requested from a provider: waiting {pending}, in progress {processing}, completed {completed}, \
                  given up {failed}"
             );
         }
@@ -374,21 +375,21 @@ impl Output {
         text
     }
 
-    /// Returns what summaries save, a line for each tier and for each level by each provider.
+    /// Returns the tokens that summaries save: a line for each tier, and for each level by each provider.
     fn savings_text(&self) -> String {
         let mut text = String::new();
         for TierUse { tier, segments, summarised, tokens, shown_tokens, saved } in &self.tiers {
             text += &format!(
-                "\n{tier} segments {segments}, tokens {shown_tokens} for {tokens} ({:.0}% saved)",
+                "\n{tier} segments {segments}, {shown_tokens} tokens instead of {tokens} ({:.0}% saved)",
                 saved * 100.0
             );
             if summarised < segments {
-                text += &format!(", still to be summarised {}", segments - summarised);
+                text += &format!(", not summarised yet {}", segments - summarised);
             }
         }
         for Level { level, provider, summaries, tokens, source_tokens, saved } in &self.summaries {
             text += &format!(
-                "\n{level} summaries by {provider} {summaries}, tokens {tokens} for {source_tokens} ({:.0}% saved)",
+                "\n{level} summaries by {provider} {summaries}, {tokens} tokens instead of {source_tokens} ({:.0}% saved)",
                 saved * 100.0
             );
         }
@@ -423,20 +424,23 @@ mod tests {
             segment(4, all),
         ];
         let used = tier_use(&Tiers::default(), &segments);
-        let told: Vec<_> = used
+        let counts: Vec<_> = used
             .iter()
             .map(|tier| (tier.tier.as_str(), tier.segments, tier.summarised, tier.tokens, tier.shown_tokens))
             .collect();
-        assert_eq!(told, [("recent", 1, 1, 400, 400), ("medium", 2, 2, 800, 240), ("long", 2, 2, 800, 120)]);
+        assert_eq!(
+            counts,
+            [("recent", 1, 1, 400, 400), ("medium", 2, 2, 800, 240), ("long", 2, 2, 800, 120)]
+        );
         assert!((used[1].saved - 0.7).abs() < 1e-9 && used[0].saved == 0.0, "{used:?}");
-        // The next session begins anew; its only segment is recent.
+        // Tiers are counted for each session: the only segment of the next session is recent.
         let other = SummarisedSegment { session: SessionKey::from_store(2), ..segment(0, [None; 3]) };
         let missing = SummarisedSegment { summaries: [Some(9), None, None], ..segment(1, all) };
         let used =
             tier_use(&Tiers::default(), &[segment(0, all), missing, segment(2, all), segment(3, all), other]);
-        let told: Vec<_> =
+        let counts: Vec<_> =
             used.iter().map(|tier| (tier.tier.as_str(), tier.segments, tier.summarised)).collect();
-        assert_eq!(told, [("recent", 2, 2), ("medium", 2, 1), ("long", 1, 1)]);
+        assert_eq!(counts, [("recent", 2, 2), ("medium", 2, 1), ("long", 1, 1)]);
     }
 
     #[test]

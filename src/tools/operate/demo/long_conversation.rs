@@ -1,4 +1,5 @@
-//! The part of the demonstration that answers from a long conversation within a budget, and opens the source.
+//! The part of the demonstration that assembles a context from a long conversation within a budget, and opens its
+//! source.
 
 use std::collections::BTreeMap;
 use std::time::Instant;
@@ -36,13 +37,13 @@ pub struct Assembled {
     pub max_tokens: usize,
     /// Whether the context holds the full text of the message that the question was made from.
     pub holds_the_source: bool,
-    /// How long it took.
+    /// How long assembling it took, in milliseconds.
     pub milliseconds: u64,
-    /// That message, opened with the messages around it; absent if the memory does not have it.
+    /// That message with its neighbours; absent if the project does not have it.
     pub opened: Option<Opened>,
 }
 
-/// A message that was opened.
+/// A message in full.
 #[derive(Debug, Serialize)]
 pub struct Opened {
     /// Its name: the conversation and the number of the message.
@@ -51,7 +52,7 @@ pub struct Opened {
     pub text: String,
     /// Messages shown around it.
     pub neighbours: usize,
-    /// Tokens of that answer.
+    /// Tokens of the message with its neighbours.
     pub tokens_used: usize,
 }
 

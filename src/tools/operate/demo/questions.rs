@@ -1,9 +1,9 @@
 //! Questions about a history for the demonstration, in words that a person would use.
 //!
 //! A person remembers what changed and asks for the reason. So a question is made from the subject of a commit: the
-//! topic before the colon and everything behind the first clause are dropped, and the rest is put as a question. The
-//! rules know a list of verbs and the sentences with `is` or `are`; every other subject is skipped, and quoted only
-//! where a history has no subject that fits. They do not parse English.
+//! topic before the colon and everything after the first clause are dropped, and the rest becomes a question. The rules
+//! know a list of verbs, and sentences with `is` or `are`. Every other subject is skipped, and quoted only if no
+//! subject of the history fits. The rules do not parse English.
 
 /// The verbs that a subject may begin with, also in the past (`added`) and the third person (`adds`).
 const VERBS: &[&str] = &[
@@ -111,7 +111,7 @@ const VERBS: &[&str] = &[
     "write",
 ];
 
-/// Words of subjects that say little to ask about.
+/// Words that mark a subject as too dull for a question.
 const DULL: &[&str] = &[
     "changelog",
     "ci",
@@ -130,7 +130,7 @@ const DULL: &[&str] = &[
 /// What ends the first clause of a subject.
 const ENDS: &[&str] = &[", ", "; ", ": ", ". ", " - ", " -- ", " — ", " – ", " (", " [", " #"];
 
-/// Words that begin a clause within a clause: an `is` behind one belongs to that clause.
+/// Words that begin a subordinate clause: an `is` after one belongs to that clause.
 const JOINTS: &[&str] = &[
     "after", "as", "because", "before", "how", "if", "that", "unless", "until", "what", "whatever", "when",
     "where", "whether", "which", "while", "who", "whose",
@@ -142,19 +142,19 @@ const AUXILIARIES: &[&str] = &[
     "were", "will",
 ];
 
-/// Words of a question at least, after its verb.
+/// The fewest words of a question, after its verb.
 const FEWEST: usize = 3;
 
-/// Characters of a question at most.
+/// The most characters of a question.
 const LONGEST: usize = 90;
 
-/// Commits that give a reason in a body before all commits are asked about.
+/// If at least so many commits give a reason in their body, only such commits are asked about.
 const ENOUGH: usize = 3;
 
 /// Returns up to three questions, each with the id of the commit that it was made from, spread over `commits`.
 ///
-/// `commits` are the subject, the message with everything that is indexed beside it, and the id of each. Commits whose
-/// message gives a reason are asked about if there are enough of them.
+/// Each entry of `commits` is the subject, the indexed text (message and files) and the id of a commit. Commits whose
+/// message gives a reason are preferred if there are enough of them.
 pub fn of_history<'c>(commits: &[(&str, &str, &'c str)]) -> Vec<(String, &'c str)> {
     let asked =
         |question: fn(&str) -> Option<String>, gives_reason: fn(&str) -> bool| -> Vec<(String, &'c str)> {
@@ -179,9 +179,9 @@ pub fn of_history<'c>(commits: &[(&str, &str, &'c str)]) -> Vec<(String, &'c str
     questions
 }
 
-/// Returns whether a commit's message goes on behind its subject with a paragraph of prose.
+/// Returns whether a commit's message has a paragraph of prose after its subject.
 ///
-/// A paragraph that begins with a label, such as `Files:` or `Co-authored-by:`, is none.
+/// A paragraph that begins with a label, such as `Files:` or `Co-authored-by:`, is not prose.
 fn gives_reason(text: &str) -> bool {
     text.split("\n\n").skip(1).any(|paragraph| {
         let words: Vec<&str> = paragraph.split_whitespace().collect();
@@ -230,7 +230,7 @@ fn quoting(subject: &str) -> Option<String> {
     (clause.split_whitespace().count() > FEWEST).then(|| format!("Why was this changed: “{clause}”?"))
 }
 
-/// Returns the first clause of `subject` without the topic before it; `None` where that says little.
+/// Returns the first clause of `subject` without the topic before it; `None` if that clause says too little.
 fn clause(subject: &str) -> Option<&str> {
     let topic = |topic: &str| topic.split_whitespace().count() <= 3;
     let rest = subject.split_once(": ").filter(|(before, _)| topic(before)).map_or(subject, |(_, rest)| rest);
@@ -242,12 +242,12 @@ fn clause(subject: &str) -> Option<&str> {
     (!clause.is_empty() && !clause.split_whitespace().any(is_dull)).then_some(clause)
 }
 
-/// Returns the verb of which `word` is a form, such as `drop` of `Dropped`.
+/// Returns the base form of the verb `word`, such as `drop` for `Dropped`.
 fn verb(word: &str) -> Option<&'static str> {
     let word = word.to_lowercase();
     let without = |ending: &str| word.strip_suffix(ending).unwrap_or(&word).to_owned();
     let mut stems = vec![word.clone(), without("s"), without("es"), without("d"), without("ed")];
-    // `dropped` is of `drop`, `simplifies` and `simplified` are of `simplify`.
+    // `dropped` comes from `drop`, `simplifies` and `simplified` from `simplify`.
     let doubled = without("ed");
     if doubled.len() > 2 && doubled.as_bytes()[doubled.len() - 1] == doubled.as_bytes()[doubled.len() - 2] {
         stems.push(doubled[..doubled.len() - 1].to_owned());

@@ -1,24 +1,24 @@
-//! What `tiro doctor` says of one thing that it checked.
+//! The result of one check of `tiro doctor`.
 
 use serde::Serialize;
 
 use crate::error::Error;
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Debug, Serialize)]
 pub struct Finding {
-    /// What was looked at.
+    /// The part that was checked.
     pub what: &'static str,
-    /// Whether it is as it should be.
+    /// Whether the check found no fault.
     pub ok: bool,
-    /// What was found.
+    /// The state that was found.
     pub found: String,
-    /// The command or the step that mends it.
+    /// The command or step that repairs or improves it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mend: Option<String>,
 }
 
-/// Returns the finding that looking failed.
+/// Returns the finding that the check of `what` failed with `error`.
 pub fn failed(what: &'static str, error: &Error) -> Finding {
     Finding { what, ok: false, found: error.to_string(), mend: error.way_out().map(str::to_owned) }
 }

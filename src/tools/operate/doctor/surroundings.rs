@@ -1,4 +1,4 @@
-//! What `tiro doctor` says of everything around the store: the disk it lies on, clients, hooks, and what they left.
+//! The checks of everything around the store: its disk, the clients, the hooks and the references that hooks left.
 
 use std::path::Path;
 
@@ -13,7 +13,8 @@ use crate::spool::capture::Scope;
 use crate::times;
 use crate::tools::operate::init;
 
-/// Folders by whose names programs are known that copy files to other machines while they are written.
+/// Names of folders that sync programs use. Such a program copies a database while it is being written, which damages
+/// it.
 const SYNCED: &[&str] = &[
     "Dropbox",
     "OneDrive",
@@ -31,23 +32,24 @@ const SYNCED: &[&str] = &[
     "Box Sync",
 ];
 
-/// Says whether the data directory is where a database can live.
+/// Reports whether the data directory is on a disk that suits a database.
 pub fn disk(engine: &Engine) -> Finding {
     let what = "disk";
     let folder = &engine.config().data_dir;
     let local = Finding { what, ok: true, found: "local".into(), mend: None };
     let named = |part: &std::ffi::OsStr| SYNCED.iter().any(|name| part.eq_ignore_ascii_case(name));
     if folder.components().any(|part| named(part.as_os_str())) {
-        let found = "the data directory lies in a folder that is synced: two machines would damage each other's database";
-        let mend = "set TIRO_DATA_DIR to a folder that isn't, and `tiro backup` to the synced one".into();
+        let found =
+            "the data directory is in a synced folder: two machines would damage each other's database";
+        let mend = "set TIRO_DATA_DIR to a folder that is not synced, and back up to the synced one with `tiro backup`".into();
         return Finding { what, ok: false, found: found.into(), mend: Some(mend) };
     }
-    match file_system(there(folder)) {
+    match file_system(existing(folder)) {
         Some(System::Network(name)) => Finding {
             what,
             ok: false,
             found: format!(
-                "the data directory is on a network ({name}), where SQLite's locks can't be relied on"
+                "the data directory is on a network file system ({name}), where SQLite's locks are not reliable"
             ),
             mend: Some("set TIRO_DATA_DIR to a local folder".into()),
         },
@@ -55,7 +57,7 @@ pub fn disk(engine: &Engine) -> Finding {
             what,
             ok: true,
             found: format!(
-                "the data directory is on {name}: it may be gone with the container or the machine"
+                "the data directory is on {name}: it may be lost when the container or the machine stops"
             ),
             mend: Some("mount a volume there, or set TIRO_DATA_DIR to one".into()),
         },
@@ -63,12 +65,12 @@ pub fn disk(engine: &Engine) -> Finding {
     }
 }
 
-/// Returns `folder`, or the one above it that is there.
-pub fn there(folder: &Path) -> &Path {
+/// Returns `folder`, or its nearest ancestor that exists.
+pub fn existing(folder: &Path) -> &Path {
     folder.ancestors().find(|above| above.exists()).unwrap_or(folder)
 }
 
-#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "elsewhere nothing is known"))]
+#[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux reports the file system"))]
 enum System {
     Network(&'static str),
     Ephemeral(&'static str),
@@ -85,7 +87,7 @@ fn file_system(folder: &Path) -> Option<System> {
         0x5346_414f => Some(System::Network("AFS")),
         0x00c3_6400 => Some(System::Network("Ceph")),
         0x794c_7630 => Some(System::Ephemeral("an overlay")),
-        0x0102_1994 => Some(System::Ephemeral("a disk in memory")),
+        0x0102_1994 => Some(System::Ephemeral("a disk in memory (tmpfs)")),
         _ => None,
     }
 }
@@ -95,7 +97,8 @@ fn file_system(_folder: &Path) -> Option<System> {
     None
 }
 
-/// Says how clients and hooks are set up, a finding for each that differs from what `tiro init` would write.
+/// Reports how clients and hooks are set up: a finding for each client, and for each file that `tiro init` would
+/// change.
 pub async fn clients(engine: &Engine, caller: &Caller) -> Vec<Finding> {
     let what = "clients and hooks";
     let prepared = match init::prepare(engine, caller, None).await {
@@ -112,7 +115,7 @@ pub async fn clients(engine: &Engine, caller: &Caller) -> Vec<Finding> {
         let name = change.client.name();
         found.push(Finding {
             what,
-            // Nobody has to set up anything; who did wants to know what was lost.
+            // Setup is optional. A file that changed after setup is a fault.
             ok: !was_set_up,
             found: format!("{name}: `{}` {state}", crate::error::quoted(change.path.display())),
             mend: Some("tiro init".into()),
@@ -121,7 +124,7 @@ pub async fn clients(engine: &Engine, caller: &Caller) -> Vec<Finding> {
     for finding in &prepared.plan.findings {
         found.push(Finding {
             what,
-            // A hook is a nudge, and not missed.
+            // Capture also works without the git hook: each call checks the repository.
             ok: !was_set_up || finding.client == Client::Git,
             found: format!(
                 "{}: `{}`: {}",
@@ -132,44 +135,44 @@ pub async fn clients(engine: &Engine, caller: &Caller) -> Vec<Finding> {
             mend: Some(finding.mend.clone()),
         });
     }
-    // It is no fault: everything works, and costs the agent more tokens.
+    // Not a fault: a second server works, but costs the agent more tokens.
     match init::twice(engine, &prepared) {
         Err(error) => found.push(failed(what, &error)),
         Ok(twice) => found.extend(twice.iter().map(|finding| beside(what, finding))),
     }
     match init::lost(engine, caller).await {
         Err(error) => found.push(failed(what, &error)),
-        // It is no fault: a repository may be gone for good.
+        // Not a fault: the repository may have been deleted.
         Ok(lost) => found.extend(lost.iter().map(|finding| beside(what, finding))),
     }
     found
 }
 
-/// Returns what is no fault of what was set up.
+/// Returns a finding that is not a fault.
 fn beside(what: &'static str, finding: &clients::Finding) -> Finding {
     let clients::Finding { client, path, found, mend } = finding;
     let found = format!("{}: `{}`: {found}", client.name(), crate::error::quoted(path.display()));
     Finding { what, ok: true, found, mend: Some(mend.clone()) }
 }
 
-/// Says which projects are captured, where that was chosen.
+/// Reports which projects are captured; `None` if the user never chose.
 fn scope(engine: &Engine, spool: &Spool) -> Option<Finding> {
     let (found, mend) = match Scope::chosen(&engine.config().data_dir)? {
         Scope::Machine => ("sessions and commits of every project on this machine", None),
         Scope::Project if spool.is_captured() => {
             ("sessions and commits of this project, which was chosen", None)
         }
-        Scope::Project => ("not of this project: others were chosen", Some("tiro init".to_owned())),
+        Scope::Project => ("other projects only; this one was not chosen", Some("tiro init".to_owned())),
     };
     Some(Finding { what: "captured", ok: true, found: found.into(), mend })
 }
 
-/// Says what hooks left that no call has followed, and whether capture is paused.
+/// Reports the references that no call has followed yet, and whether capture is paused.
 pub fn spool(engine: &Engine, project: &SeenProject) -> Vec<Finding> {
     let spool = engine.spool_of(&project.root, project.repository.as_deref());
     let what = "spool";
     if let Some(found) = spool.trouble() {
-        let mend = "make it a folder of yours, or remove it: hooks make it anew".into();
+        let mend = "make yourself its owner, or remove it: hooks create it again".into();
         return vec![Finding { what, ok: false, found, mend: Some(mend) }];
     }
     let found = match spool.waiting() {
@@ -177,10 +180,7 @@ pub fn spool(engine: &Engine, project: &SeenProject) -> Vec<Finding> {
         count => Finding {
             what,
             ok: true,
-            found: format!(
-                "{}, followed by the next call",
-                counted(count, "reference waits", "references wait")
-            ),
+            found: format!("{} for the next call", counted(count, "reference waits", "references wait")),
             mend: Some("tiro sessions".into()),
         },
     };
@@ -191,8 +191,8 @@ pub fn spool(engine: &Engine, project: &SeenProject) -> Vec<Finding> {
         found.push(Finding {
             what,
             ok: false,
-            found: format!("{count} until it can be read: {}", troubles.join("; ")),
-            mend: Some("make it readable; it is tried again for a week".into()),
+            found: format!("{count} to become readable: {}", troubles.join("; ")),
+            mend: Some("make the file readable; Tiro tries again for a week".into()),
         });
     }
     found.extend(scope(engine, &spool));

@@ -1,4 +1,4 @@
-//! The answers of setting up, in words.
+//! The answers of `tiro init` as text.
 
 use std::path::PathBuf;
 
@@ -10,28 +10,29 @@ use crate::humanize::{counted, thousands};
 use crate::spool::capture::Scope;
 
 impl Prepared {
-    /// Returns what would be done, in words.
+    /// Returns the changes that would be made, as text.
     pub fn text(&self) -> String {
         let mut text = self.plan.text();
         if self.plan.found.is_empty() {
-            text += "No client is here (Claude Code, Codex, Gemini CLI), and this is no repository.\n";
+            text +=
+                "No client is installed (Claude Code, Codex, Gemini CLI), and this is not a repository.\n";
         }
         text += &self.captured();
         for clients::Finding { client, path, found, mend } in &self.beside {
             let path = quoted(path.display());
-            text += &format!("Beside it, {} in `{path}`: {found}; {mend}\n", client.name());
+            text += &format!("In addition, {} in `{path}`: {found}; {mend}\n", client.name());
         }
         text += &self.backfill.text(self.project.as_deref());
         if !self.makes.is_empty() {
             text += &format!(
-                "Nothing is stored of it yet: the first call that stores something makes {}.\n",
+                "Nothing is stored yet: the first call that stores something creates {}.\n",
                 self.makes.join(", ")
             );
         }
         text
     }
 
-    /// Returns which projects are captured, in words.
+    /// Returns which projects are captured, as text.
     fn captured(&self) -> String {
         match (self.scope, self.project.as_deref()) {
             (Scope::Machine, _) => {
@@ -52,7 +53,7 @@ impl Prepared {
 }
 
 impl Backfill {
-    /// Returns what to say where it is not imported now.
+    /// Returns how to import the history later, for a user who declines now.
     pub fn declined(&self) -> String {
         let mut commands = Vec::new();
         if self.commits > 0 {
@@ -60,14 +61,14 @@ impl Backfill {
         }
         commands.extend(self.sessions.iter().map(|held| format!("`tiro import {}`", held.client.word())));
         format!(
-            "Not imported: {} does it at any time. What is new is remembered from now on.\n",
+            "Not imported; {} can do so at any time. New sessions and commits are recorded from now on.\n",
             commands.join(", ")
         )
     }
 
     fn text(&self, project: Option<&str>) -> String {
         let Some(project) = project else {
-            return "The working directory is no project: nothing to import.\n".into();
+            return "The working directory is not in a project: nothing to import.\n".into();
         };
         let mut parts = Vec::new();
         if self.commits > 0 {
@@ -91,7 +92,7 @@ impl Backfill {
 }
 
 impl Others {
-    /// Returns what they are, in words.
+    /// Returns the list as text; empty if there are none.
     pub fn text(&self) -> String {
         let list = |title: &str, paths: &[PathBuf]| match paths.is_empty() {
             true => String::new(),
@@ -107,18 +108,18 @@ impl Others {
 }
 
 impl Output {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         let mut text = match self.written.is_empty() {
             true => "Everything is set up; nothing was changed.".to_owned(),
             false => format!(
-                "Wrote {}. `tiro init --remove` takes it back.",
+                "Wrote {}. `tiro init --remove` undoes this.",
                 counted(self.written.len(), "file", "files")
             ),
         };
         for finding in &self.findings {
             text += &format!(
-                "\nLeft alone: {}: {}; {}",
+                "\nNot changed: {}: {}; {}",
                 envelope::one_line(&finding.path.to_string_lossy()),
                 finding.found,
                 finding.mend
