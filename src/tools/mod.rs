@@ -1,11 +1,12 @@
-//! The operations of Tiro, one file each, in folders by toolset, and the table of those that agents call.
+//! The operations of Tiro, one file each, in folders by toolset, and the table of the tools that agents call.
 //!
-//! `tools/<toolset>/<verb>.rs` holds the arguments, the output and one function that tells the story of the call. The macro
-//! `tool!` makes a [`Tool`] of such a file; it needs `NAME`, `TITLE`, `DESCRIPTION`, `Args`, `Output` with
-//! `fn text(&self) -> String`, and `async fn run(&Engine, &Caller, Args) -> Result<Output>`. The command line calls `run` itself.
+//! `tools/<toolset>/<verb>.rs` holds the arguments, the output and the function `run`, which reads top to bottom. The
+//! macro `tool!` makes a [`Tool`] from such a file; the file needs `NAME`, `TITLE`, `DESCRIPTION`, `Args`, `Output`
+//! with `fn text(&self) -> String`, and `async fn run(&Engine, &Caller, Args) -> Result<Output>`. The command line
+//! calls `run` itself.
 //!
-//! A tool holds the engine, so a door knows neither the engine nor the types of an operation. MCP and JSON-RPC are not
-//! known here: that is `server/`.
+//! A tool holds the engine, so its callers need neither the engine nor the types of an operation. MCP and JSON-RPC are
+//! in `server/`.
 
 pub mod common;
 pub mod context;
@@ -31,8 +32,8 @@ use self::provider::configure_llm_provider;
 
 /// Returns the tools that the caller may use, in the order in which clients list them.
 ///
-/// Nothing is loaded or opened: a client may list the tools before anything works. The table is the same, byte for byte, as
-/// long as caller and configuration are.
+/// Loads and opens nothing, since a client may list the tools before the store or the model works. The table is the
+/// same, byte for byte, for the same caller and configuration.
 pub fn offered(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Vec<Tool> {
     caller.serves_tools();
     let mut table = vec![
@@ -53,12 +54,12 @@ pub fn offered(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Vec<Tool> {
     table
 }
 
-/// Returns how sessions and memories are read as resources.
+/// Returns the reader of sessions and memories as MCP resources.
 pub fn resources(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Resources {
     Resources::of(engine, caller)
 }
 
-/// Makes a [`Tool`] of a tool file: `tool!(engine, caller, store_memory, Memory, ADDS)`.
+/// Makes a [`Tool`] from a tool file: `tool!(engine, caller, store_memory, Memory, ADDS)`.
 macro_rules! tool {
     ($engine:expr, $caller:expr, $file:ident, $toolset:ident, $hints:ident) => {{
         let (engine, caller) = (std::sync::Arc::clone($engine), std::sync::Arc::clone($caller));
@@ -77,7 +78,8 @@ macro_rules! tool {
                 let output = $file::run(&engine, &caller, args).await?;
                 caller.measured($file::NAME, began.elapsed().as_micros() as u64);
                 let answer = $crate::tools::Answer::new(output.text(), &output);
-                // A tool that only reads keeps a budget, which an added line would exceed: it has the news among its notices.
+                // A line added to the answer of a tool that only reads could exceed its budget; `run` adds the news to
+                // its notices.
                 let news = if about_hints.read_only { None } else { caller.take_news(&engine) };
                 Ok(answer.with(news))
             }

@@ -1,12 +1,13 @@
-//! Configures who makes summaries, as far as a model may: whoever reads memory could be told to by what it read.
+//! Configures the provider that makes summaries, as far as an agent may: text in the memory could instruct an agent to
+//! send data elsewhere.
 //!
-//! So it can't send anything to a new place, can't send a key anywhere but to the service that it is for, holds no key
-//! itself, and can't let what is or was an external provider summarise: that a user says, on the command line or in the
-//! file. Of this machine's ports it reaches those where a server of models listens unless told otherwise, and each only by
-//! that server's name: Ollama's, llama.cpp's, LM Studio's and vLLM's. One of these may summarise as soon as it is named,
-//! since nothing leaves the machine for it. What it may do beside is what is left: model, answer's length, temperature, and
-//! which of the allowed is the default. The rules look at a provider as it stands, in the same turn in which it is changed,
-//! so that two calls get no further than one.
+//! An agent can't name a new address, can't send a key to another service than the key's own, can't store a key, and
+//! can't let an external provider, or one that was external, make summaries: only the user can, on the command line or
+//! in the file. On this machine an agent can name the default ports of Ollama, llama.cpp, LM Studio and vLLM, each
+//! under the name of that server; such a provider may make summaries at once, since nothing leaves the machine.
+//! Besides, an agent can set the model, the length of answers, the temperature, and which of the allowed providers is
+//! the default. The rules are checked on the provider's current state under the lock that guards the change, so
+//! concurrent calls can't get around them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,15 +19,15 @@ use crate::error::{Error, Result};
 use crate::llm::{Key, Service};
 use crate::tools::provider::providers;
 
-/// The name agents call it by.
+/// The tool's name.
 pub const NAME: &str = "configure_llm_provider";
-/// The name people are shown.
+/// The title that clients show to people.
 pub const TITLE: &str = "Configure a provider";
-/// What agents are told of it.
-pub const DESCRIPTION: &str = "Only on the user's request. Sets the model that makes summaries; `operation` show lists \
+/// The description that agents read.
+pub const DESCRIPTION: &str = "Sets the model that makes summaries, only on the user's request; `operation` show lists \
     what is configured. Endpoints must be local or the user's own; keys stay in variables.";
 
-/// What the call takes.
+/// The arguments.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
     /// Such as ollama, openai, anthropic, google.
@@ -35,10 +36,10 @@ pub struct Args {
     #[serde(default)]
     #[schemars(description = "")]
     pub operation: Operation,
-    /// What is said of it.
+    /// The settings to change.
     #[schemars(description = "")]
     pub config: Option<Config>,
-    /// Whether it is asked first from now on.
+    /// Whether to make the provider the default, which is asked first.
     #[serde(default)]
     #[schemars(description = "")]
     pub set_as_default: bool,
@@ -48,22 +49,22 @@ pub struct Args {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Operation {
-    /// Say something of a provider.
+    /// Add a provider or change its settings.
     #[default]
     Set,
-    /// List what is configured.
+    /// List the configured providers.
     Show,
-    /// Prefer a provider.
+    /// Make a provider the default.
     Default,
 }
 
-/// What is said of a provider.
+/// The settings of a provider.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Config {
-    /// Its name, where it doesn't stand beside.
+    /// Its name, if the argument `provider` is left out.
     #[schemars(description = "")]
     pub provider: Option<String>,
-    /// Its address.
+    /// Its base URL.
     #[schemars(description = "")]
     pub endpoint: Option<String>,
     /// The model.
@@ -71,46 +72,47 @@ pub struct Config {
     pub model: Option<String>,
     /// A variable's name.
     pub api_key_env: Option<String>,
-    /// Tokens of an answer at most.
+    /// The most tokens of an answer.
     #[schemars(description = "")]
     pub max_tokens: Option<u64>,
-    /// How freely it answers.
+    /// The sampling temperature.
     #[schemars(description = "")]
     pub temperature: Option<f64>,
 }
 
-/// What the call answers.
+/// The answer.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
-    /// The providers that there are now.
+    /// The configured providers.
     pub providers: Vec<Provider>,
-    /// Who is asked first, where it is allowed.
+    /// The provider that is asked first, if it is allowed to make summaries.
     pub default: String,
     /// Whether the configuration changed.
     pub changed: bool,
-    /// What else there is to know.
+    /// Further notices for the agent and the user.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
 }
 
-/// A provider.
+/// A configured provider.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Provider {
     /// Its name.
     pub name: String,
     /// Its model.
     pub model: String,
-    /// Where it is.
+    /// Its host, or `this machine`.
     pub place: String,
-    /// What it may be asked for.
+    /// The uses that the user allowed: `summarize`, `embed`, `consult`.
     pub uses: Vec<String>,
 }
 
-/// Sets, shows or prefers.
+/// Adds, changes or lists providers. Errors if the change would send data or a key to a place that the user did not
+/// configure.
 pub async fn run(engine: &Engine, _: &Caller, args: Args) -> Result<Output> {
-    let Args { provider: named, operation, config: said, set_as_default } = args;
-    let mut said = said.unwrap_or_default();
-    let named = named.or(said.provider.take());
+    let Args { provider: named, operation, config: settings, set_as_default } = args;
+    let mut settings = settings.unwrap_or_default();
+    let named = named.or(settings.provider.take());
     if operation == Operation::Show {
         return output(engine, false, Vec::new()).await;
     }
@@ -118,21 +120,21 @@ pub async fn run(engine: &Engine, _: &Caller, args: Args) -> Result<Output> {
         return Err(Error::bad_input("`provider` is missing")
             .hint("such as ollama, llama.cpp, openai, anthropic or google"));
     };
-    refuse_secrets(engine, [Some(&name), said.model.as_ref(), said.endpoint.as_ref()]).await?;
+    refuse_secrets(engine, [Some(&name), settings.model.as_ref(), settings.endpoint.as_ref()]).await?;
     let (_, providers) = providers::read(engine)?;
     let (name, renamed) = providers::called(&providers, &name);
-    // It may be a key, so it is not repeated.
+    // The text may be a key, so the error does not repeat it.
     if !config::is_provider(&name) {
         return Err(Error::bad_input(
-            "`provider` is no name: at most 40 lower-case letters, digits, - and _",
+            "`provider` is not a valid name: use at most 40 lower-case letters, digits, - and _",
         )
         .hint("such as ollama, llama.cpp, openai, anthropic or google"));
     }
     if operation == Operation::Default {
-        said = Config::default();
+        settings = Config::default();
     }
     let known = providers.iter().find(|each| each.provider.name == name);
-    let (endpoint, variable) = (said.endpoint.clone(), said.api_key_env.clone());
+    let (endpoint, variable) = (settings.endpoint.clone(), settings.api_key_env.clone());
     let uses = endpoint.as_ref().and_then(|_| uses(&name, known));
     let admit = |known: Option<&Configured>| {
         if let Some(variable) = &variable {
@@ -144,11 +146,11 @@ pub async fn run(engine: &Engine, _: &Caller, args: Args) -> Result<Output> {
         }
     };
     let change = Change {
-        endpoint: said.endpoint.into(),
-        model: said.model,
-        key_variable: said.api_key_env.into(),
-        max_output: said.max_tokens,
-        temperature: said.temperature,
+        endpoint: settings.endpoint.into(),
+        model: settings.model,
+        key_variable: settings.api_key_env.into(),
+        max_output: settings.max_tokens,
+        temperature: settings.temperature,
         uses,
         is_default: set_as_default || operation == Operation::Default,
         ..Change::default()
@@ -161,19 +163,19 @@ pub async fn run(engine: &Engine, _: &Caller, args: Args) -> Result<Output> {
     output(engine, changed.changed, changed.notices).await
 }
 
-/// Refuses texts that hold a key: they would stand in a file, and in this answer.
+/// Errors if a text holds a key: it would be written to the file and to the answer.
 async fn refuse_secrets(engine: &Engine, texts: [Option<&String>; 3]) -> Result<()> {
     let redactor = &engine.installation().await?.redactor;
     let holds_secret = |text: &&String| !redactor.redact(text).found.is_empty();
     match texts.iter().flatten().any(holds_secret) {
-        true => Err(Error::bad_input("a key stands in `config`; it was not stored")
+        true => Err(Error::bad_input("`config` contains a key; it was not stored")
             .hint("the user puts the key into an environment variable; name that in `api_key_env`")),
         false => Ok(()),
     }
 }
 
-/// Returns what a provider is to be asked for whose address is set: a service elsewhere that is moved to this machine is not
-/// asked for summaries because of that. `None` where it stays as it is.
+/// Returns the uses of a provider whose endpoint is set, or `None` if they do not change. Moving an external service to
+/// this machine does not allow it to make summaries.
 fn uses(name: &str, known: Option<&Configured>) -> Option<Vec<Use>> {
     let service = known.map(|each| each.provider.service).or(config::usual_service(name))?;
     let uses = known.map_or(&[Use::Consult][..], |each| &each.uses);
@@ -181,23 +183,24 @@ fn uses(name: &str, known: Option<&Configured>) -> Option<Vec<Use>> {
     (!is_served_here && !uses.contains(&Use::Summarize)).then(|| uses.to_vec())
 }
 
-/// Admits where the user has the provider already, and the address that a server on this machine has of its own.
+/// Accepts the endpoint that the user configured for the provider, and the default address of a model server on this
+/// machine; errors for others.
 ///
-/// Any other port of this machine may be anything: a database, a development server, an administration page. What would
-/// be sent there is memory of every project, and it would be sent again with each summary.
+/// Any other port of this machine may be a database, a development server or an administration page. Each summary would
+/// send messages of the project there.
 fn admit_endpoint(endpoint: &str, name: &str, known: Option<&Configured>) -> Result<()> {
     let host = config::host(endpoint)?;
     if known.is_some_and(|each| each.provider.endpoint.as_deref() == Some(endpoint)) {
         return Ok(());
     }
-    let hint = "only the user can name another: `tiro provider add NAME --endpoint URL`";
+    let hint = "only the user can name another endpoint: `tiro provider add NAME --endpoint URL`";
     if !config::is_loopback(host) {
         let message = "`endpoint` is neither on this machine nor the one configured for the provider";
         return Err(Error::bad_input(message).hint(hint));
     }
     if known.is_some_and(|each| each.provider.key != Key::None) {
         return Err(Error::bad_input(format!(
-            "`endpoint` would send the key of `{name}` to another place than it was configured for"
+            "`endpoint` would send the key of `{name}` to an address that it was not configured for"
         ))
         .hint(hint));
     }
@@ -205,14 +208,13 @@ fn admit_endpoint(endpoint: &str, name: &str, known: Option<&Configured>) -> Res
     match service.is_some_and(|service| is_own_port(name, service, endpoint, host)) {
         true => Ok(()),
         false => Err(Error::bad_input(format!(
-            "`endpoint` is neither the address that `{name}` has of its own on this machine nor one that the user configured"
+            "`endpoint` is neither the default address of `{name}` on this machine nor one that the user configured"
         ))
         .hint(hint)),
     }
 }
 
-/// Returns whether `endpoint`, which is at `host` of this machine, is where the server called `name` listens unless told
-/// otherwise.
+/// Returns whether `endpoint`, at the loopback address `host`, is the default address of the server called `name`.
 fn is_own_port(name: &str, service: Service, endpoint: &str, host: &str) -> bool {
     let usual = config::usual_endpoint(name, service);
     let Some(own) = usual.filter(|own| config::host(own).is_ok_and(config::is_loopback)) else {
@@ -221,7 +223,7 @@ fn is_own_port(name: &str, service: Service, endpoint: &str, host: &str) -> bool
     let behind = |address: &str, host: &str| {
         let (_, rest) = address.split_once(host)?;
         let rest = rest.trim_start_matches(']').trim_end_matches('/');
-        // Without a path it is asked at the service's own.
+        // Without a path, requests use the service's default path.
         Some(
             rest.strip_suffix("/v1")
                 .filter(|_| service == Service::OpenaiCompatible)
@@ -233,7 +235,7 @@ fn is_own_port(name: &str, service: Service, endpoint: &str, host: &str) -> bool
     endpoint.starts_with("http://") && own_port.is_some() && behind(endpoint, host) == own_port
 }
 
-/// Admits the variables that hold the key of the provider's own service, for its own address.
+/// Accepts the variables that hold the key of the provider's own service, for its default address; errors for others.
 fn admit_variable(
     variable: &str,
     name: &str,
@@ -242,17 +244,17 @@ fn admit_variable(
 ) -> Result<()> {
     let is_plausible = config::is_variable(variable) && variable.ends_with("_API_KEY");
     if !is_plausible {
-        // It may be a key, so it is not repeated.
+        // The text may be a key, so the error does not repeat it.
         return Err(Error::bad_input(
-            "`api_key_env` is no name of a variable that holds a key; it was not stored",
+            "`api_key_env` is not the name of a variable that holds a key; it was not stored",
         )
         .hint("give the name, such as OPENAI_API_KEY, and let the user set the variable"));
     }
     if known.is_some_and(|each| each.provider.key == Key::Variable(variable.to_owned())) {
         return Ok(());
     }
-    let hint = "only the user can say so: `tiro provider add NAME --key-variable VARIABLE`";
-    // What listens on this machine, or at an address of the user's, is not the service that a key was made for.
+    let hint = "only the user can name another variable: `tiro provider add NAME --key-variable VARIABLE`";
+    // A server on this machine, or at an address of the user's, is not the service that the key belongs to.
     if endpoint.or(known.and_then(|each| each.provider.endpoint.as_deref())).is_some() {
         let message = format!("`api_key_env` would send a key to the endpoint of `{name}`");
         return Err(Error::bad_input(message).hint(hint));
@@ -261,11 +263,13 @@ fn admit_variable(
     let own = service.map_or(&[][..], config::own_keys);
     match own.contains(&variable) {
         true => Ok(()),
-        false => Err(Error::bad_input(format!("`api_key_env` names no variable with a key of `{name}`"))
-            .hint(match own.first() {
-                Some(own) => format!("give {own}; {hint}"),
-                None => hint.to_owned(),
-            })),
+        false => {
+            Err(Error::bad_input(format!("`api_key_env` does not name a variable for keys of `{name}`"))
+                .hint(match own.first() {
+                    Some(own) => format!("give {own}; {hint}"),
+                    None => hint.to_owned(),
+                }))
+        }
     }
 }
 
@@ -281,7 +285,7 @@ async fn output(engine: &Engine, changed: bool, notices: Vec<String>) -> Result<
 }
 
 impl Output {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         let mut text = if self.changed { "Changed." } else { "Nothing changed." }.to_owned();
         for Provider { name, model, place, uses } in &self.providers {

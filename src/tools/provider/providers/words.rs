@@ -1,11 +1,11 @@
-//! The answers about providers, in words.
+//! The answers about providers as text.
 
 use super::{Changed, Output, Shown, Tried, word};
 use crate::humanize::counted;
 use crate::tools::provider::spending::table;
 
 impl Output {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         if self.providers.is_empty() {
             return "No provider is configured: nothing leaves this machine, and summaries are made without a model.\n\
@@ -43,7 +43,7 @@ impl Output {
         let limits = if self.limits.is_empty() { "none".to_owned() } else { self.limits.join(", ") };
         text += &format!("\nlimits for all: {limits}\n");
         match self.spending.is_empty() {
-            true => text += "nothing was asked so far",
+            true => text += "no requests so far",
             false => text += &format!("\n{}", table(&self.spending)),
         }
         text.trim_end().to_owned()
@@ -51,12 +51,12 @@ impl Output {
 }
 
 impl Changed {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         let Changed { name, file, changed, notices } = self;
         let mut text = match changed {
-            true => format!("Provider {name}: {file} is changed."),
-            false => format!("Provider {name}: {file} says so already."),
+            true => format!("Provider {name}: changed in {file}."),
+            false => format!("Provider {name}: {file} has these settings already."),
         };
         for notice in notices {
             text += &format!("\n{notice}");
@@ -66,7 +66,7 @@ impl Changed {
 }
 
 impl Tried {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         let Tried { name, answer, ms, input, output, disclosure, .. } = self;
         let mut text = format!(
