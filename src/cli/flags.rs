@@ -25,7 +25,7 @@ const TOOLS: [(&str, &str); 12] = [
     ("mark_important", "tiro mark"),
 ];
 
-/// Returns `text`, an error or a hint, with the flags and subcommands in the place of the arguments and tools that it names.
+/// Returns `text`, an error or a hint, with the names of arguments and tools replaced by flags and subcommands.
 ///
 /// A quoted word without `_` or `.` may come from the user's input, so it is an argument only at the beginning of the text.
 pub fn named(command: &clap::Command, text: &str) -> String {
@@ -44,7 +44,7 @@ pub fn named(command: &clap::Command, text: &str) -> String {
     without_tools(&text)
 }
 
-/// Returns `text`, a notice, with subcommands in the place of the tools that it names.
+/// Returns `text`, a notice, with the names of tools replaced by subcommands.
 pub fn without_tools(text: &str) -> String {
     let mut text = text.to_owned();
     for (tool, subcommand) in TOOLS {

@@ -144,7 +144,7 @@ pub fn main() -> ExitCode {
     }
 }
 
-/// Tells whether `--json` is on a command line that can't be parsed.
+/// Returns whether `--json` is on a command line that can't be parsed.
 fn wants_json() -> bool {
     std::env::args_os().skip(1).take_while(|word| word != "--").any(|word| word == "--json")
 }
@@ -184,7 +184,7 @@ fn run(cli: Cli, out: Out) -> Result<ExitCode> {
         _ => {}
     }
     let mut config = Config::from_environment(common.project.as_deref(), common.set)?;
-    // The doctor reports a broken configuration among its checks. Other commands must not go on without it.
+    // `tiro doctor` reports an invalid configuration as one of its checks. Other commands stop here.
     if !matches!(command, Command::Doctor)
         && let Some(fault) = config.fault.take()
     {

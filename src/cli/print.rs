@@ -81,7 +81,7 @@ impl Out {
         Ok(ExitCode::SUCCESS)
     }
 
-    /// Prints a line. A closed pipe is no error.
+    /// Prints a line. A closed pipe is not an error.
     pub fn line(self, line: &str) -> Result<()> {
         let line = if self.json { envelope::in_json(line) } else { envelope::escape(line) };
         written(writeln!(io::stdout(), "{line}"))
@@ -112,7 +112,8 @@ pub fn aside(text: &str) {
     let _ = write!(io::stderr(), "{}", envelope::escape(text)).and_then(|()| io::stderr().flush());
 }
 
-/// Prints an error of `command` and its hint, with flags and subcommands in the place of arguments and tools, or as JSON.
+/// Prints an error of `command` and its hint, as text or JSON; names of arguments and tools become flags and
+/// subcommands.
 pub fn failure(error: &Error, command: Option<&clap::Command>, out: Out) {
     error.log();
     let translated = |text: &str| command.map_or(text.to_owned(), |command| flags::named(command, text));
@@ -150,7 +151,7 @@ fn failed(error: &str, hint: Option<&str>, out: Out) {
 pub fn usage(mut error: clap::Error, out: Out) -> ExitCode {
     let code = ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
     if !error.use_stderr() {
-        // A closed pipe is no error.
+        // A closed pipe is not an error.
         let _ = error.print();
         return code;
     }

@@ -1,10 +1,10 @@
-//! Shows the progress of long work, on stderr where that is a terminal.
+//! Shows the progress of long work, on stderr if that is a terminal.
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::embed::install::Progress;
 
-/// Returns a bar that counts `what`, such as `1,204 of 3,314 commits`; nothing is drawn where stderr is no terminal.
+/// Returns a bar that counts `what`, such as `1,204 of 3,314 commits`; draws nothing if stderr is not a terminal.
 pub fn bar(what: &'static str) -> ProgressBar {
     styled("{human_pos} of {human_len} {msg} {wide_bar} {eta}", what)
 }

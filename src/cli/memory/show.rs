@@ -134,7 +134,7 @@ fn fields(page: &mut Page, opened: &Opened) {
     }
 }
 
-/// Adds the messages before and after a memory, where there are any.
+/// Adds the messages before and after a memory, if there are any.
 fn neighbours(page: &mut Page, detail: &expand_detail::Output) {
     if !detail.neighbours.is_empty() {
         heading_of(page, "before and after");
@@ -232,7 +232,7 @@ fn heading_of(page: &mut Page, name: &str) {
     page.line(0, [Span::new(Style::Strong, name)]);
 }
 
-/// Returns the confidence of a link, as ` (62% sure)`, or nothing where it is almost certain.
+/// Returns the confidence of a link, as ` (62% sure)`, or nothing if it is almost certain.
 pub(super) fn sure(confidence: f64) -> String {
     match linked::sure(confidence).trim_start_matches(", ") {
         "" => String::new(),
@@ -240,7 +240,7 @@ pub(super) fn sure(confidence: f64) -> String {
     }
 }
 
-/// Adds a heading and a line for each of `briefs`, where there are any.
+/// Adds a heading and a line for each of `briefs`, if there are any.
 fn list(page: &mut Page, name: &str, briefs: &[Brief]) {
     if briefs.is_empty() {
         return;

@@ -88,7 +88,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
     out.answer(&output, &output.text())
 }
 
-/// Summarises every session that needs it; exits with 1 where one failed.
+/// Summarises every session that needs it; exits with 1 if one failed.
 async fn all(engine: &Engine, caller: &Caller, args: summarize_all::Args, out: Out) -> Result<ExitCode> {
     let bar = progress::bar("sessions");
     let show = |done, all| progress::show(&bar, done as u64, all as u64);

@@ -41,7 +41,7 @@ enum Part {
         #[arg(long, default_value_t = 1)]
         threads: usize,
     },
-    /// Takes the secrets out of the texts of a file, one JSON string or `{"text"}` a line.
+    /// Redacts the texts of a file, one JSON string or `{"text"}` a line.
     Redact {
         #[arg(long)]
         texts: PathBuf,
@@ -96,7 +96,7 @@ fn embed(engine: &Engine, path: &Path, rounds: usize, threads: usize) -> Result<
     let mut vectors = Vec::new();
     for _ in 0..rounds {
         let began = Instant::now();
-        // As the reference does, a text is read up to the embedder's limit here.
+        // As in the reference, a text is cut at the embedder's limit.
         vectors = embedder.embed(&texts, threads)?;
         seconds.push(began.elapsed().as_secs_f64());
     }

@@ -23,16 +23,16 @@ use crate::error::{Kind, Result};
 use crate::project;
 use crate::spool::{self, Reference, Spool};
 
-/// How long a hook runs, at most.
+/// The longest time that a hook runs.
 const PATIENCE: Duration = Duration::from_millis(80);
 
-/// Bytes of a session's id, at most. Arbitrary: the clients' have 36.
+/// The longest session id, in bytes. Arbitrary: those of the clients have 36.
 const LONGEST_ID: usize = 200;
 
-/// Bytes of an event's name, at most. The longest of the three clients has 18.
+/// The longest name of an event, in bytes. The longest name of the three clients has 18.
 const LONGEST_EVENT: usize = 32;
 
-/// References that may wait; beyond, all commits share one. Arbitrary.
+/// The number of waiting references from which on commits share one. Arbitrary.
 const MOST_WAITING: usize = 256;
 
 /// Bytes of a payload that are read. Payloads include prompts.
@@ -67,7 +67,7 @@ pub fn run(args: Args, project: Option<&Path>) -> ExitCode {
     let project = project.map(Path::to_owned);
     std::thread::spawn(move || {
         let answer = handle(&args.client, project.as_deref());
-        // The receiver is gone where this took too long.
+        // The receiver is gone if this took too long.
         let _ = sender.send(answer);
     });
     if let Ok(Ok(Some(answer))) = receiver.recv_timeout(PATIENCE) {
@@ -154,7 +154,7 @@ fn handle(client: &str, named: Option<&Path>) -> Result<Option<String>> {
     }))
 }
 
-/// Tells whether a chat of Gemini CLI has no answer yet.
+/// Returns whether a chat of Gemini CLI has no answer yet.
 fn is_unanswered(chat: Option<&Path>) -> bool {
     const ANSWER: &[u8] = b"\"type\":\"gemini\"";
     let Some(mut lines) = chat.and_then(|path| Lines::open(path, 0).ok()) else { return true };

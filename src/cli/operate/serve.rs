@@ -17,7 +17,7 @@ pub struct Args {
     toolsets: Option<Toolsets>,
 }
 
-/// Serves until stdin ends, and works off what is pending in the background.
+/// Serves until stdin ends, and does pending work in the background.
 pub fn run(engine: Arc<Engine>, caller: Caller, args: Args) -> Result<ExitCode> {
     let caller = Arc::new(caller.with_toolsets(args.toolsets.unwrap_or_default()));
     let (working, worked_for) = (Arc::clone(&engine), Arc::clone(&caller));
@@ -52,7 +52,7 @@ fn close(engine: Arc<Engine>, caller: Arc<Caller>) {
     std::thread::spawn(move || {
         caller.close();
         engine.close();
-        // The receiver is gone where this took too long.
+        // The receiver is gone if this took too long.
         let _ = done.send(());
     });
     if is_done.recv_timeout(PATIENCE).is_err() {

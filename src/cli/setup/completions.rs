@@ -1,4 +1,4 @@
-//! `tiro completions`: prints the script by which a shell completes `tiro`'s arguments.
+//! `tiro completions`: prints the script with which a shell completes `tiro`'s arguments.
 
 use std::process::ExitCode;
 

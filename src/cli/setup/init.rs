@@ -87,7 +87,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
     }
     let output = init::apply(engine, &prepared)?;
     init::choose_project(engine, caller, &prepared).await?;
-    // Before the next question, which may never be answered, and before the import, which may fail.
+    // Commits are followed before the next question, which may never be answered, and before the import, which may
+    // fail.
     init::follow_commits(engine, caller, &prepared).await?;
     let code = out.answer(&output, &output.text())?;
     let can_import = !prepared.backfill.is_empty();
@@ -154,7 +155,7 @@ async fn backfill(engine: &Engine, caller: &Caller, prepared: &Prepared, out: Ou
     Ok(())
 }
 
-/// Asks on the terminal; Enter alone answers `default`. Errors where there is no terminal.
+/// Asks on the terminal; Enter alone answers `default`. Errors if there is no terminal.
 pub(super) fn asked(question: &str, default: bool) -> Result<bool> {
     let answer = answer(&format!("{question} {}", if default { "[Y/n]" } else { "[y/N]" }))?;
     Ok(if answer.is_empty() { default } else { matches!(answer.as_str(), "y" | "yes") })

@@ -25,21 +25,21 @@ enum Action {
     List,
     /// Record that a project is now in DIR and nowhere else
     Move {
-        /// Its id, or its name where that is unique
+        /// Its id, or its name if that is unique
         project_id: String,
         /// Its directory
         directory: PathBuf,
     },
     /// Share a project's memory with DIR, such as a second clone
     Link {
-        /// Its id, or its name where that is unique
+        /// Its id, or its name if that is unique
         project_id: String,
         /// The directory to add
         directory: PathBuf,
     },
     /// Delete a project and its memory permanently; asks first
     Remove {
-        /// Its id, or its name where that is unique
+        /// Its id, or its name if that is unique
         project_id: String,
         /// Don't ask
         #[arg(long, short)]
@@ -50,7 +50,7 @@ enum Action {
     },
     /// Move the memories of one project to another
     Merge {
-        /// The project to merge, which ends
+        /// The project to merge; it is no longer listed afterwards
         from: String,
         /// The project to merge into
         into: String,

@@ -15,7 +15,7 @@ const SPANS: [(i64, &str, &str); 6] = [
     (60, "a minute", "minutes"),
 ];
 
-/// Returns the day and the minute of `time`, in RFC 3339; any other text unchanged.
+/// Returns the RFC 3339 time `time` to the minute, such as `2026-03-01 09:30`; other text is returned unchanged.
 pub fn minute(time: &str) -> String {
     match time.parse::<Timestamp>() {
         Ok(time) => time.to_zoned(TimeZone::UTC).strftime("%Y-%m-%d %H:%M").to_string(),
@@ -23,8 +23,8 @@ pub fn minute(time: &str) -> String {
     }
 }
 
-/// Returns how long before `now` a time in RFC 3339 was, such as `3 days ago`; a later time, or any other text, as
-/// [`minute`] does.
+/// Returns how long before `now` the RFC 3339 time `time` was, such as `3 days ago`. A later time, or other text, is
+/// returned as by [`minute`].
 pub fn ago(time: &str, now: Millis) -> String {
     let Ok(then) = time.parse::<Timestamp>() else { return time.to_owned() };
     let passed = now.div_euclid(1000).saturating_sub(then.as_second());
@@ -42,7 +42,8 @@ pub fn ago(time: &str, now: Millis) -> String {
     }
 }
 
-/// Returns how long before `now` a day was, such as `3 days ago`; a later day, or any other text, unchanged.
+/// Returns how long before `now` the date `day` was, such as `3 days ago`; a later date, or other text, is returned
+/// unchanged.
 pub fn days_ago(day: &str, now: Millis) -> String {
     let begin = format!("{day}T00:00:00Z");
     match begin.parse::<Timestamp>().map(|then| now.div_euclid(1000) - then.as_second()) {
@@ -57,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn dates_are_told_from_now() {
+    fn dates_are_relative_to_now() {
         let now = 1_772_357_400_000; // 2026-03-01T09:30:00Z
         for (time, expected) in [
             ("2026-03-01T09:29:30Z", "just now"),

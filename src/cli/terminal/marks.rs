@@ -6,7 +6,7 @@ use crate::retrieve::query;
 /// English endings that are ignored when words are compared, the longest first.
 const ENDINGS: [&str; 9] = ["ings", "ing", "ies", "ied", "es", "ed", "s", "e", "y"];
 
-/// Characters of a word that remain without its ending, at least.
+/// The fewest characters of a word that remain without its ending.
 const SHORTEST: usize = 3;
 
 /// The words of a query without their endings.
@@ -39,7 +39,7 @@ impl Marks {
         spans
     }
 
-    /// Tells whether the query has `word`, or a part of it where it is in camel case.
+    /// Returns whether the query has `word`, or a part of it if it is in camel case.
     fn has(&self, word: &str) -> bool {
         !self.0.is_empty()
             && query::terms(word).iter().any(|part| self.0.iter().any(|wanted| wanted == beginning(part)))

@@ -1,4 +1,4 @@
-//! Shows answers to people: lines of styled text, coloured and wrapped where the output is a terminal.
+//! Shows answers to people: lines of styled text, coloured and wrapped if the output is a terminal.
 //!
 //! A [`Page`] has lines of [`Span`]s, each a style and a text. A text is escaped when it becomes a span, so that stored text
 //! can't control the terminal; colour codes come from the styles alone. Quoted text is indented under a heading at the
@@ -23,7 +23,7 @@ pub use marks::Marks;
 /// The output that a page is shown on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Screen {
-    /// The columns of the terminal; `None` where the output is no terminal.
+    /// The columns of the terminal; `None` if the output is not a terminal.
     pub width: Option<usize>,
     /// Whether it shows colours.
     pub colour: bool,

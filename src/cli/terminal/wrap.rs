@@ -6,17 +6,17 @@ use unicode_width::UnicodeWidthChar;
 
 use super::{Line, Style};
 
-/// Columns for text, at least, even on a narrow terminal and with a deep indentation.
+/// The fewest columns for text, even on a narrow terminal and with a deep indentation.
 const LEAST: usize = 10;
 
-/// Columns that all rows of a line but the first are indented by, at least. So a long name in a heading can't look like the
-/// next heading.
+/// The least indentation, in columns, of all rows of a line except the first. So a long name in a heading can't look
+/// like the next heading.
 const HANGING: usize = 2;
 
 /// A row: its indent and its parts.
 pub type Row<'a> = (usize, Vec<(Style, Cow<'a, str>)>);
 
-/// Returns the rows of `line`; one row where `width` is `None`.
+/// Returns the rows of `line`; one row if `width` is `None`.
 ///
 /// The indentation takes at most half the width.
 pub fn wrap(line: &Line, width: Option<usize>) -> Vec<Row<'_>> {
@@ -98,7 +98,7 @@ mod tests {
 
     /// A speaker may be called so that the rest of his name looks like the heading of another hit.
     #[test]
-    fn a_long_name_reaches_no_margin_again() {
+    fn wrapped_rows_of_a_long_name_stay_indented() {
         let rows = rows("1. Eve 2. commit 4330358a64 by Ada", 0, 12);
         assert_eq!(rows[0], "1. Eve 2.");
         assert!(rows[1..].iter().all(|row| row.starts_with("  ")), "{rows:?}");
