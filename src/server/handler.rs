@@ -254,7 +254,7 @@ fn finished<T>(outcome: Outcome<T>, uri: Option<&str>) -> Result<T, ErrorData> {
         Outcome::Done(Err(error)) => {
             error.log();
             Err(match (error.kind(), uri) {
-                // No memory has a malformed id.
+                // A malformed id names no memory.
                 (Kind::NotFound | Kind::BadInput, Some(uri)) => not_found(&error.to_string(), uri),
                 (Kind::BadInput, _) => ErrorData::invalid_params(error.to_string(), None),
                 _ => ErrorData::internal_error(error.to_string(), None),
@@ -276,7 +276,7 @@ fn cancelled() -> ErrorData {
     ErrorData::internal_error("the server ended before it could answer", None)
 }
 
-/// Refuses a cursor where everything is on the first page.
+/// Errors if the request has a cursor, since the list has one page.
 fn only_page(request: Option<PaginatedRequestParams>) -> Result<(), ErrorData> {
     match request.and_then(|request| request.cursor) {
         Some(_) => Err(ErrorData::invalid_params("no such page: the list has one page", None)),

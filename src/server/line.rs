@@ -1,8 +1,8 @@
 //! Reads one line as a JSON-RPC message, or returns the error to answer it with.
 //!
-//! No line may end the server or leave a client waiting for an answer: every request gets one, with its id where that can
-//! be read. As MCP requires, an error about a line without a readable id has no id. Malformed notifications and responses
-//! are ignored, since JSON-RPC forbids answering them.
+//! No line may end the server or leave a client waiting for an answer: every request gets one, with its id if that can
+//! be read. As MCP requires, an error about a line without a readable id has no id. Malformed notifications and
+//! responses are ignored, since JSON-RPC forbids answering them.
 
 use rmcp::RoleServer;
 use rmcp::model::{

@@ -13,7 +13,8 @@
 //! requests are read (`requests`). Later lines wait, cancellations too, but the server still notices when the client is
 //! gone.
 //!
-//! It is not: sampling, roots, elicitation, subscriptions, prompts, or any state of a client beyond its protocol version.
+//! Not supported: sampling, roots, elicitation, subscriptions and prompts. Of a client, only the protocol version is
+//! kept.
 
 mod calls;
 mod handler;
@@ -63,7 +64,7 @@ pub fn run_stdio(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Result<()> {
 /// Serves the tools that the caller may use on stdin and stdout; returns within two seconds of the end of the input, SIGTERM or
 /// SIGINT.
 ///
-/// See [`run_stdio`] for what the caller has to do about the runtime.
+/// The caller shuts the runtime down as [`run_stdio`] does.
 pub async fn serve_stdio(engine: &Arc<Engine>, caller: &Arc<Caller>) -> Result<()> {
     keep_texts_out_of_panics();
     let table = tools::offered(engine, caller);
@@ -87,7 +88,8 @@ where
     serve_while(tools, resources, input, output, stop, || false).await
 }
 
-/// Serves `tools` and `resources` until `input` ends or `stop` does; `is_gone` tells whether the other end of `input` is closed, also while nothing is read.
+/// Serves `tools` and `resources` until `input` ends or `stop` does; `is_gone` returns whether the client closed its
+/// end of `input`; it is called while nothing is read.
 async fn serve_while<R, W>(
     tools: Vec<Tool>,
     resources: Resources,
@@ -123,7 +125,7 @@ where
     }
 }
 
-/// Tells whether the other end of stdin is closed.
+/// Returns whether the other end of stdin is closed.
 fn is_input_closed() -> bool {
     #[cfg(unix)]
     {
@@ -139,7 +141,7 @@ fn is_input_closed() -> bool {
     false
 }
 
-/// Waits for a signal to end.
+/// Waits for SIGTERM or SIGINT.
 #[cfg(unix)]
 async fn termination() {
     use tokio::signal::unix::{SignalKind, signal};
@@ -158,7 +160,7 @@ async fn termination() {
     }
 }
 
-/// Waits for a signal to end.
+/// Waits for Ctrl-C.
 #[cfg(not(unix))]
 async fn termination() {
     if tokio::signal::ctrl_c().await.is_err() {

@@ -47,7 +47,7 @@ pub(super) struct Request {
 }
 
 impl Requests {
-    /// Adds a request with a line of `bytes`; returns false where an open request has its id.
+    /// Adds a request with a line of `bytes`; returns false if an open request has its id.
     pub(super) fn admit(&self, id: &RequestId, bytes: usize) -> bool {
         let mut state = lock(&self.shared.state);
         if state.unanswered.contains_key(id) {
@@ -65,14 +65,14 @@ impl Requests {
         lock(&self.shared.state).unanswered.remove(id)
     }
 
-    /// Lets the request hold `permit` until its answer is written; drops the permit where the request is gone.
+    /// Lets the request hold `permit` until its answer is written; drops the permit if the request is gone.
     pub(super) fn hold(&self, id: &RequestId, permit: OwnedSemaphorePermit) {
         if let Some(request) = lock(&self.shared.state).unanswered.get_mut(id) {
             request.permits.push(permit);
         }
     }
 
-    /// Tells whether another line may be read.
+    /// Returns whether another line may be read.
     pub(super) fn has_room(&self) -> bool {
         let state = lock(&self.shared.state);
         state.count < MOST && state.bytes < MOST_BYTES

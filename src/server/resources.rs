@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn other_uris_name_nothing() {
+    fn other_uris_are_refused() {
         for uri in [
             "",
             "tiro://session/",

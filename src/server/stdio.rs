@@ -22,17 +22,18 @@ use tokio::task::JoinHandle;
 use super::line::{self, IdFinder, Line};
 use super::requests::Requests;
 
-/// Bytes of a line, at most: a hundred thousand messages of a conversation. A longer line is refused and dropped while it is
-/// read.
+/// The longest line, in bytes: a hundred thousand messages of a conversation. A longer line is refused and dropped
+/// while it is read.
 const LONGEST_LINE: usize = 64 << 20;
 
 /// Bytes of a line buffer above which it is freed after use.
 const KEPT_BUFFER: usize = 1 << 20;
 
-/// Lines that may wait to be written, before senders have to wait.
+/// Lines that may wait to be written before senders have to wait.
 const WAITING_LINES: usize = 16;
 
-/// How often to check whether a client that reads no answers is gone, and how many checks in a row have to say so.
+/// How often to check whether a client that reads no answers is gone, and how many checks in a row have to find it
+/// gone.
 const LOOK: (Duration, u32) = (Duration::from_millis(200), 5);
 
 /// The transport over a pair of streams.
@@ -41,7 +42,7 @@ pub(super) struct Lines<R> {
     requests: Requests,
     /// Whether the next line waits for answers to be written.
     waits: Arc<AtomicBool>,
-    /// Tells whether the client closed its end of the input.
+    /// Returns whether the client closed its end of the input.
     is_gone: fn() -> bool,
     /// The answer to a malformed line, until the writer has room for it.
     refusal: Option<Box<TxJsonRpcMessage<RoleServer>>>,
@@ -113,7 +114,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         }
     }
 
-    /// Adds a request to the open ones; returns the refusal where an open request has its id.
+    /// Adds a request to the open ones; returns the refusal if an open request has its id.
     fn admit(
         &self,
         message: &RxJsonRpcMessage<RoleServer>,
@@ -188,8 +189,8 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
 
 /// Returns when a client is gone that reads no answers, while no more of its lines are read.
 ///
-/// A client that still reads answers may have closed the input already. As long as answers are written, `receive` is called
-/// again, and with it this function starts anew.
+/// A client that still reads answers may have closed the input already. As long as answers are written, `receive` is
+/// called again, which restarts this function.
 async fn client_gone(waits: &AtomicBool, is_gone: fn() -> bool) {
     let (pause, times) = LOOK;
     let mut gone = 0;
@@ -236,7 +237,7 @@ async fn write_all<W: AsyncWrite + Unpin>(
 enum Read<'a> {
     /// A line without its end.
     Line(&'a [u8]),
-    /// A line that was too long and was dropped, with its id where it had one.
+    /// A line that was too long and was dropped, with its id if it had one.
     TooLong(Option<RequestId>),
     /// The end of the input.
     End,
@@ -324,7 +325,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_long_line_goes_by_and_its_id_is_found_first_or_last() {
+    async fn the_id_of_a_dropped_long_line_is_found_first_or_last() {
         let text = format!(r#"{{"a": "\"}},", "b": {{"id": 3}}, "c": [{{"id": 4}}, "{}"]"#, "x".repeat(100));
         for (id, expected) in [
             (r#", "id": 7}"#, Some(RequestId::Number(7))),

@@ -189,7 +189,7 @@ async fn a_client_with_a_handshake_is_served_in_its_version() {
 }
 
 #[tokio::test]
-async fn a_client_without_a_handshake_says_with_each_request_what_it_speaks() {
+async fn requests_without_a_handshake_name_their_protocol_version() {
     let mut client = Client::of(vec![echo()]);
     let found = client.ask("server/discover", json!({})).await["result"].take();
     assert_eq!(found["supportedVersions"], json!(["2025-06-18", "2025-11-25", "2026-07-28"]));
@@ -209,7 +209,7 @@ async fn a_client_without_a_handshake_says_with_each_request_what_it_speaks() {
 }
 
 #[tokio::test]
-async fn what_goes_wrong_in_a_tool_is_a_result_to_act_on() {
+async fn errors_of_tools_are_results_with_a_hint() {
     let fails = tool("fails", |_| async {
         Err(Error::not_found("no memory with id `m7`").hint("search for it with `search_project_memory`"))
     });
@@ -333,7 +333,7 @@ async fn a_cancelled_call_is_dropped_and_not_answered() {
 
 /// The library forgot the first of two requests with one id, and the answer that came last was lost.
 #[tokio::test]
-async fn an_id_that_is_taken_is_refused_until_its_request_is_answered() {
+async fn a_second_request_with_an_open_id_is_refused() {
     let (begun, release) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (began, released) = (begun.clone(), release.clone());
     let held = tool("waits", move |_| {
@@ -386,7 +386,7 @@ async fn calls_run_at_the_same_time() {
 }
 
 #[tokio::test]
-async fn at_the_end_of_the_input_calls_are_answered_or_dropped_and_the_server_is_gone() {
+async fn at_the_end_of_the_input_calls_are_answered_or_dropped_and_the_server_ends() {
     let (waits, begun, dropped) = waits();
     let slow = tool("slow", |text| async move {
         tokio::time::sleep(Duration::from_millis(100)).await;
@@ -427,7 +427,7 @@ async fn a_call_that_cannot_be_interrupted_does_not_keep_the_server() {
 }
 
 #[tokio::test]
-async fn a_bad_line_is_answered_and_survived() {
+async fn malformed_lines_are_answered_and_do_not_end_the_server() {
     let cases: &[(&[u8], i64, Value)] = &[
         (b"garbage", -32700, json!(null)),
         (b"{\"jsonrpc\":\"2.0\",\"id\":1,", -32700, json!(null)),
