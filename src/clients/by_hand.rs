@@ -146,7 +146,7 @@ mod tests {
     use crate::clients::tests::Home;
 
     #[test]
-    fn a_server_of_tiro_is_known_by_what_it_starts() {
+    fn a_server_of_tiro_is_recognised_by_its_command() {
         for (line, expected) in [
             ("tiro|serve", true),
             ("/opt/a b/tiro|--project|/x|serve", true),
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_beside_ours_are_found_where_clients_keep_them() {
+    fn additional_servers_are_found_in_the_files_of_all_clients() {
         let home = Home::new();
         assert!(look(&home.places, None, None).is_empty());
         let root = home.dir.path().join("work/app");

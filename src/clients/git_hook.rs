@@ -1,10 +1,10 @@
 //! Sets up git's post-commit hook, which reports a new commit at once.
 //!
 //! A shell script gets a marked block right after its first line, because scripts of other tools end in `exit` or
-//! `exec`. The block leaves stdin and the exit code to the script, and runs in the background. A hook that is no shell
-//! script, or that another program reads, is not changed: it may depend on its own bytes, its path, or files next to
-//! it. Nothing is lost, because the next call notices commits without the hook. Hooks that other repositories share, or
-//! that are part of the repository, are not changed either.
+//! `exec`. The block leaves stdin and the exit code to the script, and runs in the background. A hook that is not a
+//! shell script, or that another program reads, is not changed: it may depend on its own bytes, its path, or files next
+//! to it. Nothing is lost, because the next call notices commits without the hook. Hooks that other repositories share,
+//! or that are part of the repository, are not changed either.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -45,7 +45,7 @@ fn change(setup: &Setup<'_>, project: &GitPlace, path: &Path) -> Result<Option<C
     }
     let is_link = path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
     let target = user_file::look(path)?;
-    let reason = "tells Tiro that there is a commit to remember; your hook runs as before".to_owned();
+    let reason = "notifies Tiro of new commits; your hook runs as before".to_owned();
     let change =
         |before, after| Some(Change { client: Client::Git, path: path.to_owned(), before, after, reason });
     let Some(now) = target.state else {

@@ -1,6 +1,6 @@
-//! Removes our entries where no record exists: the data directory was lost, or the record was moved.
+//! Removes our entries if no record exists: the data directory was lost, or the record was moved.
 //!
-//! The former content is unknown, so only entries are removed that nobody else writes: our marked lines in a hook,
+//! The former content is unknown, so only entries are removed that no other program writes: our marked lines in a hook,
 //! hooks that run this program, and a server `tiro` with exactly the settings that we write. A server that a user
 //! configured by hand stays.
 
@@ -46,7 +46,7 @@ pub fn remove(places: Option<&Places>, repositories: &[GitPlace], keep: &Keep, r
             removed.notes.push(claude_code::needed(&path));
             continue;
         }
-        match take_out(client, &path, home) {
+        match remove_entries(client, &path, home) {
             Ok(true) => removed.swept.push(path),
             Ok(false) => {}
             Err(error) => removed.findings.push(Finding::new(client, &path, &error)),
@@ -60,8 +60,8 @@ pub fn remove(places: Option<&Places>, repositories: &[GitPlace], keep: &Keep, r
     }
 }
 
-/// Returns whether an entry was removed.
-fn take_out(client: Client, path: &Path, home: &Path) -> Result<bool> {
+/// Removes our entries from the file at `path`; returns whether there were any.
+fn remove_entries(client: Client, path: &Path, home: &Path) -> Result<bool> {
     let target = user_file::look(path)?;
     let Some(now) = &target.state else { return Ok(false) };
     let text = std::str::from_utf8(&now.bytes.0)

@@ -310,7 +310,7 @@ impl Client {
         }
     }
 
-    /// Returns what will be remembered of it, in words.
+    /// Returns what is captured of it, as text for people.
     pub fn captured(self) -> &'static str {
         match self {
             Client::ClaudeCode | Client::Codex | Client::Gemini => {

@@ -47,7 +47,7 @@ pub struct Removed {
     pub findings: Vec<Finding>,
     /// Hooks of other repositories, which stay.
     pub kept: Vec<PathBuf>,
-    /// What stays on purpose, and what is unknown, in words.
+    /// Notes for the user: what stays on purpose, and what is unknown.
     pub notes: Vec<String>,
     /// The current paths of all recorded files.
     #[serde(skip)]
@@ -113,7 +113,7 @@ pub(super) fn remove(dir: &Path, repositories: &[GitPlace], keep: &Keep) -> Resu
     let mut removed = Removed::default();
     if !dir.join(FILE).exists() {
         removed.notes.push(format!(
-            "Nothing is recorded in `{}`: so the former values of our entries, and the other repositories with our \
+            "`{}` has no record, so the former values of our entries, and the other repositories with our \
              hook, are unknown.",
             quoted(dir.display())
         ));
@@ -132,13 +132,13 @@ pub(super) fn remove(dir: &Path, repositories: &[GitPlace], keep: &Keep) -> Resu
             left.push(file);
             continue;
         }
-        let taken_back = found.and_then(|()| take_back(&file));
+        let undone = found.and_then(|()| undo(&file));
         removed.recorded.push(file.path.clone());
-        match taken_back {
-            Ok(TakenBack::Whole) => removed.restored.push(file.path),
-            Ok(TakenBack::OurEntries) => removed.edited.push(file.path),
-            Ok(TakenBack::Needed) => removed.notes.push(claude_code::needed(&file.path)),
-            Ok(TakenBack::Nothing) => {}
+        match undone {
+            Ok(Undone::Whole) => removed.restored.push(file.path),
+            Ok(Undone::OurEntries) => removed.edited.push(file.path),
+            Ok(Undone::Needed) => removed.notes.push(claude_code::needed(&file.path)),
+            Ok(Undone::Nothing) => {}
             Err(error) => {
                 removed.findings.push(Finding::new(file.client, &file.path, &error));
                 left.push(file);
@@ -203,8 +203,8 @@ fn find(file: &mut Recorded, dir: &Path, repositories: &[GitPlace]) -> Result<()
     }
     let now = git_hook::current_path(&file.path, repositories).ok_or_else(|| {
         Error::not_found("its repository is gone").hint(format!(
-            "run `tiro init --remove` in the repository where it is now; if it is gone for good and all else is taken \
-             back, remove `{}`",
+            "run `tiro init --remove` in the repository where it is now; if it was deleted and everything else is removed, \
+             delete `{}`",
             quoted(dir.join(FILE).display())
         ))
     })?;
@@ -225,8 +225,8 @@ fn note(record: &mut Record, change: &Change) {
         return;
     };
     file.made.extend(made.into_iter().filter(|dir| !file.made.contains(dir)).collect::<Vec<_>>());
-    let is_as_we_left_it = change.before.as_ref().is_some_and(|before| file.wrote.contains(before));
-    if !is_as_we_left_it {
+    let is_unchanged = change.before.as_ref().is_some_and(|before| file.wrote.contains(before));
+    if !is_unchanged {
         // The file was changed since. Its former content becomes the current one without our entries.
         let former = file.before.take();
         file.before = change.before.as_ref().and_then(|now| ours_removed(change, now, former.as_ref()));
@@ -255,7 +255,7 @@ fn write(change: &Change) -> Result<()> {
     user_file::replace(&target.path, &change.after)
 }
 
-enum TakenBack {
+enum Undone {
     Whole,
     OurEntries,
     /// The file is ours, but must stay.
@@ -263,15 +263,15 @@ enum TakenBack {
     Nothing,
 }
 
-fn take_back(file: &Recorded) -> Result<TakenBack> {
+fn undo(file: &Recorded) -> Result<Undone> {
     let target = user_file::look(&file.path)?;
     // The user deleted it, or it was never written.
-    let Some(now) = &target.state else { return Ok(TakenBack::Nothing) };
+    let Some(now) = &target.state else { return Ok(Undone::Nothing) };
     if file.before.as_ref() == Some(now) {
-        return Ok(TakenBack::Nothing);
+        return Ok(Undone::Nothing);
     }
     if file.client == Client::ClaudeCode && claude_code::is_needed(&file.path) {
-        return Ok(TakenBack::Needed);
+        return Ok(Undone::Needed);
     }
     let wrote = file.wrote.iter().find(|wrote| wrote.bytes == now.bytes);
     if let Some(wrote) = wrote {
@@ -281,18 +281,18 @@ fn take_back(file: &Recorded) -> Result<TakenBack> {
             Some(before) => user_file::replace(&target.path, &State { mode: now.mode, ..before })?,
             None => user_file::delete(&target.path)?,
         }
-        return Ok(TakenBack::Whole);
+        return Ok(Undone::Whole);
     }
     let before = file.before.as_ref().and_then(text_of);
     let text = text_of(now).ok_or_else(|| Error::bad_input("it is no longer UTF-8"))?;
     match without(file.client, &file.path, text, before)? {
-        Some(left) if left == text => return Ok(TakenBack::Nothing),
+        Some(left) if left == text => return Ok(Undone::Nothing),
         Some(left) => {
             user_file::replace(&target.path, &State { bytes: Bytes(left.into_bytes()), mode: now.mode })?;
         }
         None => user_file::delete(&target.path)?,
     }
-    Ok(TakenBack::OurEntries)
+    Ok(Undone::OurEntries)
 }
 
 fn text_of(state: &State) -> Option<&str> {
@@ -315,8 +315,8 @@ fn load(dir: &Path) -> Result<Record> {
         })
         .map_err(|error| {
             error.hint(
-                "move it away and keep it, since your former files are in it; then `tiro init --remove` takes out what \
-                 is Tiro's beyond doubt",
+                "move it away and keep it, since your former files are in it; then `tiro init --remove` removes the \
+                 entries that are certainly Tiro's",
             )
         }),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(Record::default()),

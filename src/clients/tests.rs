@@ -93,7 +93,7 @@ impl Home {
 }
 
 #[test]
-fn what_was_set_up_is_taken_back_without_a_trace() {
+fn removing_restores_every_file_exactly() {
     let home = Home::new();
     let before = home.everything();
     home.set_up();
@@ -105,7 +105,7 @@ fn what_was_set_up_is_taken_back_without_a_trace() {
 }
 
 #[test]
-fn a_client_that_is_not_here_is_not_touched() {
+fn a_client_that_is_not_installed_is_not_set_up() {
     let home = Home::new();
     fs::remove_dir(home.path(".codex")).unwrap();
     let plan = home.plan();
@@ -125,7 +125,7 @@ fn planning_writes_nothing() {
 }
 
 #[test]
-fn gemini_gets_a_server_and_hooks_beside_what_it_has() {
+fn gemini_gets_a_server_and_hooks_and_keeps_its_own() {
     let home = Home::new();
     let old = "{\r\n\t// my theme\r\n\t\"theme\": \"x\", /* ! */\r\n\t\"hooks\": {\"BeforeAgent\": [{\"hooks\": [\
                {\"type\": \"command\", \"command\": \"mine\"}]}]},\r\n}";
@@ -145,7 +145,7 @@ fn gemini_gets_a_server_and_hooks_beside_what_it_has() {
 }
 
 #[test]
-fn claude_code_gets_a_plugin_and_its_settings_stay_as_they_are() {
+fn claude_code_gets_a_plugin_and_its_settings_stay() {
     let home = Home::new();
     home.put(".claude/settings.json", "{ broken");
     home.put(".claude/skills/other/SKILL.md", "mine");
@@ -239,7 +239,7 @@ fn codex_has_its_hooks_in_one_place() {
 }
 
 #[test]
-fn what_is_broken_is_left_alone_and_reported() {
+fn invalid_files_are_reported_and_not_changed() {
     for (name, text, says) in [
         (".gemini/settings.json", "{\"a\": 1", "not valid JSON"),
         (".gemini/settings.json", "{'a': 1}", "not valid JSON"),
@@ -275,7 +275,7 @@ fn what_is_broken_is_left_alone_and_reported() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_read_only_or_a_link_elsewhere_is_left_alone() {
+fn read_only_files_and_links_elsewhere_are_not_changed() {
     use std::os::unix::fs::{PermissionsExt, symlink};
     let home = Home::new();
     let path = home.put(".gemini/settings.json", "{}");
@@ -319,7 +319,7 @@ fn settings_in_a_repository_of_dotfiles_are_edited_through_the_link() {
 }
 
 #[test]
-fn what_somebody_changed_since_stays_and_only_ours_goes() {
+fn only_our_entries_are_removed_from_files_edited_since() {
     let home = Home::new();
     home.put(".gemini/settings.json", "{\n  \"mcpServers\": {}, // none yet\n  \"a\": 1\n}\n");
     home.put(".codex/config.toml", "# mine\na = 1\n");
@@ -343,7 +343,7 @@ fn what_somebody_changed_since_stays_and_only_ours_goes() {
 }
 
 #[test]
-fn a_server_that_somebody_named_tiro_comes_back() {
+fn a_users_server_named_tiro_is_restored() {
     let home = Home::new();
     let old = "{ \"mcpServers\": { \"tiro\": { \"command\": \"mine\", \"timeout\": 7, \"trust\": true } } }";
     home.put(".gemini/settings.json", old);
@@ -363,7 +363,7 @@ fn a_server_that_somebody_named_tiro_comes_back() {
 }
 
 #[test]
-fn another_binary_takes_the_place_of_the_first_and_all_is_taken_back() {
+fn another_binary_replaces_the_first_and_everything_is_removed() {
     let home = Home::new();
     home.put(".gemini/settings.json", "{ }");
     home.put(".codex/config.toml", "a = 1");
@@ -388,7 +388,7 @@ fn another_binary_takes_the_place_of_the_first_and_all_is_taken_back() {
 }
 
 #[test]
-fn what_somebody_added_between_two_binaries_is_theirs() {
+fn additions_between_two_setups_belong_to_the_user() {
     let home = Home::new();
     home.put(".gemini/settings.json", "{\n  \"a\": 1\n}\n");
     home.set_up();
@@ -440,7 +440,7 @@ fn a_crash_between_record_and_write_is_recovered_from() {
 }
 
 #[test]
-fn what_changed_after_planning_is_not_overwritten() {
+fn a_file_that_changed_after_planning_is_not_overwritten() {
     let home = Home::new();
     let plan = home.plan();
     home.put(".gemini/settings.json", "{\"quick\": true}");
@@ -453,7 +453,7 @@ fn what_changed_after_planning_is_not_overwritten() {
 }
 
 #[test]
-fn a_file_that_cannot_be_taken_back_stays_recorded() {
+fn a_file_that_cannot_be_restored_stays_recorded() {
     let home = Home::new();
     home.put(".gemini/settings.json", "{\"a\": 1}");
     home.set_up();

@@ -31,7 +31,7 @@ pub struct Found {
 
 /// Returns the transcripts of `client` for sessions in `roots`, or above them if they mention a root, sorted by path.
 ///
-/// `roots` are the canonical roots of the project's work trees. What can't be read is skipped.
+/// `roots` are the canonical roots of the project's work trees. Unreadable files are skipped.
 pub fn of_project(places: &Places, client: Client, roots: &[PathBuf]) -> Vec<Found> {
     let mut files = Vec::new();
     match client {
@@ -195,11 +195,11 @@ mod tests {
     #[cfg(unix)]
     #[test]
     #[expect(clippy::disallowed_methods, reason = "it runs `mkfifo`")]
-    fn what_is_no_regular_file_is_refused_and_not_waited_for() {
+    fn only_regular_files_are_opened_and_none_blocks() {
         let folder = tempfile::tempdir().unwrap();
         let (pipe, link) = (folder.path().join("pipe.jsonl"), folder.path().join("link.jsonl"));
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        // A file that the system makes up, behind a link: it has no end, or waits for something to tell.
+        // A generated file behind a link: it never ends, or blocks until the kernel logs something.
         let made_up = if Path::new("/proc/kmsg").exists() { "/proc/kmsg" } else { "/dev/zero" };
         std::os::unix::fs::symlink(made_up, &link).unwrap();
         fs::create_dir(folder.path().join("folder.jsonl")).unwrap();
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_of_other_directories_are_left_alone() {
+    fn sessions_of_other_directories_are_not_found() {
         let home = tempfile::tempdir().unwrap();
         let home = home.path().canonicalize().unwrap();
         let root = home.join("work/my.app");

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::*;
 
-/// A repository as the hook sees it, and a binary that tells that it ran.
+/// A repository as the hook sees it, and a binary that records that it ran.
 struct Repository {
     home: Home,
     git: GitPlace,
@@ -112,7 +112,7 @@ fn make_executable(path: &Path) {
 }
 
 #[test]
-fn without_a_hook_ours_is_written_and_leaves_no_trace() {
+fn a_missing_hook_is_created_and_removed_completely() {
     let repository = Repository::new();
     fs::remove_dir(&repository.git.hooks).unwrap();
     let before = repository.home.everything();
@@ -127,7 +127,7 @@ fn without_a_hook_ours_is_written_and_leaves_no_trace() {
 }
 
 #[test]
-fn a_script_keeps_its_exit_code_stdin_and_bytes_and_ours_runs_whatever_it_does() {
+fn a_script_keeps_its_exit_code_stdin_and_bytes_and_our_line_always_runs() {
     for (script, code, says) in [
         ("#!/bin/sh\nread line; echo \"got $line\"; exit 3\n", 3, "got from git\n"),
         ("#!/usr/bin/env bash\nset -euo pipefail\nexec cat\n", 0, "from git\n"),
@@ -150,7 +150,7 @@ fn a_script_keeps_its_exit_code_stdin_and_bytes_and_ours_runs_whatever_it_does()
 }
 
 #[test]
-fn a_script_without_a_first_line_for_the_shell_is_one_too() {
+fn a_script_without_a_shebang_is_a_shell_script() {
     let repository = Repository::new();
     repository.put("echo mine\n", 0o755);
     repository.set_up();
@@ -160,7 +160,7 @@ fn a_script_without_a_first_line_for_the_shell_is_one_too() {
 
 /// A hook that looked at its own path, or at what lies beside it, found another once ours handed over to it.
 #[test]
-fn what_is_no_plain_shell_script_stays_itself() {
+fn hooks_that_are_not_plain_shell_scripts_are_not_changed() {
     let says = "import os, sys\nhere = os.path.abspath(__file__)\nbeside = os.path.join(os.path.dirname(here), 'beside')\n\
                 print(here, open(beside).read())\nsys.exit(4)\n";
     let python = format!("#!/usr/bin/env python3\n{says}");
@@ -205,7 +205,7 @@ fn a_hook_that_git_ignores_does_not_become_active() {
 
 /// A program in place of ours that never ended blocked every commit, and every reader of its output.
 #[test]
-fn a_program_that_hangs_holds_nobody_up() {
+fn a_hanging_program_does_not_delay_git() {
     let repository = Repository::new();
     repository.put("#!/bin/sh\necho mine\nexit 7\n", 0o755);
     repository.set_up();
@@ -268,7 +268,7 @@ fn the_hook_of_a_repository_that_was_moved_is_found_or_stays_recorded() {
 }
 
 #[test]
-fn another_binary_takes_the_place_of_the_first_in_one_block() {
+fn another_binary_replaces_the_first_in_one_block() {
     let repository = Repository::new();
     repository.put("#!/bin/sh\necho mine\n", 0o755);
     let before = repository.home.everything();
@@ -301,7 +301,7 @@ fn a_hook_that_was_changed_since_loses_only_our_lines() {
 }
 
 #[test]
-fn hooks_that_are_not_the_repositorys_own_are_left_alone() {
+fn shared_and_tracked_hooks_are_not_changed() {
     let mut repository = Repository::new();
     let own = repository.git.clone();
     repository.git.hooks = repository.home.path("hooks-of-all");
@@ -329,7 +329,7 @@ fn hooks_that_are_not_the_repositorys_own_are_left_alone() {
 }
 
 #[test]
-fn our_hook_without_the_right_to_run_is_reported() {
+fn a_hook_that_is_not_executable_is_reported() {
     let repository = Repository::new();
     repository.set_up();
     repository.put(fs::read(repository.hook()).unwrap(), 0o644);

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 
 #[test]
-fn what_is_cut_leaves_its_surroundings() {
+fn cutting_an_entry_keeps_its_surroundings() {
     let ours = r#""mcpServers": {"tiro": {}}"#;
     for (text, left) in [
         ("{OURS}", "{}"),

@@ -4,7 +4,7 @@ use super::*;
 
 /// The record went with the data directory, and then nothing was taken out.
 #[test]
-fn what_is_ours_goes_without_a_record_and_what_is_not_stays() {
+fn without_a_record_only_our_entries_are_removed() {
     let home = Home::new();
     let before = home.everything();
     home.set_up();
@@ -32,7 +32,7 @@ fn what_is_ours_goes_without_a_record_and_what_is_not_stays() {
 
 /// The error said what was wrong and not what to do.
 #[test]
-fn a_damaged_record_is_named_with_a_way_out_that_works() {
+fn the_hint_about_a_damaged_record_works() {
     let home = Home::new();
     let before = home.everything();
     home.set_up();
@@ -57,7 +57,7 @@ fn a_damaged_record_is_named_with_a_way_out_that_works() {
 
 /// A server that the user added to the plugin was replaced by the next `init` and deleted by `init --remove`.
 #[test]
-fn what_somebody_added_to_the_plugin_stays_and_stays_a_plugin() {
+fn a_users_additions_to_the_plugin_keep_it_a_plugin() {
     let home = Home::new();
     home.set_up();
     let at = |name: &str| format!(".claude/skills/tiro/{name}");
@@ -106,7 +106,7 @@ fn what_somebody_added_to_the_plugin_stays_and_stays_a_plugin() {
 
 /// Clients were set up with three of four toolsets, so that five of the tools never reached them.
 #[test]
-fn a_server_of_fewer_tools_gets_them_all_and_is_taken_back_with_and_without_a_record() {
+fn a_server_with_fewer_tools_is_updated_and_removed_with_and_without_a_record() {
     for is_recorded in [true, false] {
         let home = Home::new();
         home.put(".codex/config.toml", "# mine\na = 1\n");

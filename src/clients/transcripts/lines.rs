@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn only_whole_lines_are_handed_out_and_reading_goes_on_after_them() {
+    fn only_whole_lines_are_returned_and_reading_continues_after_them() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.jsonl");
         fs::write(&path, "one\r\ntwo\nhal").unwrap();
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_line_that_is_too_long_only_the_beginning_is_kept() {
+    fn only_the_beginning_of_a_long_line_is_kept() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.jsonl");
         let long = "x".repeat(LONGEST_LINE as usize + 10);
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_an_end_is_looked_at_in_steps() {
+    fn a_line_without_an_end_is_searched_in_steps() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("t.jsonl");
         let long = "x".repeat(3 * LONGEST_LINE as usize);
