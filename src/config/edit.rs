@@ -1,7 +1,7 @@
 //! Edits the configuration file: the table of one provider, or the name of the default provider.
 //!
 //! Comments and order stay. The file is written only if the result is valid, whole or not at all, and only the user can
-//! read it, because it tells where keys are. Two processes that edit it take turns.
+//! read it, because it says where keys are stored. Two processes that edit it take turns.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -220,7 +220,7 @@ fn edit(
     };
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     create_private(folder)?;
-    // Held until the end of the function. Where folders can't be locked, the last writer wins.
+    // Held until the end of the function. If folders can't be locked, the last writer wins.
     let _turn = File::open(folder).and_then(|folder| folder.lock().map(|()| folder));
     let written = text(path)?.unwrap_or_default();
     let broken = |error: toml_edit::TomlError| {
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_wrong_is_not_written() {
+    fn invalid_changes_are_not_written() {
         let (_folder, sources) = sources(None);
         let wrong = Change { endpoint: Edit::Set("http://a@b".into()), ..Change::default() };
         let error = change(&sources, "openai", &wrong, |_| Ok(())).unwrap_err();
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_file_is_left_alone() {
+    fn an_invalid_file_is_not_changed() {
         let (_folder, sources) = sources(Some("[broken\n"));
         let preferred = Change { is_default: true, ..Change::default() };
         assert!(change(&sources, "openai", &preferred, |_| Ok(())).is_err());

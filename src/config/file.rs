@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_line_goes_before_variables_and_those_before_the_file() {
+    fn the_command_line_precedes_variables_and_variables_the_file() {
         let file = "external = 'never'\n[context]\nmax_tokens = 1001\ncache_ttl = 5\nsummary_ratio = 0.4\n";
         let mut variables = vec![("PERSISTENCE_CONTEXT_MAX_TOKENS", "1002")];
         let tokens = |variables: &[(&str, &str)], set: &[(&str, &str)]| {
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_its_place_and_what_is_right() {
+    fn errors_name_the_place_and_the_allowed_values() {
         let (message, hint) = error("[context]\n# a comment\nmax_tokens = 'many'\n");
         assert!(
             message.contains("`context.max_tokens`") && message.contains("config.toml`, line 3"),
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_of_an_array_may_hold_commas() {
+    fn patterns_of_an_array_may_contain_commas() {
         let (_folder, file) = sources("[ignore]\npaths = ['{a,b}/**', 'c']\n", &[], &[]);
         assert_eq!(file.options().unwrap().ignore_paths.0, ["{a,b}/**", "c"]);
         let (_folder, alone) = sources("[ignore]\npaths = ['{a,b}/**']\n", &[], &[]);

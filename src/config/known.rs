@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_of_any_kind_leads_to_one_provider() {
+    fn every_name_of_a_provider_leads_to_it() {
         for (name, usual) in [
             ("google", "gemini"),
             ("Claude", "anthropic"),
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_for_this_machine_has_an_address_and_lends_it_to_no_other() {
+    fn the_default_address_of_a_local_server_is_its_own() {
         assert_eq!(usual_endpoint("vllm", Service::OpenaiCompatible), Some("http://127.0.0.1:8000/v1"));
         assert_eq!(usual_endpoint("lab", Service::OpenaiCompatible), None);
         assert_eq!(usual_endpoint("vllm", Service::Ollama), Service::Ollama.own_endpoint());

@@ -2,7 +2,7 @@
 //!
 //! Settings are read once, at the start, and passed on as values. Only the settings of providers and their cost are
 //! read again for each question to a model, because the file may change while a server runs.
-#![expect(clippy::disallowed_methods, reason = "this is the place")]
+#![expect(clippy::disallowed_methods, reason = "only this module reads the environment")]
 
 mod edit;
 mod endpoint;
@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn patterns_name_what_is_ignored() {
+    fn patterns_select_ignored_sessions_and_files() {
         let list = |words: &[&str]| List(words.iter().map(|word| (*word).to_owned()).collect());
         let options = Options {
             ignore_sessions: list(&["scratch-*"]),

@@ -1,9 +1,9 @@
 //! The options: every one with its default, in one list.
 //!
-//! The list makes the struct, the defaults, what a value must be, and the table in docs/configuration.md (a test holds the two
-//! together). An option is read from the command line (`--set KEY=VALUE`), from its `TIRO_*` variable, from the
+//! The list generates the struct, the defaults, the allowed values, and the table in docs/configuration.md (a test
+//! compares the two). An option is read from the command line (`--set KEY=VALUE`), from its `TIRO_*` variable, from the
 //! `PERSISTENCE_*` variable of the same name, from the configuration file, in this order; its variable is the key in
-//! capitals with `_` for the dot. It is not: what an option does. That is where its field is read.
+//! capitals with `_` for the dot. The effect of an option is implemented where its field is read.
 
 use std::fmt::Display;
 use std::str::FromStr;
@@ -34,7 +34,7 @@ pub struct Setting {
     pub key: &'static str,
     /// The description.
     pub about: &'static str,
-    /// The allowed values, in words.
+    /// A description of the allowed values.
     pub right: &'static str,
     /// Further variables that set it.
     pub also: &'static [&'static str],
@@ -317,7 +317,7 @@ mod tests {
             let shown = setting.show(&options);
             assert!(setting.read(&mut options, &shown), "{}", setting.key);
             assert_eq!(options, Options::default(), "{}", setting.key);
-            // One of these is right for any of them, and the default of none.
+            // Each option accepts one of these values, which is not its default.
             let other = ["never", "0.77", "577", "7", "other"].iter().find(|text| {
                 let mut tried = Options::default();
                 setting.read(&mut tried, text) && tried != Options::default()
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_range_is_not_read() {
+    fn values_out_of_range_are_refused() {
         let wrong = [
             ("context.max_tokens", "0"),
             ("context.max_tokens", "1e9"),

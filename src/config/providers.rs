@@ -26,7 +26,7 @@ pub enum Use {
     Summarize,
     /// To embed memories.
     Embed,
-    /// To answer questions, with what the call passes on.
+    /// To answer questions about the text that a call contains.
     Consult,
 }
 

@@ -21,7 +21,7 @@ fn read(file: &str, variables: &[(&str, &str)], keys: &[&str]) -> Result<(Option
 }
 
 #[test]
-fn nothing_is_asked_of_anybody_before_somebody_is_named() {
+fn without_a_configured_provider_no_model_is_asked() {
     let (_, providers) = read("", &[], &[]).unwrap();
     assert_eq!(providers, []);
 }
@@ -40,7 +40,7 @@ fn a_key_alone_enables_consulting_and_nothing_else() {
 }
 
 #[test]
-fn summaries_go_outside_only_to_whom_the_user_named_for_them() {
+fn an_external_model_summarises_only_with_the_use_summarize() {
     let table = "[providers.openai]\nmodel = 'm'\n";
     let may = |file: &str, variables: &[(&str, &str)]| {
         let (options, providers) = read(file, variables, &["OPENAI_API_KEY"]).unwrap();
@@ -72,7 +72,7 @@ fn a_model_on_this_machine_may_summarise_and_one_elsewhere_may_not() {
 }
 
 #[test]
-fn a_table_says_everything_of_a_provider() {
+fn a_table_sets_everything_of_a_provider() {
     let file = "[providers.lab]\nservice = 'openai-compatible'\nendpoint = 'https://lab.example:8443/v1'\nmodel = 'q'\n\
                 key_variable = 'LAB_TOKEN'\nuses = ['summarize', 'consult']\nmemory = false\nmax_output = 900\n\
                 temperature = 0.1\nwindow = 32000\nprice = { input = 1, output = 2.5 }\n\
@@ -97,15 +97,15 @@ fn the_key_of_a_service_goes_to_no_other_address() {
 }
 
 #[test]
-fn what_is_wrong_in_a_table_is_named_and_a_pasted_key_is_not_repeated() {
+fn errors_in_a_table_are_named_and_a_pasted_key_is_not_repeated() {
     let error = |body: &str| {
         let error = read(&format!("[providers.lab]\n{body}"), &[], &[]).unwrap_err();
         format!("{error}; {}", error.way_out().unwrap_or_default())
     };
     let base = "service = 'openai'\nmodel = 'm'\n";
-    let told = error(&format!("{base}key_variable = 'sk-proj-4f0Wd81Gk2zVbN7c'\n"));
-    assert!(told.contains("providers.lab.key_variable") && told.contains("line 4"), "{told}");
-    assert!(!told.contains("4f0Wd81"), "{told}");
+    let message = error(&format!("{base}key_variable = 'sk-proj-4f0Wd81Gk2zVbN7c'\n"));
+    assert!(message.contains("providers.lab.key_variable") && message.contains("line 4"), "{message}");
+    assert!(!message.contains("4f0Wd81"), "{message}");
     for (body, word) in [
         ("service = 'openai-compatible'\nmodel = 'm'\n", "`endpoint`"),
         ("model = 'm'\n", "`service`"),
@@ -124,7 +124,7 @@ fn what_is_wrong_in_a_table_is_named_and_a_pasted_key_is_not_repeated() {
 }
 
 #[test]
-fn what_is_no_table_of_providers_is_named() {
+fn providers_that_are_not_tables_are_reported() {
     for file in ["providers = 5\n", "providers = []\n", "[[providers]]\nname = 'openai'\n"] {
         let error = read(file, &[], &[]).unwrap_err();
         assert!(error.to_string().contains("`providers` in") && error.way_out().is_some(), "{file}: {error}");
@@ -134,7 +134,7 @@ fn what_is_no_table_of_providers_is_named() {
 }
 
 #[test]
-fn a_model_that_ollama_hands_on_is_not_on_this_machine_however_it_is_spelled() {
+fn cloud_models_of_ollama_are_external_in_any_spelling() {
     for model in ["gpt-oss:120b-cloud", "gpt-oss:120b-CLOUD", "gpt-oss:Cloud"] {
         let file =
             format!("external = 'never'\n[providers.ollama]\nmodel = '{model}'\nuses = ['summarize']\n");
