@@ -1,15 +1,15 @@
-//! Counts, numbers and lists in words that people and models read.
+//! Formats counts, numbers and lists for people and models.
 
 use std::fmt::Display;
 
 use crate::error::quoted;
 
-/// Returns how many there are, with the words for one or for another number: `1 memory`, `2 memories`.
+/// Returns a count with its noun, singular or plural: `1 memory`, `2 memories`.
 pub fn counted<N: Copy + PartialEq + From<u8> + Display>(count: N, one: &str, several: &str) -> String {
     format!("{count} {}", if count == N::from(1) { one } else { several })
 }
 
-/// Returns a number with its thousands apart: `1,204`.
+/// Returns a number with commas between its thousands: `1,204`.
 pub fn thousands(number: impl TryInto<u64>) -> String {
     let digits = number.try_into().map_or(0_u64, |number| number).to_string();
     let mut shown = String::with_capacity(digits.len() + digits.len() / 3);
@@ -22,7 +22,7 @@ pub fn thousands(number: impl TryInto<u64>) -> String {
     shown
 }
 
-/// Returns the first few of `items`, and how many more there are.
+/// Returns the first few of `items` as a list, and how many more there are.
 pub fn some(items: &[String]) -> String {
     const SHOWN: usize = 5;
     let mut text =

@@ -1,13 +1,13 @@
-//! Tiro manages what language models get to see: a memory of conversations and commits that any agent can search.
+//! A memory of conversations and commits for coding agents: an MCP server and a command line.
 //!
-//! The map, doors first; a row imports only rows below it, which `tests/it/tidy/` checks:
+//! The modules in rows, from the entry points down. A row imports only rows below it; `tests/it/tidy/` checks this:
 //!
-//! - doors, wire only: [`server`] (MCP), [`cli`]
+//! - doors, which only translate requests and answers: [`server`] (MCP), [`cli`]
 //! - operations: [`tools`], one file each, in folders by toolset
-//! - workings, which several operations compose: [`idle`], [`ingest`], [`assembly`], [`summaries`], [`ask`]
+//! - workings, which several operations use: [`idle`], [`ingest`], [`assembly`], [`summaries`], [`ask`]
 //! - opened: [`caller`] (who calls, and its project), [`engine`] (what the process has open), [`project`], [`config`]
 //! - what is done: [`remember`] (the write path), [`retrieve`] (the read path), [`import`] (histories to drafts),
-//!   [`context`] (what of a conversation is shown), [`summarize`]
+//!   [`context`] (the parts of a conversation to show), [`summarize`]
 //! - effects: [`store`], [`embed`], [`git`], [`clients`], [`llm`], [`spool`]
 //! - files for one user alone: [`private`]
 //! - text: [`chunk`], [`tokens`]
@@ -57,7 +57,7 @@ mod tuning;
 
 pub use cli::main;
 
-/// What the tests in `tests/` use of the program. Nothing else is public, so that the compiler finds what nobody uses.
+/// The items that the tests in `tests/` use. Nothing else is public, so that the compiler reports unused code.
 #[doc(hidden)]
 pub mod testing {
     pub use crate::config::{External, Options, Sources, Use};

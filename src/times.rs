@@ -1,4 +1,4 @@
-//! Times as agents write and read them.
+//! Reads and writes times as text.
 
 use jiff::civil::{Date, DateTime};
 use jiff::tz::TimeZone;
@@ -7,9 +7,11 @@ use jiff::{Timestamp, Unit};
 use crate::error::{Error, Result, quoted};
 use crate::memory::Millis;
 
-/// Returns the times that the arguments give, each with its name: from when, and before when.
+/// Reads a range of times from two arguments, each given by name and text: its first instant, and the instant after its
+/// last.
 ///
-/// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput), naming the argument, also where nothing lies between them.
+/// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput), naming the argument, if a text is not a time or the
+/// range is empty.
 pub fn range(
     (name_since, since): (&str, Option<&str>),
     (name_until, until): (&str, Option<&str>),
@@ -18,17 +20,18 @@ pub fn range(
     let until = until.map(|text| parse_time(name_until, text)).transpose()?;
     if since.zip(until).is_some_and(|(since, until)| since >= until) {
         return Err(Error::bad_input(format!("`{name_until}` is not after `{name_since}`"))
-            .hint("nothing lies between them"));
+            .hint("the range is empty: give a later end, or an earlier beginning"));
     }
     Ok((since, until))
 }
 
 /// Returns the time that the argument `name` gives: RFC 3339, a date and time without offset (taken as UTC), or a date.
 ///
-/// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput), naming the argument.
+/// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput), naming the argument, for any other text.
 pub fn parse_time(name: &str, text: &str) -> Result<Millis> {
     let text = text.trim();
-    // Up to two days of the year 9999 are beyond what can be told in every zone: they are its end.
+    // The last two days of the year 9999 exceed the range of `Timestamp` in some time zones; they are read as its
+    // maximum.
     let utc = |civil: DateTime| match civil.to_zoned(TimeZone::UTC) {
         Ok(zoned) => Some(zoned.timestamp()),
         Err(_) => Timestamp::from_second(Timestamp::MAX.as_second()).ok().filter(|_| civil.year() == 9999),
@@ -46,7 +49,7 @@ pub fn parse_time(name: &str, text: &str) -> Result<Millis> {
     })
 }
 
-/// Returns the quarter of a time in UTC, such as `2026-Q1`; quarters sort as they follow one another.
+/// Returns the quarter of a time in UTC, such as `2026-Q1`; the names sort in order of time.
 pub fn quarter(time: Millis) -> String {
     let date =
         Timestamp::from_millisecond(time).unwrap_or(Timestamp::UNIX_EPOCH).to_zoned(TimeZone::UTC).date();
@@ -80,9 +83,9 @@ mod tests {
         }
     }
 
-    /// The last day there is was no time, and the first was.
+    /// The last day was refused, although the first was accepted.
     #[test]
-    fn the_ends_of_time_are_times() {
+    fn the_earliest_and_latest_times_are_accepted() {
         let last = parse_time("until", "9999-12-29").unwrap();
         for end in ["9999-12-31", "9999-12-31T23:59:59Z", "9999-12-31T23:59:59"] {
             let time = parse_time("until", end).unwrap();
@@ -92,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_of_times_holds_something() {
+    fn an_empty_range_of_times_is_refused() {
         let between = |since, until| range(("since", since), ("until", until));
         assert_eq!(between(None, None).unwrap(), (None, None));
         let (since, until) = between(Some("2026-03-01"), Some("2026-03-02")).unwrap();

@@ -137,7 +137,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_projects_those_are_captured_that_were_chosen() {
+    fn only_chosen_projects_are_captured() {
         let data = tempfile::tempdir().unwrap();
         let data = data.path();
         let (one, two) = (Spool::of(data, Path::new("/one")), Spool::of(data, Path::new("/two")));

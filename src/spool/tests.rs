@@ -37,7 +37,7 @@ fn a_session_has_one_reference_and_the_latest_counts() {
 }
 
 #[test]
-fn what_a_dying_process_had_taken_is_found_again() {
+fn references_that_a_dying_process_took_are_found_again() {
     let (_data, spool) = spool();
     spool.leave(&reference("a", 1)).unwrap();
     drop(spool.take());
@@ -48,7 +48,7 @@ fn what_a_dying_process_had_taken_is_found_again() {
 }
 
 #[test]
-fn a_file_that_is_no_reference_is_removed() {
+fn a_file_that_is_not_a_reference_is_removed() {
     let (_data, spool) = spool();
     spool.leave(&reference("a", 1)).unwrap();
     fs::write(spool.folder.join("0123456789abcdef.json"), "{\"client\":").unwrap();
@@ -57,7 +57,7 @@ fn a_file_that_is_no_reference_is_removed() {
 }
 
 #[test]
-fn a_spool_that_cannot_be_used_says_so() {
+fn an_unusable_spool_is_reported() {
     let (data, spool) = spool();
     assert_eq!(spool.trouble(), None);
     spool.leave(&reference("a", 1)).unwrap();
@@ -117,7 +117,7 @@ fn a_pause_outlasts_a_move_and_the_first_id() {
 }
 
 #[test]
-fn pauses_that_cannot_be_read_keep_everything_out() {
+fn unreadable_pauses_keep_everything_out() {
     let (_data, spool) = spool();
     spool.set_paused(true, 10).unwrap();
     spool.set_paused(false, 20).unwrap();
@@ -152,7 +152,7 @@ fn only_files_are_references() {
 }
 
 #[test]
-fn a_reference_that_is_kept_says_why() {
+fn a_kept_reference_records_the_reason() {
     let (_data, spool) = spool();
     spool.leave(&reference("a", 1)).unwrap();
     spool.take().into_iter().for_each(|taken| taken.keep("locked away".into()));
@@ -162,7 +162,7 @@ fn a_reference_that_is_kept_says_why() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_in_the_place_of_a_folder_leads_nowhere() {
+fn a_link_in_place_of_a_folder_is_not_followed() {
     let elsewhere = tempfile::tempdir().unwrap();
     let own = ["0123456789abcdef.json", "fedcba9876543210.taken", "notes.json", PAUSED, PAUSES, "pointer"];
     let others = || own.map(|name| (name, fs::read_to_string(elsewhere.path().join(name)).unwrap()));
@@ -193,7 +193,7 @@ fn a_link_in_the_place_of_a_folder_leads_nowhere() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_or_a_pipe_in_the_place_of_a_file_is_not_read() {
+fn a_link_or_a_pipe_in_place_of_a_file_is_not_read() {
     let (data, spool) = spool();
     spool.leave(&reference("a", 1)).unwrap();
     let secret = data.path().join("secret");
