@@ -102,7 +102,7 @@ fn read(arguments: Value) -> Result<Args> {
 }
 
 #[test]
-fn what_can_only_be_meant_one_way_is_accepted() {
+fn unambiguous_variants_of_arguments_are_accepted() {
     let args = read(json!({
         "query": "x", "maxTokens": 5.0, "k": null, "since": "yesterday", "order": "commit",
         "messages": [{"role": "user", "sourceID": "m1"}],
@@ -122,7 +122,7 @@ fn what_can_only_be_meant_one_way_is_accepted() {
 }
 
 #[test]
-fn a_wrong_argument_is_named_with_the_way_out() {
+fn errors_name_the_wrong_argument_and_a_remedy() {
     let cases = [
         (json!({}), "argument `query` is missing", "give `query`: What to look for, in words."),
         (json!(null), "argument `query` is missing", "give `query`: What to look for, in words."),

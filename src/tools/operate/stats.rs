@@ -403,7 +403,7 @@ mod tests {
     use crate::store::{SegmentRow, SessionKey};
 
     #[test]
-    fn a_tier_counts_what_stands_for_its_segments_and_what_is_still_to_be_made() {
+    fn tiers_count_summarised_and_unsummarised_segments() {
         let segment = |number: i64, summaries| SummarisedSegment {
             session: SessionKey::default(),
             segment: SegmentRow {
