@@ -6,7 +6,7 @@
 //! - operations: [`tools`], one file each, in folders by toolset
 //! - workings, which several operations use: [`idle`], [`ingest`], [`assembly`], [`summaries`], [`ask`]
 //! - opened: [`caller`] (who calls, and its project), [`engine`] (what the process has open), [`project`], [`config`]
-//! - what is done: [`remember`] (the write path), [`retrieve`] (the read path), [`import`] (histories to drafts),
+//! - writing, reading and choosing: [`remember`] (the write path), [`retrieve`] (the read path), [`import`] (histories to drafts),
 //!   [`context`] (the parts of a conversation to show), [`summarize`]
 //! - effects: [`store`], [`embed`], [`git`], [`clients`], [`llm`], [`spool`]
 //! - files for one user alone: [`private`]

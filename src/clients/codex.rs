@@ -22,8 +22,10 @@ const OURS: Ours = Ours { members: &[], command: HOOK };
 /// The end of our hooks' command, for any path of the program.
 const HOOK: &str = " hook codex";
 
-/// The timeouts for starting the server and for a tool, in seconds: asking another agent takes minutes.
+/// The timeout for starting the server, in seconds.
 const STARTUP_TIMEOUT: i64 = 30;
+
+/// The timeout of a tool, in seconds: asking another agent takes minutes.
 pub(super) const TOOL_TIMEOUT: i64 = 600;
 
 /// The timeout of a hook in seconds: the most that Codex allows at the end of a session. Ours take a tenth of a second.

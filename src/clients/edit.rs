@@ -26,7 +26,9 @@ pub struct Entries {
 pub struct Member {
     /// The keys that lead to it.
     pub path: Vec<String>,
+    /// Our value.
     pub value: CstInputValue,
+    /// Whether a value of the user is replaced.
     pub when: When,
 }
 
@@ -41,9 +43,11 @@ pub enum When {
 
 /// A group in the array `hooks.<event>`, which all three clients have.
 pub struct Hook {
+    /// The name of the event, which is the key in `hooks`.
     pub event: &'static str,
     /// The command of the only hook in `group`, without arguments.
     pub command: String,
+    /// The group that is added if no hook in `event` is ours.
     pub group: CstInputValue,
 }
 

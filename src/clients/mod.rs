@@ -172,8 +172,8 @@ pub fn plan(places: &Places, binary: &Path, project: Option<&GitPlace>) -> Resul
     Ok(plan)
 }
 
-/// Restores what is recorded in `dir`, and removes other entries that are certainly ours. `repositories` are all known
-/// repositories, with their former places.
+/// Restores the contents recorded in `dir`, and removes other entries that are certainly ours. `repositories` are all
+/// known repositories, with their former places.
 ///
 /// # Errors
 ///
@@ -216,7 +216,7 @@ impl Plan {
             && !self.findings.iter().any(|finding| finding.client == client)
     }
 
-    /// Returns the changes, what will be remembered, and what is not changed, as text for people.
+    /// Returns the changes, the findings and what is captured of each client, as text for people.
     pub fn text(&self) -> String {
         let mut text = String::new();
         for client in &self.found {

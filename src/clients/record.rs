@@ -41,7 +41,7 @@ pub struct Removed {
     pub restored: Vec<PathBuf>,
     /// Files that were changed since; only our entries are removed.
     pub edited: Vec<PathBuf>,
-    /// Files without a record; what is certainly ours is removed.
+    /// Files without a record; entries that are certainly ours are removed.
     pub swept: Vec<PathBuf>,
     /// Files that were not changed; their record stays.
     pub findings: Vec<Finding>,

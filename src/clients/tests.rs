@@ -56,7 +56,7 @@ impl Home {
         self.path("data/clients")
     }
 
-    /// Plans and applies, and expects that this was all there is to do.
+    /// Plans and applies, and asserts that no change is left.
     fn set_up(&self) -> Applied {
         let applied = apply(&self.plan().changes, &self.record()).unwrap();
         assert!(applied.findings.is_empty(), "{applied:?}");
@@ -69,7 +69,7 @@ impl Home {
         remove(&self.record(), Some(&self.places), &[], &Keep::default()).unwrap()
     }
 
-    /// Returns every file and directory beneath with its bytes and mode.
+    /// Returns every file and directory in the home with its bytes and mode.
     pub(super) fn everything(&self) -> Vec<(PathBuf, Option<State>)> {
         let mut found = Vec::new();
         let mut left = vec![self.dir.path().to_owned()];
@@ -160,7 +160,7 @@ fn claude_code_gets_a_plugin_and_its_settings_stay() {
     assert_eq!(value(".claude-plugin/plugin.json")["name"], "tiro");
     home.remove();
     assert_eq!(home.everything(), before);
-    // A file that was changed since is removed all the same; files that the user added stay.
+    // A file that was edited since setup is removed; files that the user added stay.
     home.set_up();
     home.put(".claude/skills/tiro/.mcp.json", "{}");
     home.put(".claude/skills/tiro/notes.md", "mine");
@@ -201,7 +201,7 @@ fn codex_keeps_comments_order_and_line_ends() {
         assert_eq!(text.contains("\r\n"), old.contains("\r\n"));
         home.remove();
         assert_eq!(home.read(".codex/config.toml"), old);
-        // As if the user had changed it since.
+        // The user edits the file after setup.
         let left = codex::without(&home.path(".codex/config.toml"), &text, Some(old)).unwrap();
         assert_eq!(left.trim_end(), old.trim_end());
     }
@@ -214,7 +214,7 @@ fn codex_has_its_hooks_in_one_place() {
     home.put(".codex/config.toml", inline);
     home.set_up();
     assert!(!home.path(".codex/hooks.json").exists());
-    // Where ours are they stay, and don't run twice.
+    // Our hooks stay in the file that has them, and don't run twice.
     home.put(".codex/hooks.json", "{}");
     assert!(home.plan().changes.is_empty());
     home.remove();
@@ -378,7 +378,7 @@ fn another_binary_replaces_the_first_and_everything_is_removed() {
     }
     home.remove();
     assert_eq!(home.everything(), before);
-    // The same with a change by the user in between: it stays, and our entries are not taken for the user's.
+    // The same with an edit by the user in between: the edit stays, and our entries don't count as the user's.
     home.set_up();
     home.put(".gemini/settings.json", text);
     apply(&plan(&home.places, Path::new("/new/tiro"), None).unwrap().changes, &home.record()).unwrap();
@@ -427,7 +427,7 @@ fn a_crash_between_record_and_write_is_recovered_from() {
     let removed = home.remove();
     assert!(removed.restored.is_empty() && removed.edited.is_empty() && removed.findings.is_empty());
     assert_eq!(home.everything(), before);
-    // Half of it written, and set up again: the record still knows the first state.
+    // Only half of the files were written when setup runs again: the record keeps the first state.
     apply(&plan.changes, &home.record()).unwrap();
     user_file::replace(
         &home.path(".gemini/settings.json"),

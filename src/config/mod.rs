@@ -125,7 +125,7 @@ impl Config {
         Ok(config)
     }
 
-    /// Reads only directories and the user: what hooks need, which must work with a broken configuration file.
+    /// Reads only the directories and the user. Hooks need no more, and must work with an invalid configuration file.
     ///
     /// # Errors
     ///
@@ -137,7 +137,7 @@ impl Config {
         let data_dir = path("TIRO_DATA_DIR")
             .or_else(|| platform.as_ref().map(|platform| platform.data_dir().join("tiro")))
             .ok_or_else(|| {
-                Error::new(Kind::BadInput, "there is no home directory to keep memories in")
+                Error::new(Kind::BadInput, "no home directory for Tiro's data is known")
                     .hint("set HOME, or name a directory in TIRO_DATA_DIR")
             })?;
         let data_dir = std::path::absolute(&data_dir).unwrap_or(data_dir);

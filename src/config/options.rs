@@ -128,7 +128,7 @@ options! {
     /// The token budget of the context of one conversation.
     session_max_tokens: usize = 8000, "context.session_max_tokens", "a whole number, 300 to 20000",
         |n| (300..=20_000).contains(n);
-    /// The share of a context that summaries may take; messages get what they leave.
+    /// The share of a context that summaries may take; messages get the rest.
     summary_ratio: f64 = contexts::SUMMARIES_SHARE, "context.summary_ratio", "a number, 0 to 1", share;
     /// The latest messages that a context always shows in full if they fit.
     max_recent_messages: usize = 10, "context.max_recent_messages", "a whole number, 1 to 1000",

@@ -59,6 +59,7 @@ pub(super) struct Handler {
 }
 
 impl Handler {
+    /// Returns the handler of `tools` and `resources`; `requests` are the open ones of the transport.
     pub(super) fn new(tools: Vec<Tool>, resources: Resources, requests: Requests) -> Handler {
         let listed = tools.iter().map(listed).collect();
         Handler { tools, listed, resources, calls: Calls::new(requests) }

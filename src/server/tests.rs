@@ -17,7 +17,7 @@ use crate::tools::{About, Answer, Hints, SessionEntry};
 
 #[derive(Deserialize, JsonSchema)]
 struct Args {
-    /// Anything.
+    /// A text to return.
     #[serde(default)]
     text: String,
 }
@@ -27,7 +27,7 @@ struct Output {
     text: String,
 }
 
-/// Returns the tool `name` that answers what `run` does.
+/// Returns the tool `name` that answers with the result of `run`.
 fn tool<F, W>(name: &'static str, run: F) -> Tool
 where
     F: Fn(String) -> W + Clone + Send + Sync + 'static,
@@ -139,7 +139,7 @@ async fn a_client_with_a_handshake_is_served_in_its_version() {
         ("tomorrow", "2025-11-25"),
     ] {
         let mut client = Client::of(vec![echo()]);
-        // What comes before the handshake is no reason to end.
+        // A request before the handshake does not end the server.
         client.send(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#).await;
         client.send(r#"{"jsonrpc":"2.0","id":0,"method":"tools/list"}"#).await;
         let early = client.receive().await;
@@ -299,7 +299,7 @@ impl Drop for Guard {
     }
 }
 
-/// Returns a tool that never ends, and what is notified when a call of it begins and when it is dropped.
+/// Returns a tool that never ends, and two notifications: that a call began, and that it was dropped.
 fn waits() -> (Tool, Arc<Notify>, Arc<Notify>) {
     let (begun, dropped) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
     let (tell_begun, tell_dropped) = (begun.clone(), dropped.clone());
@@ -491,7 +491,7 @@ async fn malformed_lines_are_answered_and_do_not_end_the_server() {
 }
 
 proptest::proptest! {
-    /// Whatever a line holds, it is a message, nothing, or refused as JSON-RPC.
+    /// Every line is read as a message, ignored, or refused with a JSON-RPC error.
     #[test]
     fn any_line_is_read(line in r#"[{]?("(id|method|jsonrpc|params)":(1|null|"2.0"|\{\}|"tools/call"|"x"),?){0,5}[}]?"#) {
         if let Line::Refused(refusal) = line::read(line.as_bytes()) {

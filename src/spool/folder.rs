@@ -160,7 +160,7 @@ mod paths {
     use crate::error::RefusedFile;
     use crate::file::{self, Links};
 
-    /// A folder whose path was checked.
+    /// A folder whose path was checked; its methods do the same as those of the Unix version.
     #[derive(Debug)]
     pub struct Folder {
         folder: PathBuf,

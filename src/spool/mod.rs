@@ -240,8 +240,8 @@ impl Spool {
         Ok(true)
     }
 
-    /// Returns the beginning and end of every pause, including the current one. Transcripts contain what was said then,
-    /// and it is never remembered.
+    /// Returns the beginning and end of every pause, including the current one. Messages from a pause are in
+    /// transcripts and must not be stored.
     pub fn pauses(&self) -> Vec<(Millis, Millis)> {
         let mut pauses = Vec::new();
         for folder in self.looked_at() {
@@ -344,7 +344,8 @@ impl Taken {
     }
 }
 
-/// Returns the text of pauses: sorted, adjacent ones joined, and not too many.
+/// Returns the pauses as the text of their file: sorted, adjacent ones joined, and at most as many as the file may
+/// hold.
 fn listed(mut pauses: Vec<Pause>) -> String {
     pauses.sort_unstable();
     let mut joined: Vec<Pause> = Vec::new();

@@ -106,10 +106,10 @@ fn a_pause_outlasts_a_move_and_the_first_id() {
     fs::rename(&place, &elsewhere).unwrap();
     let moved = Spool::of(data.path(), &elsewhere);
     assert_eq!((moved.is_paused(), moved.pauses()), (true, vec![(5, 9), (20, Millis::MAX)]));
-    // A repository that takes another's place takes no pause over.
+    // A repository that replaces another at its path does not inherit its pause.
     fs::create_dir(&place).unwrap();
     assert!(!Spool::of(data.path(), &place).is_paused());
-    // One that gets another id does.
+    // A repository that gets another id keeps its pause.
     identity::replace(&elsewhere, "project-id-2").unwrap();
     let linked = Spool::of(data.path(), &elsewhere);
     linked.inherit(&moved).unwrap();
@@ -185,7 +185,7 @@ fn a_link_in_place_of_a_folder_is_not_followed() {
         assert!(spool.pointer().is_none() && spool.set_pointer("1 commit").is_err());
         assert!(spool.leave(&reference("a", 1)).is_err());
         assert!(spool.trouble().unwrap().contains("is in place of the folder"));
-        // What may be a pause counts as one, and can't be ended there.
+        // A mark that can't be read counts as a pause, and can't be removed there.
         assert!(spool.is_paused() && spool.set_paused(false, 9).is_err());
         assert_eq!((others(), all_of(elsewhere.path())), (before, count));
     }

@@ -68,9 +68,10 @@ impl Repository {
         plan.findings.remove(0)
     }
 
-    /// Runs the hook as git does; returns exit code, output, and how often we ran, once that is as often as `wanted`.
+    /// Runs the hook as git does; waits until Tiro ran `wanted` times, and returns exit code, output and the number of
+    /// runs.
     fn commit(&self, variables: &[(&str, &str)], wanted: usize) -> (i32, String, usize) {
-        // What a hook leaves running must not hold this, which is also the output.
+        // A process that the hook leaves running must not keep this file, which is also the output, open.
         let mut child = Command::new("sh")
             .args(["-c", "exec \"$0\" 3>&1"])
             .arg(self.hook())
@@ -81,7 +82,7 @@ impl Repository {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        // A hook may end without reading.
+        // The hook may end without reading its stdin.
         let _ = child.stdin.take().unwrap().write_all(b"from git\n");
         let output = child.wait_with_output().unwrap();
         let ran = || fs::read_to_string(format!("{}.ran", self.binary.display())).unwrap_or_default();
@@ -99,7 +100,7 @@ impl Repository {
     }
 
     fn remove(&self) -> Removed {
-        // What the hook wrote when it ran is none of ours.
+        // Files that the hook wrote when it ran are not part of the comparison.
         for trace in ["ran", "stdin"] {
             let _ = fs::remove_file(format!("{}.{trace}", self.binary.display()));
         }
@@ -158,7 +159,7 @@ fn a_script_without_a_shebang_is_a_shell_script() {
     assert!(text.starts_with("# >>> tiro") && text.ends_with("\necho mine\n"), "{text}");
 }
 
-/// A hook that looked at its own path, or at what lies beside it, found another once ours handed over to it.
+/// A hook that was run through our hook saw another path and other files next to it.
 #[test]
 fn hooks_that_are_not_plain_shell_scripts_are_not_changed() {
     let says = "import os, sys\nhere = os.path.abspath(__file__)\nbeside = os.path.join(os.path.dirname(here), 'beside')\n\
@@ -203,7 +204,7 @@ fn a_hook_that_git_ignores_does_not_become_active() {
     assert!(finding.found.contains("git ignores it") && finding.mend.starts_with("chmod +x "), "{finding:?}");
 }
 
-/// A program in place of ours that never ended blocked every commit, and every reader of its output.
+/// A hanging program in place of Tiro blocked every commit, and every reader of the commit's output.
 #[test]
 fn a_hanging_program_does_not_delay_git() {
     let repository = Repository::new();
@@ -219,7 +220,7 @@ fn a_hanging_program_does_not_delay_git() {
     assert!(Command::new("kill").arg(id.trim()).status().unwrap().success(), "it was hanging all the while");
 }
 
-/// The hook stayed in a repository that was moved, and the record of it was dropped.
+/// After a repository was moved, its hook stayed and its record was dropped.
 #[test]
 fn the_hook_of_a_repository_that_was_moved_is_found_or_stays_recorded() {
     let mut repository = Repository::new();
@@ -241,7 +242,7 @@ fn the_hook_of_a_repository_that_was_moved_is_found_or_stays_recorded() {
     assert_eq!(lost(&record, &[]).unwrap().len(), 1);
     assert_eq!(fs::read(new.join(".git/hooks/post-commit")).unwrap(), ours);
 
-    // Another stands in its place meanwhile.
+    // Another repository is at the former place now.
     fs::create_dir_all(old.join(".git/hooks")).unwrap();
     repository.git = GitPlace {
         hooks: new.join(".git/hooks"),
@@ -292,7 +293,7 @@ fn a_hook_that_was_changed_since_loses_only_our_lines() {
     assert_eq!(repository.remove().edited.len(), 1);
     assert_eq!(fs::read_to_string(repository.hook()).unwrap(), "#!/bin/sh\necho mine\necho later\n");
     assert_eq!(fs::metadata(repository.hook()).unwrap().permissions().mode() & 0o777, 0o700);
-    // The same for one that was ours alone.
+    // The same for a hook with only our lines.
     let repository = Repository::new();
     repository.set_up();
     repository.put(fs::read_to_string(repository.hook()).unwrap() + "echo later\n", 0o755);

@@ -1,4 +1,4 @@
-//! Any layout of settings.
+//! Edits of settings in any layout.
 
 use proptest::prelude::*;
 
@@ -26,7 +26,7 @@ fn cutting_an_entry_keeps_its_surroundings() {
     }
 }
 
-/// Whitespace and comments, as people strew them.
+/// White space and comments in any place.
 fn trivia() -> impl Strategy<Value = String> {
     prop_oneof![
         6 => Just(String::new()),
@@ -78,7 +78,7 @@ fn joined(open: &str, parts: Vec<String>, end: &str, comma: bool, close: &str) -
     format!("{open}{}{last}{end}{close}", parts.join(","))
 }
 
-/// Returns what is in `old` and not the same in `new`, by the keys that lead to it.
+/// Returns the values of `old` that `new` lacks or changes, by their keys.
 fn lost(old: &serde_json::Value, new: &serde_json::Value) -> Vec<String> {
     match (old, new) {
         (serde_json::Value::Object(old), serde_json::Value::Object(new)) => old
@@ -111,7 +111,7 @@ proptest! {
         let new = match edit::insert(&old, &entries, &gemini::OURS) {
             Ok(new) => new,
             Err(error) => {
-                // Something else is where ours belongs.
+                // Another type of value is where our entry belongs.
                 let is_other = |value: Option<&serde_json::Value>| value.is_some_and(|value| !value.is_object());
                 let (servers, hooks) = (old_value.get("mcpServers"), old_value.get("hooks"));
                 prop_assert!(
@@ -135,7 +135,7 @@ proptest! {
     }
 }
 
-/// Returns how often each of the comments that [`trivia`] strews is in `text`.
+/// Returns how often each comment of [`trivia`] is in `text`.
 fn comments(text: &str) -> [usize; 3] {
     let text = text.replace("\r\n", "\n");
     ["// a, \"comment\" }", "/* two\n lines { */", "// https://example.com/*"]

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The record went with the data directory, and then nothing was taken out.
+/// The record was deleted with the data directory, and then no entry was removed.
 #[test]
 fn without_a_record_only_our_entries_are_removed() {
     let home = Home::new();
@@ -30,7 +30,7 @@ fn without_a_record_only_our_entries_are_removed() {
     assert!(!home.path(".codex/hooks.json").exists() && !home.path(".claude/skills/tiro").exists());
 }
 
-/// The error said what was wrong and not what to do.
+/// The error named the problem and no remedy.
 #[test]
 fn the_hint_about_a_damaged_record_works() {
     let home = Home::new();
@@ -76,7 +76,7 @@ fn a_users_additions_to_the_plugin_keep_it_a_plugin() {
             1,
         ),
     );
-    // Another version writes ours and keeps theirs.
+    // Another version replaces our entries and keeps those of the user.
     let moved = plan(&home.places, Path::new("/new/tiro"), None).unwrap();
     assert!(moved.findings.is_empty(), "{}", moved.text());
     apply(&moved.changes, &home.record()).unwrap();
@@ -97,14 +97,14 @@ fn a_users_additions_to_the_plugin_keep_it_a_plugin() {
     assert_eq!(value("hooks/hooks.json")["hooks"].as_object().unwrap().len(), 1);
     assert_eq!(value(".claude-plugin/plugin.json")["name"], "tiro");
     assert!(!home.record().exists(), "nothing is left to take back");
-    // Once they need it no more it goes too.
+    // The plugin's file is removed once the user's entries no longer need it.
     fs::remove_file(home.path(&at(".mcp.json"))).unwrap();
     fs::remove_file(home.path(&at("hooks/hooks.json"))).unwrap();
     assert_eq!(home.remove().swept.len(), 1);
     assert!(!home.path(".claude/skills/tiro").exists());
 }
 
-/// Clients were set up with three of four toolsets, so that five of the tools never reached them.
+/// Clients were set up with three of four toolsets, so that they lacked five of the tools.
 #[test]
 fn a_server_with_fewer_tools_is_updated_and_removed_with_and_without_a_record() {
     for is_recorded in [true, false] {
