@@ -105,7 +105,7 @@ enum Command {
     Restore(backup::RestoreArgs),
     /// Print every memory of the project, one JSON object per line
     Export(export::Args),
-    /// Check the installation, and say how to fix what is wrong
+    /// Check the installation, and say how to fix each fault
     Doctor,
     /// Install or list embedding models
     Model(model::Args),

@@ -248,7 +248,7 @@ fn an_empty_memory_says_how_to_fill_it() {
     let mut server = home.serve(&project);
     assert_snapshot!(masked_text(mask, &mut server, "search_project_memory", json!({"query": "x"})), @"
     Nothing found.
-    Note: nothing is stored for this project yet; save_messages and store_memory store the first memories.
+    Note: nothing is remembered of this project yet; save_messages and store_memory store the first memories.
     Note: lexical …
     ");
     let repo = home.repo("repo");

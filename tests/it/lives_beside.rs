@@ -329,7 +329,7 @@ fn reading_creates_nothing() {
         assert!(looked.stderr.contains(made), "{made}: {looked:?}");
     }
     let told = home.run(&repo.path, &["doctor"]);
-    assert!(told.is_ok && told.stdout.contains("the first call that stores something makes"), "{told:?}");
+    assert!(told.is_ok && told.stdout.contains("the first call that stores something creates"), "{told:?}");
     assert!(told.stdout.contains("tiro-project-id"), "{told:?}");
     assert_eq!(snapshot(&home.path()), before);
 

@@ -10,6 +10,7 @@ use crate::error::{Context, Error, Kind, Result};
 use crate::memory::{LONGEST_TEXT, Provenance};
 use crate::tools::memory::store_memory;
 
+/// The arguments of `tiro add`.
 #[derive(clap::Args)]
 pub struct Args {
     /// The text; `-` reads it from stdin

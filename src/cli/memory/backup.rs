@@ -10,12 +10,14 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::operate::backup;
 
+/// The arguments of `tiro backup`.
 #[derive(clap::Args)]
 pub struct BackupArgs {
     /// The file to write; it must not exist
     file: PathBuf,
 }
 
+/// The arguments of `tiro restore`.
 #[derive(clap::Args)]
 pub struct RestoreArgs {
     /// A file that `tiro backup` wrote, on this or another machine

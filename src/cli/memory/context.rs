@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::memory::Millis;
 use crate::tools::context::retrieve_context as context;
 
+/// The arguments of `tiro context`.
 #[derive(clap::Args)]
 pub struct Args {
     /// The question

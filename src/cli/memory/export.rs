@@ -8,6 +8,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::operate::export;
 
+/// The arguments of `tiro export`.
 #[derive(clap::Args)]
 pub struct Args {
     /// The output format

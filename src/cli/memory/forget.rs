@@ -8,6 +8,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::memory::forget_context;
 
+/// The memories to forget; exactly one of its fields is given.
 #[derive(clap::Args)]
 #[group(required = true, multiple = false, id = "what")]
 pub struct What {
@@ -25,6 +26,7 @@ pub struct What {
     query: Option<String>,
 }
 
+/// The arguments of `tiro forget`.
 #[derive(clap::Args)]
 pub struct ForgetArgs {
     #[command(flatten)]
@@ -37,6 +39,7 @@ pub struct ForgetArgs {
     dry_run: bool,
 }
 
+/// The arguments of `tiro undo`.
 #[derive(clap::Args)]
 pub struct UndoArgs {
     /// The operation, as `tiro forget` printed it

@@ -8,6 +8,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::memory::mark_important;
 
+/// The arguments of `tiro mark`.
 #[derive(clap::Args)]
 pub struct Args {
     /// Ids of memories, or SESSION#NUMBER for messages

@@ -12,6 +12,7 @@ use crate::humanize::counted;
 use crate::memory::Millis;
 use crate::tools::memory::search_project_memory::{self as search, Hit};
 
+/// The arguments of `tiro search`.
 #[derive(clap::Args)]
 pub struct Args {
     /// A question or keywords

@@ -12,6 +12,7 @@ use crate::humanize::counted;
 use crate::memory::Millis;
 use crate::tools::memory::list_sessions;
 
+/// The arguments of `tiro sessions`.
 #[derive(clap::Args)]
 pub struct Args {
     /// Number of sessions, 1 to 100

@@ -17,6 +17,7 @@ use crate::tools::memory::show::{self, Brief, Conversation, Opened, Output};
 /// Digits of a commit's id that are shown.
 const SHORT_SHA: usize = 10;
 
+/// The arguments of `tiro show`.
 #[derive(clap::Args)]
 pub struct Args {
     /// An id, SESSION#NUMBER, a commit by seven digits or more, a session by name or title, or a quarter

@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::tools::context::summarize_conversation::{self, Detail};
 use crate::tools::context::{summarize_all, summarize_commits};
 
+/// The arguments of `tiro summarize`.
 #[derive(clap::Args)]
 pub struct Args {
     /// The session, as `tiro sessions` names it

@@ -24,6 +24,7 @@ const DIMENSIONS: usize = 384;
 /// Candidates by int8 codes for each hit.
 const CANDIDATES: usize = 4;
 
+/// The arguments of `tiro bench`.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -138,7 +139,7 @@ fn quality(path: &Path) -> Result<Value> {
     let mut scores = Vec::new();
     for line in read(path)?.lines().filter(|line| !line.trim().is_empty()) {
         let value: Value = serde_json::from_str(line)
-            .context(Kind::BadInput, || format!("a line of `{}` is no JSON", quoted(path.display())))?;
+            .context(Kind::BadInput, || format!("a line of `{}` is not JSON", quoted(path.display())))?;
         let sources =
             value["sources"].as_array().into_iter().flatten().zip(0..).map(|(each, ordinal)| Source {
                 ordinal,
@@ -214,7 +215,7 @@ fn read_texts(path: &Path) -> Result<Vec<String>> {
     let mut texts = Vec::new();
     for line in read(path)?.lines().filter(|line| !line.trim().is_empty()) {
         let value: Value = serde_json::from_str(line)
-            .context(Kind::BadInput, || format!("a line of `{}` is no JSON", quoted(path.display())))?;
+            .context(Kind::BadInput, || format!("a line of `{}` is not JSON", quoted(path.display())))?;
         let text = value.as_str().or_else(|| value["text"].as_str()).unwrap_or_default();
         texts.push(text.to_owned());
     }

@@ -8,6 +8,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::operate::gc;
 
+/// The arguments of `tiro gc`.
 #[derive(clap::Args)]
 pub struct Args {
     /// Print what would be deleted, and change nothing

@@ -38,6 +38,7 @@ const MOST_WAITING: usize = 256;
 /// Bytes of a payload that are read. Payloads include prompts.
 const LIMIT: u64 = 16 * 1024 * 1024;
 
+/// The arguments of `tiro hook`.
 #[derive(clap::Args)]
 pub struct Args {
     /// The program that runs the hook: claude-code, codex, gemini or git-post-commit

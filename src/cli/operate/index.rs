@@ -9,6 +9,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::operate::index;
 
+/// The arguments of `tiro index`.
 #[derive(clap::Args)]
 pub struct Args {
     /// Threads that embed

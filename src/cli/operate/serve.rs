@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::idle;
 use crate::server;
 
+/// The arguments of `tiro serve`.
 #[derive(clap::Args)]
 pub struct Args {
     /// Serve only these groups of tools: memory, consult, context, stash, separated by commas

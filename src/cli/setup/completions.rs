@@ -7,6 +7,7 @@ use clap_complete::Shell;
 use crate::cli::print::Out;
 use crate::error::Result;
 
+/// The arguments of `tiro completions`.
 #[derive(clap::Args)]
 pub struct Args {
     /// The shell

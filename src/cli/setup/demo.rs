@@ -10,6 +10,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::operate::demo;
 
+/// The arguments of `tiro demo`.
 #[derive(clap::Args)]
 pub struct Args {
     /// The repository [default: that of the working directory]

@@ -13,6 +13,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::operate::{import_git, import_preview, import_sessions};
 
+/// The arguments of `tiro import`.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -54,7 +55,7 @@ struct Transcripts {
     dry_run: bool,
 }
 
-/// Imports and prints what was imported.
+/// Imports commits or sessions, and prints the counts.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Result<ExitCode> {
     let (client, Transcripts { transcripts, dry_run }) = match args.source {
         Source::Git { limit, threads, summarize, dry_run } => {

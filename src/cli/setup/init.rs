@@ -14,6 +14,7 @@ use crate::humanize::counted;
 use crate::spool::capture::Scope;
 use crate::tools::operate::init::{self, Others, Prepared};
 
+/// The arguments of `tiro init`.
 #[derive(clap::Args)]
 pub struct Args {
     /// Don't ask; with --remove, keep what other repositories need
@@ -58,7 +59,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
         return remove(engine, caller, args.all, args.yes, out).await;
     }
     let mut prepared = init::prepare(engine, caller, args.scope.map(ScopeName::scope)).await?;
-    prepared.something()?;
+    prepared.require_client()?;
     print::aside(&prepared.text());
     if args.dry_run {
         return Ok(ExitCode::SUCCESS);
@@ -68,7 +69,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
         let asks_for_scope =
             args.scope.is_none() && prepared.scope_before.is_none() && prepared.project.is_some();
         let agreed = match asks_for_scope {
-            false => asked("Write this?", false)?,
+            false => confirmed("Write this?", false)?,
             true => {
                 match answer("Write this? [y] for every project, [p] for this project only, [N] not at all")?
                     .as_str()
@@ -92,7 +93,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
     init::follow_commits(engine, caller, &prepared).await?;
     let code = out.answer(&output, &output.text())?;
     let can_import = !prepared.backfill.is_empty();
-    if can_import && !args.no_backfill && (args.yes || asked("Import this now?", true)?) {
+    if can_import && !args.no_backfill && (args.yes || confirmed("Import this now?", true)?) {
         backfill(engine, caller, &prepared, out).await?;
     } else if can_import {
         print::aside(&prepared.backfill.declined());
@@ -105,7 +106,7 @@ async fn remove(engine: &Engine, caller: &Caller, mut all: bool, yes: bool, out:
     let is_empty = others.hooks.is_empty() && others.projects.is_empty();
     if !all && !is_empty {
         print::aside(&others.text());
-        all = !yes && std::io::stdin().is_terminal() && asked("Remove Tiro from these, too?", false)?;
+        all = !yes && std::io::stdin().is_terminal() && confirmed("Remove Tiro from these, too?", false)?;
     }
     if all {
         others = Others::default();
@@ -118,7 +119,7 @@ async fn remove(engine: &Engine, caller: &Caller, mut all: bool, yes: bool, out:
     );
     if !removed.swept.is_empty() {
         let files = counted(removed.swept.len(), "file", "files");
-        text += &format!("\nRemoved Tiro's entries from {files}; what they held before is not recorded.");
+        text += &format!("\nRemoved Tiro's entries from {files}; their former content is not recorded.");
     }
     if !removed.kept.is_empty() {
         let stay = match removed.kept.len() {
@@ -156,7 +157,7 @@ async fn backfill(engine: &Engine, caller: &Caller, prepared: &Prepared, out: Ou
 }
 
 /// Asks on the terminal; Enter alone answers `default`. Errors if there is no terminal.
-pub(super) fn asked(question: &str, default: bool) -> Result<bool> {
+pub(super) fn confirmed(question: &str, default: bool) -> Result<bool> {
     let answer = answer(&format!("{question} {}", if default { "[Y/n]" } else { "[y/N]" }))?;
     Ok(if answer.is_empty() { default } else { matches!(answer.as_str(), "y" | "yes") })
 }

@@ -12,6 +12,7 @@ use crate::cli::print::Out;
 use crate::error::{Context, Error, Kind, Result, quoted};
 use crate::humanize::counted;
 
+/// The arguments of `tiro man`.
 #[derive(clap::Args)]
 pub struct Args {
     /// The subcommand, as in `tiro man import git` [default: tiro itself]

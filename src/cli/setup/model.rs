@@ -11,6 +11,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::provider::model;
 
+/// The arguments of `tiro model`.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]

@@ -10,6 +10,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::spool::Spool;
 
+/// The arguments of `tiro pause` and `tiro resume`.
 #[derive(clap::Args)]
 pub struct Args {
     /// Apply to all projects, not only to this one

@@ -13,6 +13,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::tools::operate::projects;
 
+/// The arguments of `tiro projects`.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -79,7 +80,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args, out: Out) -> Resu
             }
             if !yes {
                 print::aside(&format!("{}\n", planned.text()));
-                if !init::asked("Remove it?", false)? {
+                if !init::confirmed("Remove it?", false)? {
                     return out.line("Nothing was removed.").map(|()| ExitCode::SUCCESS);
                 }
             }

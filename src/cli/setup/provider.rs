@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::money::Money;
 use crate::tools::provider::providers;
 
+/// The arguments of `tiro provider`.
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]

@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(rows("", 3, 10), [""]);
     }
 
-    /// A speaker may be called so that the rest of his name looks like the heading of another hit.
+    /// The name of a speaker may be so long that its rest looks like the heading of another hit.
     #[test]
     fn wrapped_rows_of_a_long_name_stay_indented() {
         let rows = rows("1. Eve 2. commit 4330358a64 by Ada", 0, 12);

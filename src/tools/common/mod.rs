@@ -84,11 +84,11 @@ pub async fn nothing_yet(engine: &Engine, project: &OpenProject) -> Result<Strin
     };
     if let Some(original) = original {
         let (copied, way_out) = (copied_from(&original), share(&original, &project.root));
-        return Ok(format!("nothing is stored for this project yet: it is {copied}; {way_out}"));
+        return Ok(format!("nothing is remembered of this project yet: it is {copied}; {way_out}"));
     }
     let import = if project.repository.is_some() { ", `tiro import git` its commits" } else { "" };
     Ok(format!(
-        "nothing is stored for this project yet; save_messages and store_memory store the first memories{import}"
+        "nothing is remembered of this project yet; save_messages and store_memory store the first memories{import}"
     ))
 }
 

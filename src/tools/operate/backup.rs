@@ -93,40 +93,40 @@ pub async fn restore(
     let project = caller.begin_project(engine).await?;
     let (store, scope) = (&project.store, &project.scope);
     let mut foreign = Foreign::open(scope, &file).await?;
-    let mut into = Into { engine, project, restored: Restored::default(), done: 0 };
+    let mut target = Target { engine, project, restored: Restored::default(), done: 0 };
     while let Some(sessions) = foreign.next_sessions(ForeignDepth::Origin).await? {
-        let sessions = sessions.into_iter().filter_map(|each| into.session(each)).collect();
+        let sessions = sessions.into_iter().filter_map(|each| target.session(each)).collect();
         store.restore_sessions(scope, sessions).await?;
     }
     while let Some(page) = foreign.next(ForeignPart::Original).await? {
-        into.page(page).await?;
-        progress(into.done, foreign.all);
+        target.page(page).await?;
+        progress(target.done, foreign.all);
     }
     // Summaries need their messages, and derived memories need the summaries.
     while let Some(sessions) = foreign.next_sessions(ForeignDepth::Made).await? {
-        for session in sessions.into_iter().filter_map(|each| into.session(each)).collect::<Vec<_>>() {
-            into.made(session).await?;
+        for session in sessions.into_iter().filter_map(|each| target.session(each)).collect::<Vec<_>>() {
+            target.restore_derived(session).await?;
         }
     }
     while let Some(page) = foreign.next(ForeignPart::Derived).await? {
-        into.page(page).await?;
-        progress(into.done, foreign.all);
+        target.page(page).await?;
+        progress(target.done, foreign.all);
     }
-    into.restored.purged = store.restore_forgotten(scope, foreign.forgotten().await?).await?;
-    into.restored.left_out = LEFT_OUT.to_vec();
+    target.restored.purged = store.restore_forgotten(scope, foreign.forgotten().await?).await?;
+    target.restored.left_out = LEFT_OUT.to_vec();
     engine.wrote();
-    Ok(into.restored)
+    Ok(target.restored)
 }
 
-/// A project that a backup is merged into.
-struct Into<'a> {
+/// A project that a backup is merged target.
+struct Target<'a> {
     engine: &'a Engine,
     project: &'a OpenProject,
     restored: Restored,
     done: usize,
 }
 
-impl Into<'_> {
+impl Target<'_> {
     /// Stores a page of memories and counts the outcomes.
     async fn page(&mut self, page: ForeignPage) -> Result<()> {
         self.done += page.memories.len() + page.too_long + page.malformed;
@@ -203,7 +203,7 @@ impl Into<'_> {
     }
 
     /// Stores the segments, the summaries and the session memory of a session; skips those whose messages differ here.
-    async fn made(&mut self, each: ForeignSession) -> Result<()> {
+    async fn restore_derived(&mut self, each: ForeignSession) -> Result<()> {
         let (store, scope, now) = (&self.project.store, &self.project.scope, self.engine.now());
         let session = each.session;
         if !each.segments.is_empty() && store.segments(scope, &session).await?.is_empty() {

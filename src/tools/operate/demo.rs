@@ -313,7 +313,7 @@ impl Answer {
         }
     }
 
-    /// Returns the rank of the right answer in words, or the number of hits where no answer is known to be right.
+    /// Returns the rank of the right answer as text, or the number of hits if the right answer is unknown.
     fn rank(&self) -> String {
         const RANKS: [&str; 5] = ["first", "second", "third", "fourth", "fifth"];
         let hits = counted(self.hits.len(), "hit", "hits");

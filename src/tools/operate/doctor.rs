@@ -58,13 +58,13 @@ pub async fn run(engine: &Engine, caller: &Caller) -> Result<Output> {
         Ok(project) => {
             match &project.open {
                 Some(open) => {
-                    findings.push(place(engine, open).await);
+                    findings.push(registered(engine, open).await);
                     findings.push(store("store", &open.store, &open.scope).await);
                     findings.extend(commits(open).await);
                     findings.push(pending(open).await);
-                    findings.extend(asked(open).await);
+                    findings.extend(queued(open).await);
                 }
-                None => findings.push(unknown(engine, &project)),
+                None => findings.push(not_registered(engine, &project)),
             }
             if let Some(trouble) = &project.trouble {
                 findings.push(failed("git", trouble));
@@ -203,7 +203,7 @@ async fn strays(registry: &Registry) -> Option<Finding> {
 }
 
 /// Reports the project of the working directory, and whether it is a copy of another.
-async fn place(engine: &Engine, project: &OpenProject) -> Finding {
+async fn registered(engine: &Engine, project: &OpenProject) -> Finding {
     let what = "project";
     let found = format!("{} in {}", project.name, project.root.display());
     let original = match engine.installation().await {
@@ -224,7 +224,7 @@ async fn place(engine: &Engine, project: &OpenProject) -> Finding {
 }
 
 /// Reports a project that has no store yet.
-fn unknown(engine: &Engine, project: &SeenProject) -> Finding {
+fn not_registered(engine: &Engine, project: &SeenProject) -> Finding {
     let makes = init::first_call_makes(engine, project).join(", ");
     let (name, root) = (&project.name, project.root.display());
     let found = format!(
@@ -314,7 +314,7 @@ async fn pending(project: &OpenProject) -> Finding {
 }
 
 /// Reports summaries that wait for a model, or that a model failed to make; `None` if there are none.
-async fn asked(project: &OpenProject) -> Option<Finding> {
+async fn queued(project: &OpenProject) -> Option<Finding> {
     let what = "summaries by a model";
     let counts = match project.store.queue_counts(&project.scope).await {
         Ok(counts) => counts,

@@ -45,14 +45,14 @@ pub struct Output {
     /// Summaries that a later version replaced more than a week ago.
     pub superseded_summaries: i64,
     /// Forgotten sessions that led to no commit.
-    pub sessions: Vec<Left>,
+    pub sessions: Vec<ForgottenSession>,
     /// The quarters that were summed up.
     pub quarters: Vec<Quarter>,
 }
 
 /// A session that was, or would be, forgotten.
 #[derive(Debug, Serialize)]
-pub struct Left {
+pub struct ForgottenSession {
     /// Its name.
     pub session_id: String,
     /// Its memories.
@@ -109,7 +109,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
                     project.store.retire(&project.scope, &left.session, &operation, now).await?
                 }
             };
-            sessions.push(Left {
+            sessions.push(ForgottenSession {
                 session_id: left.session.to_string(),
                 memories: forgotten.ids.len(),
                 last: times::show_time(left.last),

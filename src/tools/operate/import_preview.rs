@@ -184,13 +184,13 @@ pub async fn sessions(engine: &Engine, caller: &Caller, args: sessions::Args) ->
             let mut lines = Lines::resume(path, cursor.at, cursor.looked, u64::MAX)?;
             let mut texts: Vec<String> = Vec::new();
             while let Some((at, line)) = lines.next_line()? {
-                let said = match line {
+                let entries = match line {
                     Line::Whole(bytes) => reader.line(at, bytes),
                     Line::Cut(start, bytes) => reader.cut(at, start, bytes),
                 };
-                texts.extend(said.into_iter().map(|said| said.text));
+                texts.extend(entries.into_iter().map(|entry| entry.text));
             }
-            texts.extend(reader.rest().into_iter().map(|said| said.text));
+            texts.extend(reader.rest().into_iter().map(|entry| entry.text));
             output.grown += 1;
             output.bytes += all.saturating_sub(cursor.at);
             output.entries += texts.len();

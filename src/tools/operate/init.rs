@@ -37,7 +37,7 @@ pub struct Prepared {
     /// Whether the user chose this project before, for the scope that captures only chosen projects.
     pub is_chosen: bool,
     /// Servers of Tiro that were configured by hand beside the one that `tiro init` writes.
-    pub beside: Vec<clients::Finding>,
+    pub additional: Vec<clients::Finding>,
     /// The commits and sessions that can be imported.
     pub backfill: Backfill,
     /// The project's root; `None` if the working directory is not in a project.
@@ -115,7 +115,7 @@ pub async fn prepare(engine: &Engine, caller: &Caller, scope: Option<Scope>) -> 
     let git = repository.map(|repository| git_place(engine, repository, Vec::new()));
     let plan = clients::plan(&places, &engine.config().program()?, git.as_ref())?;
     let root = project.as_ref().map(|project| project.root.clone());
-    let beside = by_hand::look(&places, root.as_deref(), Some(&plan));
+    let additional = by_hand::look(&places, root.as_deref(), Some(&plan));
     let backfill = match &project {
         Some(project) => backfill(&places, project).await?,
         None => Backfill::default(),
@@ -129,7 +129,7 @@ pub async fn prepare(engine: &Engine, caller: &Caller, scope: Option<Scope>) -> 
         scope,
         scope_before,
         is_chosen,
-        beside,
+        additional,
         backfill,
         root,
         project: project.map(|project| project.name),
@@ -150,7 +150,7 @@ pub fn first_call_makes(engine: &Engine, project: &SeenProject) -> Vec<String> {
 pub fn apply(engine: &Engine, prepared: &Prepared) -> Result<Output> {
     let Applied { written, mut findings } = clients::apply(&prepared.plan.changes, &record(engine))?;
     findings.extend(prepared.plan.findings.iter().cloned());
-    findings.extend(twice(engine, prepared)?);
+    findings.extend(additional_servers(engine, prepared)?);
     let found = prepared.plan.found.iter().map(|client| client.name().to_owned()).collect();
     if prepared.scope_before != Some(prepared.scope) {
         prepared.scope.choose(&engine.config().data_dir)?;
@@ -159,7 +159,7 @@ pub fn apply(engine: &Engine, prepared: &Prepared) -> Result<Output> {
 }
 
 /// Returns the servers of Tiro that are configured by hand beside the one that `tiro init` writes.
-pub fn twice(engine: &Engine, prepared: &Prepared) -> Result<Vec<clients::Finding>> {
+pub fn additional_servers(engine: &Engine, prepared: &Prepared) -> Result<Vec<clients::Finding>> {
     Ok(by_hand::look(&sessions::places(engine)?, prepared.root.as_deref(), None))
 }
 
@@ -334,7 +334,7 @@ impl Prepared {
     }
 
     /// Errors with [`Kind::NotFound`] if there is nothing to set up.
-    pub fn something(&self) -> Result<()> {
+    pub fn require_client(&self) -> Result<()> {
         match self.plan.found.is_empty() {
             true => Err(Error::not_found("there is nothing to set up")
                 .hint("install a client, or run `tiro init` in a repository; `tiro serve` works with any MCP client")),

@@ -35,7 +35,7 @@ pub struct Output {
     pub bytes_on_disk: u64,
     /// Memories that belong to the owner, in all projects.
     pub owner_memories: i64,
-    /// The vector space of the embedder, where one is installed.
+    /// The vector space of the embedding model; absent if none is installed.
     pub embedder: Option<String>,
     /// Commits made since the first session began.
     pub commits_since_sessions: i64,

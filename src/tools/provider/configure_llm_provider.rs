@@ -122,7 +122,7 @@ pub async fn run(engine: &Engine, _: &Caller, args: Args) -> Result<Output> {
     };
     refuse_secrets(engine, [Some(&name), settings.model.as_ref(), settings.endpoint.as_ref()]).await?;
     let (_, providers) = providers::read(engine)?;
-    let (name, renamed) = providers::called(&providers, &name);
+    let (name, renamed) = providers::configured_name(&providers, &name);
     // The text may be a key, so the error does not repeat it.
     if !config::is_provider(&name) {
         return Err(Error::bad_input(

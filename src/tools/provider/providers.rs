@@ -29,7 +29,7 @@ pub struct Output {
     pub default: String,
     /// The provider asked if the default fails.
     pub fallback: String,
-    /// The provider that makes summaries with the present configuration; absent if summaries are made without a model.
+    /// The provider that makes summaries with the present configuration; `None` if summaries are made without a model.
     pub summaries: Option<String>,
     /// Providers that are configured for summaries and can't be asked, each with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -51,7 +51,7 @@ pub struct Output {
 pub struct Shown {
     /// Its name.
     pub name: String,
-    /// The service, which decides the protocol. - Where.
+    /// The service, which decides the protocol.
     pub service: Service,
     /// Its host, or `this machine`.
     pub place: String,
@@ -88,7 +88,7 @@ pub struct Changed {
 
 /// The answer of `tiro provider test`.
 #[derive(Debug, Serialize)]
-pub struct Tried {
+pub struct Tested {
     /// The provider.
     pub name: String,
     /// Its model.
@@ -112,7 +112,7 @@ pub struct Tried {
 /// Returns every provider, or the one called `name`; changes nothing and sends no request.
 pub async fn show(engine: &Engine, name: Option<&str>, is_brief: bool) -> Result<Output> {
     let (options, mut providers) = read(engine)?;
-    let name = name.map(|name| called(&providers, name).0);
+    let name = name.map(|name| configured_name(&providers, name).0);
     let name = name.as_deref();
     if let Some(name) = name {
         providers = vec![find(providers, name)?];
@@ -175,7 +175,7 @@ pub fn set(
 ) -> Result<Changed> {
     let sources = &engine.config().sources;
     let (options, before) = read(engine)?;
-    let (name, renamed) = called(&before, name);
+    let (name, renamed) = configured_name(&before, name);
     let name = name.as_str();
     let known = before.iter().find(|each| each.provider.name == name);
     if known.is_none() && change.is_empty() {
@@ -217,7 +217,7 @@ pub fn set(
 /// Removes a provider from the configuration file. Errors if there is none of that name.
 pub fn remove(engine: &Engine, name: &str) -> Result<Changed> {
     let sources = &engine.config().sources;
-    let (name, _) = called(&read(engine)?.1, name);
+    let (name, _) = configured_name(&read(engine)?.1, name);
     let name = name.as_str();
     let changed = config::remove(sources, name)?;
     let (_, after) = read(engine)?;
@@ -236,7 +236,7 @@ pub fn remove(engine: &Engine, name: &str) -> Result<Changed> {
 
 /// Sends a short text without any memory to the provider called `name`, or else to the provider that makes summaries.
 /// It uses the configured temperature, so a model that refuses the temperature fails this test.
-pub async fn test(engine: &Engine, caller: &Caller, name: Option<&str>) -> Result<Tried> {
+pub async fn test(engine: &Engine, caller: &Caller, name: Option<&str>) -> Result<Tested> {
     let request = Request {
         system: "You are being tried out.".into(),
         turns: vec![Turn::User("Answer with the one word: ready".into())],
@@ -249,7 +249,7 @@ pub async fn test(engine: &Engine, caller: &Caller, name: Option<&str>) -> Resul
     let answered = match name {
         Some(name) => {
             let (options, providers) = read(engine)?;
-            let (name, _) = called(&providers, name);
+            let (name, _) = configured_name(&providers, name);
             ask::ask_one(engine, caller, &options, &find(providers, &name)?, &request, TRIAL, &bill).await
         }
         None => ask::ask(engine, caller, Use::Summarize, &request, TRIAL, &bill).await,
@@ -262,7 +262,7 @@ pub async fn test(engine: &Engine, caller: &Caller, name: Option<&str>) -> Resul
             None => with_cost,
         }
     })?;
-    Ok(Tried {
+    Ok(Tested {
         disclosure: bill.disclosures().join("; "),
         name: answered.provider,
         model: answered.model,
@@ -284,7 +284,7 @@ pub(crate) fn read(engine: &Engine) -> Result<(Options, Vec<Configured>)> {
 }
 
 /// Returns the name under which a provider called `name` is or would be configured, and a notice if the two differ.
-pub(crate) fn called(providers: &[Configured], name: &str) -> (String, Option<String>) {
+pub(crate) fn configured_name(providers: &[Configured], name: &str) -> (String, Option<String>) {
     if providers.iter().any(|each| each.provider.name == name) {
         return (name.to_owned(), None);
     }

@@ -1,4 +1,4 @@
-//! Questions about a history for the demonstration, in words that a person would use.
+//! Questions about a history for the demonstration, as a person would ask them.
 //!
 //! A person remembers what changed and asks for the reason. So a question is made from the subject of a commit: the
 //! topic before the colon and everything after the first clause are dropped, and the rest becomes a question. The rules
@@ -189,7 +189,7 @@ fn gives_reason(text: &str) -> bool {
     })
 }
 
-/// Returns the question that a person who remembers `subject` would ask, or `None` where no rule fits.
+/// Returns the question that a person who remembers `subject` would ask, or `None` if no rule fits.
 fn of_subject(subject: &str) -> Option<String> {
     let clause = clause(subject)?;
     let words: Vec<&str> = clause.split_whitespace().collect();

@@ -77,7 +77,7 @@ struct BundledMessage {
     message: save_messages::Message,
 }
 
-/// Stores the bundled conversation and returns in words how much of it is new.
+/// Stores the bundled conversation and returns a text with the counts: all messages, sessions and new messages.
 pub async fn save_conversation(engine: &Engine, sample: &Caller) -> Result<String> {
     let lines =
         CONVERSATION.lines().map(|line| serde_json::from_str(line).expect("the bundled messages are JSON"));

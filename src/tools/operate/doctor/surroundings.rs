@@ -136,20 +136,20 @@ pub async fn clients(engine: &Engine, caller: &Caller) -> Vec<Finding> {
         });
     }
     // Not a fault: a second server works, but costs the agent more tokens.
-    match init::twice(engine, &prepared) {
+    match init::additional_servers(engine, &prepared) {
         Err(error) => found.push(failed(what, &error)),
-        Ok(twice) => found.extend(twice.iter().map(|finding| beside(what, finding))),
+        Ok(servers) => found.extend(servers.iter().map(|finding| remark(what, finding))),
     }
     match init::lost(engine, caller).await {
         Err(error) => found.push(failed(what, &error)),
         // Not a fault: the repository may have been deleted.
-        Ok(lost) => found.extend(lost.iter().map(|finding| beside(what, finding))),
+        Ok(lost) => found.extend(lost.iter().map(|finding| remark(what, finding))),
     }
     found
 }
 
 /// Returns a finding that is not a fault.
-fn beside(what: &'static str, finding: &clients::Finding) -> Finding {
+fn remark(what: &'static str, finding: &clients::Finding) -> Finding {
     let clients::Finding { client, path, found, mend } = finding;
     let found = format!("{}: `{}`: {found}", client.name(), crate::error::quoted(path.display()));
     Finding { what, ok: true, found, mend: Some(mend.clone()) }

@@ -18,7 +18,7 @@ impl Prepared {
                 "No client is installed (Claude Code, Codex, Gemini CLI), and this is not a repository.\n";
         }
         text += &self.captured();
-        for clients::Finding { client, path, found, mend } in &self.beside {
+        for clients::Finding { client, path, found, mend } in &self.additional {
             let path = quoted(path.display());
             text += &format!("In addition, {} in `{path}`: {found}; {mend}\n", client.name());
         }

@@ -1,6 +1,6 @@
 //! The answers about providers as text.
 
-use super::{Changed, Output, Shown, Tried, word};
+use super::{Changed, Output, Shown, Tested, word};
 use crate::humanize::counted;
 use crate::tools::provider::spending::table;
 
@@ -65,10 +65,10 @@ impl Changed {
     }
 }
 
-impl Tried {
+impl Tested {
     /// Returns the answer as text.
     pub fn text(&self) -> String {
-        let Tried { name, answer, ms, input, output, disclosure, .. } = self;
+        let Tested { name, answer, ms, input, output, disclosure, .. } = self;
         let mut text = format!(
             "{name} answered `{answer}` after {ms} ms ({}, {output} received).\n{disclosure}",
             counted(*input as i64, "token sent", "tokens sent"),
