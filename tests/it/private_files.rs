@@ -147,7 +147,7 @@ fn files_that_an_older_program_left_readable_are_closed_and_reported() {
     drop(server);
     set(&home.path(), 0o777);
     let told = home.run(&project, &["doctor"]);
-    assert!(told.stdout.contains("other users can put another folder in its place"), "{told:?}");
+    assert!(told.stdout.contains("other users can replace it"), "{told:?}");
     set(&home.path(), 0o700);
     let told = home.run(&project, &["doctor"]);
     assert!(told.stdout.contains("ok   data directory"), "{told:?}");

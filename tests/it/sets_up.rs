@@ -200,7 +200,7 @@ fn with_one_project_only_its_sessions_and_commits_are_captured() {
     assert!(ran.is_ok && ran.stderr.contains("nothing is captured there"), "{ran:?}");
     let plain = home.dir("home/plain");
     let refused = home.run(home.path().join("home").as_path(), &["init", "--yes", "--scope", "project"]);
-    assert!(!refused.is_ok && refused.stderr.contains("no project"), "{refused:?}");
+    assert!(!refused.is_ok && refused.stderr.contains("not in a project"), "{refused:?}");
     for (directory, expected) in [(&repo.path, true), (&other.path, false), (&plain, false)] {
         let talk = Talk::new(
             &home,

@@ -168,7 +168,7 @@ async fn refuse_secrets(engine: &Engine, texts: [Option<&String>; 3]) -> Result<
     let redactor = &engine.installation().await?.redactor;
     let holds_secret = |text: &&String| !redactor.redact(text).found.is_empty();
     match texts.iter().flatten().any(holds_secret) {
-        true => Err(Error::bad_input("`config` contains a key; it was not stored")
+        true => Err(Error::bad_input("the arguments contain a key; it was not stored")
             .hint("the user puts the key into an environment variable; name that in `api_key_env`")),
         false => Ok(()),
     }
