@@ -1,8 +1,8 @@
-//! Who is calling: an owner, the project they work on, and the tools they may use.
+//! Who calls: an owner, their project, and the tools they may use.
 //!
-//! A process on stdio has one caller. What is opened for a caller, foremost the project's store, is kept with it, so that
-//! callers of one process don't share it: which project an operation works on is never read from anywhere else. What all
-//! callers of a process share is in [`Engine`].
+//! A process on stdio has one caller. What is opened for a caller, above all the project's store, is kept in it; other
+//! callers of the process can't see it, and no operation finds its project in any other way. What all callers share is
+//! in [`Engine`].
 
 mod around;
 mod found;
@@ -27,15 +27,15 @@ use crate::store::{Flavour, Measurement, Savings, Store};
 
 pub use self::toolset::{Toolset, Toolsets};
 
-/// A caller, with what has been opened for it. Several calls use it at once.
+/// A caller, with the project that was opened for it. Several calls use it at once.
 pub struct Caller {
     owner: OwnerId,
     directory: Option<PathBuf>,
-    /// Whether the user named the directory as the project: then it is trusted as a repository.
+    /// Whether the user named the directory as the project; then it is trusted as a repository.
     is_named: bool,
     toolsets: Toolsets,
     project: Latest<Found>,
-    /// In place of the project while nothing of it is stored.
+    /// The empty project in memory that is used while nothing of it is stored.
     blank_project: Latest<Found>,
     refs: Mutex<Option<String>>,
     notices: Notices,
@@ -46,15 +46,15 @@ pub struct Caller {
 }
 
 impl Caller {
-    /// Returns the user who started the process, with all tools, in the directory that the process works in: the one they
-    /// named, else the working directory.
+    /// Returns the user who started the process, with all tools. Their directory is the one they named, otherwise the
+    /// working directory.
     pub fn of_process(config: &Config) -> Caller {
         let named = config.project.clone();
         let directory = named.or_else(|| config.current_dir.clone());
         Caller::new(config.owner.clone(), directory, config.is_project_named)
     }
 
-    /// Returns the same owner in another directory; `is_named` tells whether the user named it as the project.
+    /// Returns the same owner in another directory. `is_named` says whether the user named it as the project.
     pub fn in_directory(&self, directory: &Path, is_named: bool) -> Caller {
         Caller::new(self.owner.clone(), Some(directory.to_owned()), is_named)
     }
@@ -86,24 +86,25 @@ impl Caller {
         self.toolsets.has(toolset)
     }
 
-    /// Returns the owner of what the caller stores, and the only one whose memories it can read.
+    /// Returns the owner of everything the caller stores. The caller reads only this owner's memories.
     pub fn owner(&self) -> &OwnerId {
         &self.owner
     }
 
-    /// Returns the directory that the user named as the project, which is trusted as a repository.
+    /// Returns the directory that the user named as the project, if any. It is trusted as a repository.
     pub fn named(&self) -> Option<&Path> {
         self.directory.as_deref().filter(|_| self.is_named)
     }
 
     /// Returns the canonical path of the directory that the caller works in.
     ///
-    /// Errors with [`Kind::NoProject`](crate::error::Kind::NoProject) where it is gone or no directory, naming the way out.
+    /// Errors with [`Kind::NoProject`](crate::error::Kind::NoProject) and a hint if it doesn't exist or is no
+    /// directory.
     pub fn directory(&self) -> Result<PathBuf> {
         project::directory(self.directory.as_deref())
     }
 
-    /// Returns the caller's project as it stands; registers and makes nothing.
+    /// Returns the caller's project as it is now, without registering or creating anything.
     ///
     /// Errors as [`Caller::project`] does.
     pub async fn look(&self, engine: &Engine) -> Result<SeenProject> {
@@ -147,17 +148,17 @@ impl Caller {
         known.filter(|(_, path)| path.symlink_metadata().is_ok())
     }
 
-    /// Returns the caller's project: opened by the first call, and opened again after its store or its repository was
-    /// replaced. A project without a store gets an empty one in memory, so that reading creates no files.
+    /// Returns the caller's project. The first call opens it, and it is opened again after its store or its repository
+    /// was replaced. A project without a store gets an empty one in memory, so that reading creates no files.
     ///
-    /// Errors with [`Kind::NoProject`](crate::error::Kind::NoProject) where there is none, with a hint.
+    /// Errors with [`Kind::NoProject`](crate::error::Kind::NoProject) and a hint if there is none.
     pub async fn project(&self, engine: &Engine) -> Result<&OpenProject> {
         if self.project.last().is_some() {
             return self.begin_project(engine).await;
         }
         let directory = self.directory()?;
         let existing = match engine.existing_installation().await? {
-            // The list of projects was lost, not their stores.
+            // The registry was lost, but the stores still exist.
             None if engine.config().data_dir.join("projects").is_dir() => {
                 Some(engine.begin_installation().await?)
             }
@@ -166,7 +167,8 @@ impl Caller {
         let registry = existing.map(|installation| &installation.registry);
         let around = Around::of(&directory);
         let seen = project::look(&directory, engine.config(), self.named(), registry).await?;
-        // What is registered and has lost its store is opened as ever, and what a hook left is to be stored.
+        // A registered project whose store was lost is opened as usual; so is one with references of hooks, which are
+        // to be stored.
         if seen.known.is_some() || !engine.spool_of(&seen.root, seen.repository.as_ref()).is_empty() {
             return self.begin_project(engine).await;
         }
@@ -222,7 +224,7 @@ impl Caller {
                     "The store or the repository that this server had open was replaced; it uses `{}` now.",
                     quoted(path.display())
                 );
-                self.tell(news);
+                self.add_notice(news);
             }
             *self.refs.lock().unwrap_or_else(PoisonError::into_inner) = None;
             let keeps_id = found.repository.as_ref().map(Repository::common_dir);
@@ -253,25 +255,25 @@ impl Caller {
             .map(|found| &found.project)
     }
 
-    /// Closes the project's store: calls that are still under way fail. Its last user leaves a file that holds everything by
-    /// itself.
+    /// Closes the project's store; calls still under way fail. The last process that closes the store moves the log
+    /// into the file.
     pub fn close(&self) {
         if let Some(found) = self.project.last() {
             found.project.store.close(PATIENCE_OF_CLOSING);
         }
     }
 
-    /// Returns whether an answer reports texts without an embedding: the first answer to a caller does.
+    /// Returns whether an answer reports texts without an embedding. True for the first answer to a caller.
     pub fn says_pending(&self) -> bool {
         !self.said_pending.swap(true, Ordering::Relaxed)
     }
 
-    /// Returns whether `stamp` is that of the refs whose commits are all stored.
+    /// Returns whether all commits of the references with `stamp` are stored, as far as the caller knows.
     pub fn has_seen_refs(&self, stamp: &str) -> bool {
         self.refs.lock().unwrap_or_else(PoisonError::into_inner).as_deref() == Some(stamp)
     }
 
-    /// Notes that all commits of the refs with this stamp are stored.
+    /// Records that all commits of the references with `stamp` are stored.
     pub fn saw_refs(&self, stamp: String) {
         *self.refs.lock().unwrap_or_else(PoisonError::into_inner) = Some(stamp);
     }
@@ -286,7 +288,7 @@ impl Caller {
         }
     }
 
-    /// Counts a context of `sent` tokens that answered for a conversation of `whole` tokens.
+    /// Counts a context of `sent` tokens that represents a conversation of `whole` tokens.
     pub fn saved(&self, whole: i64, sent: i64) {
         let saved = Savings { answers: 1, whole, sent };
         self.saved.lock().unwrap_or_else(PoisonError::into_inner).add(saved);
@@ -304,7 +306,7 @@ impl Caller {
     }
 }
 
-/// Returns the notice that a repository can't be read.
+/// Returns the notice that the repository can't be read.
 fn unread(error: &Error) -> String {
     let hint = error.way_out().map_or(String::new(), |hint| format!(" ({hint})"));
     format!("memory works without git: {error}{hint}")

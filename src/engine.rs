@@ -1,7 +1,8 @@
 //! What the process has opened: its configuration, the installation and the embedding model.
 //!
-//! It is the same for all callers; what belongs to one of them is in [`Caller`](crate::caller::Caller). Nothing is opened before it is needed: a server answers its first requests without a store, and without a model
-//! until the first search. What fails to open is tried again by the next call.
+//! It is the same for all callers; what belongs to one is in [`Caller`](crate::caller::Caller). Everything is opened
+//! when it is first needed: a server answers its first requests without a store, and loads the model for the first
+//! search. After a failure, the next call tries again.
 
 mod latest;
 mod notices;
@@ -36,7 +37,7 @@ pub struct Engine {
     config: Config,
     process: String,
     installation: Latest<Installation>,
-    /// In place of an installation while none is on the disk.
+    /// The empty installation in memory that is used while there is none on the disk.
     blank_installation: OnceCell<Installation>,
     embedder: OnceCell<Arc<Embedder>>,
     written: Notify,
@@ -45,26 +46,27 @@ pub struct Engine {
 
 /// What all projects of an owner share.
 pub struct Installation {
-    /// The projects, and the memories that belong to the owner.
+    /// The registered projects, and the owner's memories that belong to no project.
     pub registry: Registry,
-    /// The secret that marks and hashes are keyed with.
+    /// The secret key for marks and hashes.
     pub secret: [u8; 32],
-    /// Takes secrets out of what leaves: its marks tell nothing. What is stored has the redactor of its place.
+    /// Redacts texts that leave the machine; its marks reveal nothing about the secrets. Stored texts use
+    /// [`Installation::redactor_of`].
     pub redactor: Redactor,
 }
 
 impl Installation {
-    /// Returns what takes secrets out of texts that are stored in the project, or with the owner's memories.
+    /// Returns the redactor for texts that are stored in the project, or with the owner's memories.
     pub fn redactor_of(&self, project: &ProjectId) -> Redactor {
         Redactor::new(self.secret).within(&format!("project {}", project.as_str()))
     }
 }
 
-/// The embedder, or why there is none.
+/// The embedder, or the reason why there is none.
 pub enum Embedding {
-    /// It is loaded.
+    /// The model is loaded.
     Ready(Arc<Embedder>),
-    /// It isn't; the notice says what that means and what to do.
+    /// The model isn't available. The notice says what follows from that and what to do.
     Missing(String),
 }
 
@@ -88,7 +90,7 @@ impl Engine {
         &self.config
     }
 
-    /// Returns the name this process holds leases under.
+    /// Returns the name under which this process holds leases.
     pub fn process(&self) -> &str {
         &self.process
     }
@@ -100,15 +102,15 @@ impl Engine {
         Millis::try_from(since.as_millis()).unwrap_or(Millis::MAX)
     }
 
-    /// Returns random bytes of the operating system.
+    /// Returns random bytes from the operating system.
     pub fn random<const N: usize>(&self) -> [u8; N] {
         random()
     }
 
-    /// Returns what all projects share, opened the first time it is asked for; where there is nothing, a blank that is
-    /// kept nowhere.
+    /// Returns the installation, opened by the first call. If there is none on the disk, returns an empty one in
+    /// memory.
     pub async fn installation(&self) -> Result<&Installation> {
-        // One that was there and is gone is made anew, as its projects are.
+        // If its file was removed, it is created again, as stores of projects are.
         if self.installation.last().is_some() {
             return self.begin_installation().await;
         }
@@ -123,8 +125,7 @@ impl Engine {
             .await
     }
 
-    /// Returns what all projects share, opened the first time it is asked for, and again where its file was replaced; made
-    /// where it isn't there: for what is written.
+    /// Returns the installation for writing: creates it if there is none, and opens it again if its file was replaced.
     pub async fn begin_installation(&self) -> Result<&Installation> {
         let holds = |opened: &Installation| {
             let holds = opened.registry.memories().is_current();
@@ -144,7 +145,7 @@ impl Engine {
         self.installation.get_or_open(holds, open).await
     }
 
-    /// Opens what all projects share where it is there already; nothing is made.
+    /// Returns the installation if there is one on the disk. Creates nothing.
     pub async fn existing_installation(&self) -> Result<Option<&Installation>> {
         match self.config.data_dir.join("owner.db").symlink_metadata() {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
@@ -152,29 +153,29 @@ impl Engine {
         }
     }
 
-    /// Closes the installation: the process ends, and calls that are still under way fail. The last process to close it
-    /// leaves a file that holds everything by itself.
+    /// Closes the installation; calls still under way fail. The last process that closes it moves the log into the
+    /// file.
     pub fn close(&self) {
         if let Some(installation) = self.installation.last() {
             installation.registry.memories().close(PATIENCE_OF_CLOSING);
         }
     }
 
-    /// Returns what happened to the files that all callers share, since the last time.
+    /// Returns the notices about files that all callers share, since the last time.
     pub fn take_notices(&self) -> Vec<String> {
         self.notices.take()
     }
 
-    /// Returns what hooks left for the project.
+    /// Returns the spool of the project, where hooks leave references.
     pub fn spool(&self, project: &OpenProject) -> Spool {
         self.spool_of(&project.root, project.repository.as_deref())
     }
 
-    /// Returns what hooks left for the project of a repository, or of a directory that is none.
+    /// Returns the spool of the project of `repository`, or of the directory `root` outside any repository.
     pub fn spool_of(&self, root: &Path, repository: Option<&Repository>) -> Spool {
         let place = repository.map_or_else(
             || {
-                // One that can't be read keeps the id all the same.
+                // A repository that can't be read keeps its id.
                 let dot_git = root.join(".git");
                 let is_kept = identity::read(&dot_git).is_ok_and(|id| id.is_some());
                 if is_kept { dot_git } else { root.to_owned() }
@@ -184,12 +185,12 @@ impl Engine {
         Spool::of(&self.config.data_dir, &place)
     }
 
-    /// Returns where the store of the project in `folder` lies.
+    /// Returns the path of the store of the project in `folder`.
     pub fn store_path(&self, folder: &str) -> PathBuf {
         self.config.data_dir.join("projects").join(folder).join("tiro.db")
     }
 
-    /// Returns the embedder; where there is none, `notices` gets why.
+    /// Returns the embedder. If there is none, adds the reason to `notices`.
     pub async fn embedder_or_say(&self, notices: &mut Vec<String>) -> Option<Arc<Embedder>> {
         match self.embedding().await {
             Embedding::Ready(embedder) => Some(embedder),
@@ -200,9 +201,9 @@ impl Engine {
         }
     }
 
-    /// Returns the embedder, loading it the first time it is asked for.
+    /// Returns the embedder. The first call loads it.
     ///
-    /// A missing or damaged model is no error: everything works lexically without it.
+    /// A missing or damaged model is no error: the search then uses words only.
     pub async fn embedding(&self) -> Embedding {
         let folder = install::folder(&self.config.model_dir);
         let loaded = self
@@ -224,17 +225,17 @@ impl Engine {
         }
     }
 
-    /// Returns the embedder where it is loaded already: a write is never held up by loading one.
+    /// Returns the embedder if it is loaded already. Writes use this, so that none waits for the model.
     pub fn loaded_embedder(&self) -> Option<Arc<Embedder>> {
         self.embedder.get().cloned()
     }
 
-    /// Tells whoever waits for it that something was written that may be pending.
+    /// Wakes the idle worker after a write: new chunks may wait to be embedded.
     pub fn wrote(&self) {
         self.written.notify_one();
     }
 
-    /// Returns once something was written since the last time.
+    /// Waits until something was written since the last time.
     pub async fn wait_for_writes(&self) {
         self.written.notified().await;
     }

@@ -1,38 +1,38 @@
-//! What decides which repository a directory lies in.
+//! The repositories around a directory, to notice when another one contains it.
 
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-/// The git directories above a directory, as they were found. A repository that is made, removed or cloned again changes
-/// them, also where that was still going on.
+/// The `.git` entries above a directory, as they were found. They change when a repository is created, removed or
+/// cloned again, and also while that is still under way.
 pub(super) struct Around {
     directory: PathBuf,
     found: Vec<Option<GitDir>>,
 }
 
-/// What is at `.git`, and which of its parts are there: without one it is no repository.
+/// The entry `.git`, and which parts of a repository it has. Without all of them it is no repository yet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct GitDir {
     number: (u64, u64),
-    /// A number is given again once its file is gone.
+    /// The creation time, since an inode number is used again after its file was removed.
     made: Option<SystemTime>,
     parts: [bool; 3],
 }
 
 impl Around {
-    /// Looks above `directory`, a canonical path.
+    /// Looks at all folders above `directory`, a canonical path.
     pub(super) fn of(directory: &Path) -> Around {
         let found = directory.ancestors().map(git_dir).collect();
         Around { directory: directory.to_owned(), found }
     }
 
-    /// The directory that it was looked above.
+    /// Returns the directory.
     pub(super) fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Whether all is as it was; so it is taken to be where the directory itself is gone, as a work tree that was removed.
+    /// Returns whether the entries are the same. True if the directory itself was removed, such as a deleted work tree.
     pub(super) fn is_same(&self) -> bool {
         !self.directory.exists() || self.directory.ancestors().map(git_dir).eq(self.found.iter().copied())
     }

@@ -1,4 +1,4 @@
-//! The project that is open, and what tells that it is still the one there.
+//! The caller's open project, and the check that it is still the one on the disk.
 
 use std::path::{Path, PathBuf};
 
@@ -7,18 +7,18 @@ use crate::config::Config;
 use crate::project::{self, OpenProject};
 use crate::store::Store;
 
-/// An open project, with what must stay as it is while it holds.
+/// An open project, with what must stay the same for it to remain valid.
 pub(super) struct Found {
     pub project: OpenProject,
     pub registered_in: Store,
-    /// The repository that says itself which project it is, where it does.
+    /// The git directory that contains the project's id, if it has one.
     pub keeps_id: Option<PathBuf>,
     pub around: Around,
 }
 
 impl Found {
-    /// Whether all is as it was when it was opened; where it isn't, its store is left. Git's trouble that is over is another
-    /// state of the repository, though the repository is the same.
+    /// Returns whether the project is still the one on the disk; if not, leaves its store. A repository that could not
+    /// be read and can be read now makes it invalid, too.
     pub fn holds(&self, config: &Config, named: Option<&Path>) -> bool {
         let id = &self.project.scope.project;
         let is_kept = self.keeps_id.as_ref().is_none_or(|place| project::keeps(place, id));

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use crate::error::{Error, Result, quoted};
 
-/// A group of tools that is offered or left out as one, since every tool listed costs its reader tokens.
+/// A group of tools. Each listed tool costs the model tokens, so a server can offer some groups and leave out others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Toolset {
     /// Searching, storing and forgetting memories.
@@ -13,11 +13,11 @@ pub enum Toolset {
     Consult,
     /// Assembling the context of long conversations.
     Context,
-    /// Putting parts of a conversation aside.
+    /// Storing parts of a conversation for later.
     Stash,
 }
 
-/// The toolsets a server offers; all of them unless said otherwise.
+/// The toolsets that a server offers. By default all.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Toolsets(Vec<Toolset>);
 

@@ -1,12 +1,12 @@
-//! What is opened when it is first needed, and opened anew where it no longer holds.
+//! A value that is opened when it is first needed, and opened again when it is no longer valid.
 
 use tokio::sync::OnceCell;
 
 use crate::error::Result;
 
-/// A value that is opened when it is first asked for, and again when the one before doesn't hold any more.
+/// A value that is opened by the first call, and again when the last one is no longer valid.
 ///
-/// Who works with an earlier one can go on: it is kept, since it may be borrowed. An earlier one should cost little then.
+/// Earlier values are kept, since calls may still borrow them. They should hold few resources.
 pub(crate) struct Latest<T> {
     first: Cell<T>,
 }
@@ -25,7 +25,7 @@ impl<T> Default for Latest<T> {
 }
 
 impl<T> Latest<T> {
-    /// Returns the last one that was opened, whether it holds or not.
+    /// Returns the value opened last, valid or not.
     pub(crate) fn last(&self) -> Option<&T> {
         let mut last = None;
         let mut cell = &self.first;
@@ -36,8 +36,8 @@ impl<T> Latest<T> {
         last
     }
 
-    /// Returns the last one that was opened where it holds, and what `open` gives otherwise. Of several calls at once one
-    /// opens it; those that waited for it look whether it holds, since it may be of a moment before they came.
+    /// Returns the last value if it is valid, otherwise the result of `open`. Of several calls at once, one opens it;
+    /// the others then check the new value, since it may have been opened before they came.
     pub(crate) async fn get_or_open(
         &self,
         holds: impl Fn(&T) -> bool,
@@ -55,7 +55,7 @@ impl<T> Latest<T> {
             }
             let opened = cell
                 .get_or_try_init(async || {
-                    let open = open.take().expect("it is called once: what it gives is returned");
+                    let open = open.take().expect("the loop returns once it was called");
                     Ok::<_, crate::error::Error>(Box::new(Opened {
                         value: open().await?,
                         next: OnceCell::new(),
@@ -78,10 +78,10 @@ mod tests {
 
     use super::*;
 
-    /// A repository was cloned again while an idle server opened its project: the call that waited for it was answered from a
-    /// project of the moment before.
+    /// A call that waited while the idle server opened the project was answered from a project that had been replaced
+    /// meanwhile.
     #[tokio::test]
-    async fn who_waited_for_another_looks_whether_what_it_opened_holds() {
+    async fn a_call_that_waited_checks_the_value_that_another_opened() {
         let (latest, now, go) =
             (Arc::new(Latest::<u32>::default()), Arc::new(AtomicU32::new(1)), Notify::new());
         let holds = |value: &u32| *value == now.load(Ordering::Relaxed);

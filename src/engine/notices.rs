@@ -1,8 +1,8 @@
-//! Notices that wait for an answer that can say them.
+//! Notices that wait for the next answer.
 
 use std::sync::{Mutex, PoisonError};
 
-/// Notices, each said once.
+/// Notices; each is taken once.
 #[derive(Default)]
 pub(crate) struct Notices(Mutex<Vec<String>>);
 

@@ -1,8 +1,8 @@
 //! Which commits are ancestors of others, however long the history is.
 //!
-//! The answers come from the [`Graph`], which is read once: some 10 µs a commit. What was read is handed out as bytes
-//! ([`Repository::unsaved_graph`]) and given to the next process ([`Repository::take_graph`]). A read that runs out of time
-//! keeps what it has read, and the next one continues there.
+//! The answers come from the [`Graph`], which is read once: some 10 µs a commit. [`Repository::unsaved_graph`] encodes
+//! the commits read, for the next process to load with [`Repository::take_graph`]. A read that runs out of time keeps
+//! what it has read, and the next one continues there.
 
 use std::collections::HashSet;
 use std::sync::{MutexGuard, PoisonError};
@@ -32,7 +32,7 @@ impl Repository {
         let mut graph = self.graph.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = self.graph_stamp();
         if graph.stamp.as_ref() != Some(&stamp) {
-            // A shallow history that was deepened has other parents where it ended.
+            // After a shallow history was deepened, the commits at its former end have other parents.
             *graph = Graph::new(stamp);
         }
         graph
@@ -71,7 +71,7 @@ impl Repository {
         }
     }
 
-    /// Returns the commits that were read since the last [`Repository::saved_graph`]; `None` where there are none, or where
+    /// Returns the commits that were read since the last [`Repository::saved_graph`]; `None` if there are none, or if
     /// an ancestor was missing.
     pub fn unsaved_graph(&self) -> Option<GraphPart> {
         let graph = self.graph();
@@ -84,7 +84,7 @@ impl Repository {
         })
     }
 
-    /// Notes that `part` is stored.
+    /// Records that `part` is stored.
     pub fn saved_graph(&self, part: &GraphPart) {
         let mut graph = self.graph();
         if graph.saved == part.first && graph.stamp.as_ref() == Some(&part.stamp) {
@@ -116,8 +116,8 @@ impl Repository {
         tips.iter().all(|tip| graph.add_history(*tip, &mut parents_of, &mut missing, &mut is_over))
     }
 
-    /// Returns for each of `shas` whether it is one of `tips` or an ancestor of one. Reads what was not read yet, until
-    /// `until`.
+    /// Returns for each of `shas`, in order, whether it is one of `tips` or an ancestor of one. Reads commits that were
+    /// not read yet, until `until`.
     pub fn reached(&self, tips: &[Sha], shas: &[Sha], until: Option<Instant>) -> Vec<Reach> {
         let is_whole = self.explore(tips, until);
         let mut graph = self.graph();
@@ -137,7 +137,7 @@ mod tests {
     use crate::git::tests::Fixture;
 
     #[test]
-    fn ancestors_are_told_whatever_the_tips_and_kept_for_the_next_process() {
+    fn ancestors_are_right_for_any_tips_and_kept_for_the_next_process() {
         let fixture = Fixture::new();
         let commits: Vec<Sha> = (0..20).map(|n| fixture.commit("a", n.to_string(), "step")).collect();
         fixture.git(&["checkout", "-q", "-b", "side", &commits[9].to_string()]);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_read_when_time_was_up_is_kept() {
+    fn commits_read_before_the_deadline_are_kept() {
         let fixture = Fixture::new();
         let mut stream = Vec::new();
         for n in 1..=1000 {

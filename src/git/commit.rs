@@ -90,7 +90,7 @@ impl Message {
     }
 }
 
-/// Returns the character that a byte stands for in Latin-1, ISO 8859-15 or Windows-1252.
+/// Returns the character that a byte encodes in Latin-1, ISO 8859-15 or Windows-1252.
 fn western(byte: u8, encoding: &[u8]) -> char {
     match (byte, encoding) {
         (0xa4, b"iso-8859-15") => '€',
@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times_are_read_whatever_they_say() {
+    fn any_time_is_read() {
         let at = |text: &str| {
             let Moment { seconds, offset, nonsense } = Moment::parse(text.as_bytes());
             (seconds, offset, nonsense)

@@ -68,8 +68,11 @@ impl Graph {
         Graph { stamp: Some(stamp), first_parent: vec![0], ..Graph::default() }
     }
 
-    /// Adds `tip` and its ancestors, parents first. Returns `false` when `is_over` says so before all of them are added;
-    /// what was read until then is kept.
+    /// Adds `tip` and its ancestors, parents first. Returns `false` if `is_over` ends the reading before all of them
+    /// are added; those added until then stay.
+    ///
+    /// `parents_of` reads the parents of a commit; `None` means that the commit can't be read. It is then added to
+    /// `missing` and left out.
     ///
     /// `parents_of` reads the parents of a commit, `None` where the commit can't be read. Such a commit is added to
     /// `missing` and left out.

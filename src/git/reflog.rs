@@ -24,7 +24,7 @@ pub struct Move {
     /// The commit after the move.
     pub to: Sha,
     /// The committer's name.
-    pub who: String,
+    pub committer: String,
     /// What moved `HEAD`.
     pub action: Action,
     /// The branch that was checked out after the move, if the reflog shows it.
@@ -87,10 +87,10 @@ impl Reflog {
                 let (_zone, seconds) = (words.next()?, words.next()?);
                 // A time outside the calendar becomes its first or last second, as for commits.
                 let time = seconds.parse::<i64>().ok()?.clamp(Moment::FIRST, Moment::LAST) * 1000;
-                let who = rest.split_once(" <").map_or("", |(who, _)| who).to_owned();
+                let committer = rest.split_once(" <").map_or("", |(name, _)| name).to_owned();
                 let from = old.parse().ok().filter(|sha: &Sha| sha.as_bytes() != &[0; 20]);
                 let action = Action::of(message);
-                Some(Move { time, from, to: new.parse().ok()?, who, action, branch: None })
+                Some(Move { time, from, to: new.parse().ok()?, committer, action, branch: None })
             };
             if let Some(parsed) = parse() {
                 moves.push(parsed);
@@ -156,7 +156,7 @@ mod tests {
     const B: &str = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
 
     #[test]
-    fn the_commit_checked_out_is_that_of_the_last_line_before() {
+    fn the_commit_at_a_time_is_that_of_the_last_line_before() {
         let text = format!(
             "{B} {A} Ann Example <a@example.org> 100 +0200\tcommit: x\nno line\n{A} {B} Ann <a@b> 200 -0100\tcheckout: y\n"
         );
@@ -164,12 +164,12 @@ mod tests {
         assert_eq!(log.at(99_999), None);
         assert_eq!(log.at(100_000), Some(A.parse().unwrap()));
         assert_eq!(log.at(5_000_000), Some(B.parse().unwrap()));
-        assert_eq!((log.moves[0].who.as_str(), log.moves[0].action), ("Ann Example", Action::Commit));
+        assert_eq!((log.moves[0].committer.as_str(), log.moves[0].action), ("Ann Example", Action::Commit));
     }
 
-    /// A commit at such a time ended the program that looked for what was done a second later.
+    /// A commit with such a time crashed the program when it looked for actions a second later.
     #[test]
-    fn a_time_beyond_the_calendar_is_its_border() {
+    fn a_time_outside_the_calendar_becomes_its_first_or_last_second() {
         let times =
             [(i64::MAX / 1000, Moment::LAST), (i64::MIN / 1000, Moment::FIRST), (i64::MAX, Moment::LAST)];
         for (seconds, border) in times {
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_done_on_which_branch_is_told_by_the_messages() {
+    fn the_messages_show_the_branch_of_each_move() {
         use Action::*;
         let table = [
             ("commit (initial): a", Commit, Some("old")),

@@ -1,4 +1,4 @@
-//! An opened repository: where it lies, what is checked out, where its branches point.
+//! An opened repository: its directories, the commit that is checked out, and its branches.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -103,8 +103,8 @@ impl Repository {
         }
     }
 
-    /// Does what [`Repository::discover`] does, but returns a repository that can't be read as [`Found::Broken`]
-    /// instead of an error.
+    /// Like [`Repository::discover`], but returns a repository that can't be read as [`Found::Broken`] instead of an
+    /// error.
     ///
     /// # Errors
     ///

@@ -136,7 +136,7 @@ fn counted(insertions: u64, deletions: u64) -> Lines {
 }
 
 #[test]
-fn repositories_are_found_from_within_and_tell_what_they_are() {
+fn repositories_are_found_from_within_with_their_properties() {
     let fixture = Fixture::new();
     let empty = fixture.repository();
     assert!(
@@ -212,13 +212,13 @@ fn a_history_is_walked_oldest_first_and_resumed() {
     assert_eq!(
         walk(Known::CoversAncestors, &[second, side]),
         [merge],
-        "what is before a known commit is known"
+        "ancestors of a known commit are known"
     );
     assert_eq!(walk(Known::OnlyItself, &[second, side]), [first, merge]);
 }
 
 #[test]
-fn a_commit_is_told_with_its_files_names_and_words() {
+fn a_commit_has_its_files_names_and_words() {
     let fixture = Fixture::new();
     let body = "    one();\n".repeat(10);
     fixture.write("CHANGELOG.md", "# Next\n");
@@ -251,7 +251,7 @@ fn a_commit_is_told_with_its_files_names_and_words() {
 }
 
 #[test]
-fn renames_binaries_and_large_files_are_told_apart() {
+fn renames_binaries_and_large_files_are_distinguished() {
     let fixture = Fixture::new();
     let lines: String = (0..50).map(|n| format!("line {n}\n")).collect();
     fixture.write("same.txt", "kept as it is\n");
@@ -318,12 +318,12 @@ fn a_merge_lists_files_but_no_lines_and_has_no_patch_id() {
 fn odd_messages_and_dates_are_read_and_flagged() {
     let fixture = Fixture::new();
     fixture.commit("a", "1\n", "base");
-    let who = "author Ada <a@b> 9999999999999 +0000\ncommitter Bob <b@c> -1 +0000\n";
-    let latin = fixture.raw_commit(&[who.as_bytes(), b"encoding ISO-8859-1\n\nGr\xfc\xdfe\n"].concat());
-    let broken = fixture.raw_commit(&[who.as_bytes(), b"\nGr\xfc\xdfe\0\n"].concat());
+    let people = "author Ada <a@b> 9999999999999 +0000\ncommitter Bob <b@c> -1 +0000\n";
+    let latin = fixture.raw_commit(&[people.as_bytes(), b"encoding ISO-8859-1\n\nGr\xfc\xdfe\n"].concat());
+    let broken = fixture.raw_commit(&[people.as_bytes(), b"\nGr\xfc\xdfe\0\n"].concat());
     let huge =
-        fixture.raw_commit(&[who.as_bytes(), b"\nhuge\n\n", "word ".repeat(2 << 20).as_bytes()].concat());
-    let nobody = fixture.raw_commit(b"author x\ncommitter y <> 12 +0000\n\nmine\n");
+        fixture.raw_commit(&[people.as_bytes(), b"\nhuge\n\n", "word ".repeat(2 << 20).as_bytes()].concat());
+    let unnamed = fixture.raw_commit(b"author x\ncommitter y <> 12 +0000\n\nmine\n");
 
     let detail = fixture.detail(&latin);
     assert_eq!((detail.message.text.as_str(), detail.message.lossy), ("Grüße", false));
@@ -334,12 +334,12 @@ fn odd_messages_and_dates_are_read_and_flagged() {
     let message = fixture.detail(&huge).message;
     assert!(message.cut && message.bytes > 10_000_000 && message.text.len() <= 32 << 10);
     assert_eq!(message.subject(), "huge");
-    assert_eq!(fixture.detail(&nobody).author, "x");
+    assert_eq!(fixture.detail(&unnamed).author, "x");
     assert_eq!(all(&fixture.repository()).len(), 5);
 }
 
 #[test]
-fn a_shallow_clone_says_where_its_history_ends() {
+fn a_shallow_clone_reports_where_its_history_ends() {
     let fixture = Fixture::new();
     fixture.commit("a", "1\n", "first");
     fixture.commit("a", "1\n2\n", "second");
@@ -354,7 +354,7 @@ fn a_shallow_clone_says_where_its_history_ends() {
 }
 
 #[test]
-fn missing_and_damaged_objects_cost_only_themselves() {
+fn missing_and_damaged_objects_affect_only_themselves() {
     let fixture = Fixture::new();
     let object = |id: &str| fixture.object(id);
     let first = fixture.commit("a", "1\n", "first");
@@ -478,7 +478,7 @@ fn threads_give_the_same_commits_in_the_same_order() {
 }
 
 #[test]
-fn blobs_tell_whether_a_file_changed_since() {
+fn blobs_show_whether_a_file_changed_since() {
     let fixture = Fixture::new();
     let first = fixture.commit("src/a", "1\n", "first");
     fixture.commit("b", "1\n", "second");

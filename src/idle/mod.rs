@@ -1,8 +1,8 @@
 //! The idle worker: what a server does between calls, in bounded steps.
 //!
-//! It follows hooks and commits, summarises sessions that came to rest, embeds what is pending and finishes purges. One
-//! process at a time works on a store, under a lease. Nothing is opened that no call has opened, and the model is loaded only
-//! when something waits to be embedded.
+//! It follows hooks and commits, summarises sessions at rest, embeds pending chunks and finishes purges. One process at
+//! a time works on a store, under a lease. It opens only stores that a call has opened, and loads the model only if
+//! chunks are pending.
 
 pub(crate) mod pending;
 
@@ -19,22 +19,22 @@ use crate::spool::Spool;
 use crate::store::Store;
 use crate::summaries::{queue, segments, sessions};
 
-/// How long ago a purge began that its process is taken to have left, in milliseconds.
+/// After this time, in milliseconds, an unfinished purge counts as left by a process that has ended.
 const ABANDONED: i64 = 60_000;
 
-/// Works off what waits whenever something was written, until it is dropped; an idle server runs it.
+/// Runs the idle worker until it is dropped. It wakes after each write.
 ///
-/// One process at a time works on a store. The model is loaded only once something waits, and nothing is opened that
-/// no call has opened.
+/// Does nothing while another process holds the lease. Opens only stores that a call has opened.
 pub async fn keep_up(engine: &Engine, caller: &Caller) {
-    // A model that is slow to answer holds nothing up.
+    // Summaries by models run beside the rest, so a slow provider delays nothing else.
     tokio::join!(work_off(engine, caller), queue::keep_up(engine, caller));
 }
 
 async fn work_off(engine: &Engine, caller: &Caller) {
-    /// How often to look for what other processes left, in seconds.
+    /// How often to look for changes by other processes, in seconds.
     const LOOK: u64 = 5;
-    /// After how many looks without a write a session is summarised: while it goes on, that would be done over and over.
+    /// After how many rounds without a write sessions are summarised: a session that still grows would be summarised
+    /// again and again.
     const QUIET: u32 = 2;
     let mut quiet = 0;
     let mut is_mended = false;
@@ -43,7 +43,7 @@ async fn work_off(engine: &Engine, caller: &Caller) {
             () = engine.wait_for_writes() => true,
             () = tokio::time::sleep(Duration::from_secs(LOOK)) => false,
         };
-        // A server that nobody asked anything leaves no trace where it was started, unless hooks were set up there.
+        // A server that was never called creates no files, unless hooks left references.
         if caller.opened_project(engine).is_none() && !has_references(engine, caller) {
             continue;
         }
@@ -53,7 +53,7 @@ async fn work_off(engine: &Engine, caller: &Caller) {
             summarise_idle(engine, caller).await;
         }
         let Ok(places) = places(engine, caller).await else { continue };
-        // Only an earlier version leaves something to mend; what one writes from now on is mended by the next process.
+        // Damage by earlier versions is repaired once: writes of this version need no repair.
         if !is_mended {
             is_mended = matches!(segments::mend(engine, places[0].0, places[0].1).await, Ok(0));
         }
@@ -75,17 +75,17 @@ async fn work_off(engine: &Engine, caller: &Caller) {
     }
 }
 
-/// Whether hooks left something for the caller's project.
+/// Whether hooks left references for the caller's project.
 fn has_references(engine: &Engine, caller: &Caller) -> bool {
     let config = engine.config();
     let place = caller.directory().and_then(|directory| project::place(&directory, config, caller.named()));
     matches!(place, Ok(Some(place)) if !Spool::of(&config.data_dir, &place).is_empty())
 }
 
-/// Follows what hooks left and which commits are new, and where this process `wrote` something leaves the pointer for the
-/// next session: to count what is remembered takes a look at every memory.
+/// Follows references of hooks and new commits. If this process `wrote`, rewrites the pointer for the next session,
+/// which has to count all memories.
 async fn catch_up_idle(engine: &Engine, caller: &Caller, wrote: bool) {
-    /// How long at a time: calls come between.
+    /// The length of a step: calls run between steps.
     const STEP: Duration = Duration::from_secs(2);
     let Ok(Some(project)) = catch_up::to_follow(engine, caller).await else { return };
     if let Err(error) = catch_up::follow(engine, caller, project, STEP, None).await {
@@ -102,14 +102,14 @@ async fn catch_up_idle(engine: &Engine, caller: &Caller, wrote: bool) {
     }
 }
 
-/// Makes what sessions come down to, where no other process does.
+/// Summarises sessions, if no other process does.
 async fn summarise_idle(engine: &Engine, caller: &Caller) {
-    /// How long at a time: calls come between.
+    /// The length of a step: calls run between steps.
     const STEP: Duration = Duration::from_secs(2);
     let Ok(project) = caller.project(engine).await else { return };
     let (store, scope, holder) = (&project.store, &project.scope, engine.process());
     loop {
-        // Nothing is written where there is nothing to do.
+        // The lease is taken only if there is something to do, so nothing is written otherwise.
         let now = engine.now();
         let is_left = async {
             let grown = store.grown_sessions(scope, 1).await?;
@@ -134,7 +134,7 @@ async fn summarise_idle(engine: &Engine, caller: &Caller) {
     }
 }
 
-/// Merges the text index, in steps between which others may write.
+/// Merges the text index in steps. Other processes can write between them.
 async fn merge_text(store: &Store, scope: &Scope) {
     loop {
         match store.merge_text(scope).await {

@@ -1,4 +1,4 @@
-//! Embeds what is pending, a batch at a time, in one process of a store.
+//! Embeds pending chunks, a batch at a time, in one process per store.
 
 use crate::caller::Caller;
 use crate::engine::{Embedding, Engine};
@@ -7,10 +7,10 @@ use crate::remember;
 use crate::scope::Scope;
 use crate::store::{PendingChunk, Store};
 
-/// Chunks embedded between two writes by a thread: about half a second of work. Arbitrary.
+/// Chunks that one thread embeds between two writes: about half a second of work. Arbitrary.
 const BATCH: usize = 32;
 
-/// How long a lease on the work lasts, in milliseconds.
+/// How long the lease on embedding lasts, in milliseconds.
 pub(crate) const LEASE: i64 = 10_000;
 
 /// Returns the two stores that a caller's work can be in, each with its scope: the project's, and the owner's.
@@ -27,7 +27,7 @@ pub(crate) async fn places<'a>(
     Ok([(&project.store, &project.scope), (owners.memories(), owners.scope())])
 }
 
-/// Embeds one batch and returns its size.
+/// Embeds one batch and returns its size; 0 if nothing is pending. Errors if another process holds the lease.
 pub(crate) async fn step(engine: &Engine, store: &Store, scope: &Scope, threads: usize) -> Result<usize> {
     if store.pending(scope).await? == 0 {
         return Ok(0);

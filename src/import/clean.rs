@@ -51,7 +51,7 @@ impl Private {
         let mut kept = String::new();
         let mut from = 0;
         for (start, _, after) in Marked::new(&text) {
-            let opens = text[..start].rfind('<').expect("a passage stands after its tag");
+            let opens = text[..start].rfind('<').expect("a passage follows its tag");
             kept += &text[from..opens];
             kept += PRIVATE;
             from = after;

@@ -205,7 +205,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_that_commits_tells_the_ids_it_printed() {
+    fn a_command_that_commits_gives_the_ids_it_printed() {
         let printed = |line: &str, output: &str| commits(line, output);
         let output = "[main 1a2b3c4] Fix it\n 1 file changed, 1 insertion(+)\n";
         assert_eq!(printed("git add -A && git commit -m 'Fix it'", output), Some(vec!["1a2b3c4".to_owned()]));
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_that_stand_in_a_command_are_known() {
+    fn lines_written_in_a_command_are_hashed() {
         let lines = |line: &str| by_command(line).remove(0).lines;
         let mut expected =
             vec![line_hash(true, "let new = 2;").unwrap(), line_hash(true, "other words").unwrap()];
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn an_edit_is_known_by_the_lines_that_it_changes() {
+    fn an_edit_gives_the_hashes_of_its_changed_lines() {
         let args = |json: &str| serde_json::value::RawValue::from_string(json.to_owned()).unwrap();
         let lines = |json: &str| {
             let raw = args(json);

@@ -5,7 +5,7 @@ use crate::redact::Redactor;
 /// Returns a hash that is equal for a repeated tool call: `call` may differ in temporary folders only, `outcome` also
 /// in numbers, hexadecimal digits, times and durations.
 pub(super) fn fingerprint(call: &str, outcome: &str) -> u64 {
-    // Answers show an id that is derived from the hash. Nobody must be able to check a guessed secret with it.
+    // Answers show an id derived from the hash, and it must not allow checking a guessed secret.
     let [call, outcome] = [call, outcome].map(|text| Redactor::blank().redact(text).text.into_owned());
     let text = normal(&call, false) + "\n" + &normal(&outcome, true);
     let hash = blake3::hash(text.as_bytes());
@@ -59,9 +59,9 @@ fn normal(text: &str, numbers: bool) -> String {
 mod tests {
     use super::*;
 
-    /// The id of an output was a hash that included its secrets, so guesses could be checked against it.
+    /// The id of an output was a hash over its secrets, so guesses could be checked against it.
     #[test]
-    fn a_fingerprint_tells_nothing_of_a_secret() {
+    fn a_fingerprint_reveals_nothing_of_a_secret() {
         let of = |secret: &str| fingerprint("Bash: env", &format!("DB_PASSWORD={secret}"));
         assert_eq!(of("qZxWvKjPhRtLmNbYcDgF"), of("LmNbYcDgFqZxWvKjPhRt"));
         assert_ne!(of("CorrectHorseBattery"), fingerprint("Bash: env", "DB_HOST=qZxWvKjPhRtLmNbYcDgF"));

@@ -146,7 +146,7 @@ fn runs_tiro(line: &str) -> bool {
 /// Returns the main arguments of a call, otherwise the first strings among its arguments.
 fn asked(arguments: &Arguments<'_>, fields: &Fields<'_>, private: &mut Private) -> Option<String> {
     let mut parts: Vec<String> = Vec::new();
-    let mut tell = |text: Cow<'_, str>, private: &mut Private| {
+    let mut add = |text: Cow<'_, str>, private: &mut Private| {
         let text = clip(&private.strip(text), ASKED);
         if !text.is_empty() && !parts.contains(&text) {
             parts.push(text);
@@ -156,13 +156,13 @@ fn asked(arguments: &Arguments<'_>, fields: &Fields<'_>, private: &mut Private) 
     if let Arguments::Json(raw) = arguments
         && let Some(command) = command(raw)
     {
-        tell(command, private);
+        add(command, private);
     }
     for name in TELLING {
         let Some(raw) = fields.raw(name) else { continue };
         let Some(text) = command(raw).or_else(|| string(raw)) else { continue };
         let is_command = matches!(name, "command" | "cmd");
-        if !tell(text, private) || is_command {
+        if !add(text, private) || is_command {
             break;
         }
     }

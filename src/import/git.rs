@@ -13,7 +13,7 @@ use crate::git::{ChangeKind, Changes, CommitDetail, FileChange, Lines, Moment, P
 /// Bytes of text after the message at most.
 const CHANGES_LIMIT: usize = 4096;
 
-/// The headings of the parts after the message; an empty line stands before the first one.
+/// The headings of the parts after the message. An empty line precedes the first one.
 const SECTIONS: [&str; 7] =
     ["Says", "New words", "Added", "Removed", "Files", "Changed in", "Changes unknown"];
 

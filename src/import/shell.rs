@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn output_goes_to_files_and_descriptors_are_none() {
+    fn output_goes_to_files_and_a_descriptor_is_no_file() {
         let table: [(&str, &[&str]); 8] = [
             ("a > b", &["b"]),
             ("a >>b 2>&1", &["b"]),
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn a_here_document_is_a_text_and_no_commands() {
+    fn a_here_document_is_text_not_commands() {
         let found = commands("cat > a.txt <<'EOF' && ls\nrm b.txt\n  EOF\nEOF\ntee c <<-END\n\tx\n\tEND\n");
         assert_eq!(found.len(), 3, "{found:?}");
         assert_eq!(
@@ -323,7 +323,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_comes_after_what_only_prepares_it() {
+    fn the_name_comes_after_assignments_and_wrappers() {
         for line in ["git add .", "sudo /usr/bin/git add .", "GIT_DIR=x env A=b git add .", "{ git add .; }"]
         {
             let found = commands(line);
@@ -333,9 +333,9 @@ mod tests {
         assert_eq!(commands("> a")[0].name().0, "");
     }
 
-    /// Each end of a command looked at all here-documents, and each command of the line was kept.
+    /// The end of each command looked at all here-documents, and every command of the line was kept.
     #[test]
-    fn of_a_line_of_very_many_commands_the_first_are_read() {
+    fn only_the_first_of_very_many_commands_are_read() {
         for part in ["<<a ", "b;", "a <<b;", "(", "<<a;\n", "'"] {
             let line = part.repeat(1_000_000 / part.len());
             assert!(Reader::new(&line).read().len() <= MOST_COMMANDS, "{part}");
@@ -347,7 +347,7 @@ mod tests {
 
     proptest::proptest! {
         #[test]
-        fn whatever_a_line_is_it_is_read(line in "(\\PC|[ \n'\"\\\\<>|&;()`#-]|EOF){0,60}") {
+        fn any_line_is_read(line in "(\\PC|[ \n'\"\\\\<>|&;()`#-]|EOF){0,60}") {
             let count = commands(&line).len();
             proptest::prop_assert!(count <= MOST_COMMANDS);
         }

@@ -56,15 +56,15 @@ impl Transcript {
 
     /// Counts a line of `bytes` bytes that is too long to be read; `start` is its beginning.
     ///
-    /// Where `start` names a call, the line is taken for its result, and the call doesn't wait any longer.
+    /// If `start` contains the id of an open call, the line counts as its result, and the call is closed.
     pub fn cut(&mut self, at: u64, start: &[u8], bytes: u64) -> Vec<Entry> {
         self.session.begin_line(at);
         self.session.cut(&String::from_utf8_lossy(start), bytes);
         self.session.settled()
     }
 
-    /// Returns the byte at which reading must begin the next time: where the first line begins whose call has no result
-    /// yet, or whose entry is held back. `None` where nothing waits.
+    /// Returns the byte at which reading must begin the next time: the beginning of the first line whose call has no
+    /// result yet, or whose entry is held back. `None` if there is no such line.
     pub fn open_from(&self) -> Option<u64> {
         self.session.open_from()
     }

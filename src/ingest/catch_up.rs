@@ -1,8 +1,8 @@
-//! Follows what happened beside: references that hooks left, and commits that no call has seen.
+//! Follows transcripts and commits: reads the references that hooks left, and imports commits that are not stored yet.
 //!
-//! Nothing runs without a client, so a call catches up before it answers, in steps that it can afford; what is left is
-//! for the server while it idles, and for the next call. Commits are followed only where the user had them imported or the
-//! project captured, and not where the user chose other projects; sessions only where hooks were installed.
+//! Tiro runs no background process, so a call catches up before it answers, for a bounded time. The idle server and the
+//! next call follow the rest. Commits are followed where the user imported the history or had the project captured;
+//! sessions are followed where hooks are installed.
 
 use std::io::ErrorKind;
 use std::path::Path;
@@ -19,34 +19,33 @@ use crate::ingest::imported::Imported;
 use crate::ingest::in_time::in_time;
 use crate::ingest::link::{self, Place};
 use crate::ingest::reading::Importer;
-use crate::ingest::share::{self, Whose};
+use crate::ingest::share::{self, FoundBy};
 use crate::ingest::{commits, graph, pointer};
 use crate::memory::Millis;
 use crate::project;
 use crate::project::OpenProject;
 use crate::spool::{Spool, Taken};
 
-/// How long a call catches up before it answers.
+/// How long a call reads transcripts before it answers.
 const BEFORE_A_CALL: Duration = Duration::from_millis(600);
 
-/// How long to wait for others who write: an answer from what is stored is better than none for ten seconds.
+/// How long to wait for other writers before a call answers from what is stored.
 const TURN: Duration = Duration::from_millis(250);
 
-/// How long git may take before a call, whatever it does. Arbitrary: some twenty times what an ordinary commit takes on a
-/// slow machine.
+/// How long a call waits for git. Arbitrary: some twenty times what an ordinary commit takes on a slow machine.
 const GIT_BEFORE_A_CALL: Duration = Duration::from_secs(2);
 
-/// How long a call reads how commits follow one another; what is left is read when it asks what became of some.
+/// How long a call reads the graph of commits. The rest is read when a later call needs the graph.
 const GRAPH_BEFORE_A_CALL: Duration = Duration::from_millis(200);
 
-/// How long git may take while no call waits for it. Arbitrary: ten times what a million commits take.
+/// How long the idle server waits for git. Arbitrary: ten times what a million commits take.
 const WHILE_IDLE: Duration = Duration::from_secs(120);
 
-/// What is said where git takes longer than a call waits.
+/// The notice of a call that git kept waiting too long.
 const LATE: &str = "git took too long: commits may be missing that are not stored yet; the server goes on while \
     it is idle, `tiro import git` at once";
 
-/// How long a transcript that can't be read is tried again, in milliseconds: a week.
+/// How long reading a transcript is tried again after an error, in milliseconds: a week.
 const GIVEN_UP: Millis = 7 * 24 * 60 * 60 * 1000;
 
 /// Commits that a call imports before it answers; about a quarter of a second.
@@ -55,32 +54,32 @@ const COMMITS_BEFORE_A_CALL: usize = 256;
 /// How old commits may be, in seconds, that count as new in a project that is first seen: a day.
 const FIRST_SEEN: i64 = 24 * 60 * 60;
 
-/// Under what name the store keeps what the refs were when all that they lead to was stored.
+/// The name of the import cursor that has the stamp of the references once all their commits are stored.
 const HEADS: &str = "git heads";
 
-/// What was followed.
+/// What one round of catching up did.
 #[derive(Debug, Default)]
 pub struct Followed {
-    /// Commits and entries of sessions stored.
+    /// Commits and session entries stored.
     pub imported: usize,
-    /// What is not in the answer that follows, and why.
+    /// What the following answer lacks, and why.
     pub notices: Vec<String>,
 }
 
-/// Catches up as far as a call may wait for, and says what is missing from its answer, and, once, what happened to the files
-/// that are used.
+/// Catches up for a bounded time and returns notices: what the answer lacks, and each change of the store's files once.
 ///
-/// What fails is said and fails nothing: an answer from what is stored is better than none.
+/// An error becomes a notice, and the call answers from what is stored.
 pub async fn before_a_call(engine: &Engine, caller: &Caller) -> Vec<String> {
     let mut notices = before(engine, caller).await;
-    // Opening the store may have brought some; what only reads says it here, within its budget.
+    // Opening the store may add news. An operation that only reads reports it here, within its budget.
     let news = caller.take_news_for_reading(engine).map(|news| news.trim_end_matches('.').to_owned());
     notices.splice(0..0, news);
     notices
 }
 
 async fn before(engine: &Engine, caller: &Caller) -> Vec<String> {
-    // The call says so itself where there is no project, and nothing happened beside one that nothing is kept of.
+    // Without a project, the call itself reports the error. A project that isn't stored yet and has no references has
+    // nothing to follow.
     let Ok(Some(project)) = to_follow(engine, caller).await else {
         return match caller.project(engine).await {
             Ok(project) => project.trouble.iter().cloned().collect(),
@@ -95,8 +94,8 @@ async fn before(engine: &Engine, caller: &Caller) -> Vec<String> {
     project.trouble.iter().cloned().chain(notices).collect()
 }
 
-/// Returns the project where there may be something to follow: something is kept of it, or hooks left something for it,
-/// which makes it.
+/// Returns the project if it has something to follow: it is stored, or hooks left references. In the second case the
+/// project is created.
 pub async fn to_follow<'a>(engine: &Engine, caller: &'a Caller) -> Result<Option<&'a OpenProject>> {
     let project = caller.project(engine).await?;
     match project.is_blank && engine.spool(project).is_empty() {
@@ -105,7 +104,7 @@ pub async fn to_follow<'a>(engine: &Engine, caller: &'a Caller) -> Result<Option
     }
 }
 
-/// Catches up within `patience`, taking the newest `commits` commits, or all.
+/// Catches up within `patience`. Imports the newest `commits` commits, or all with `None`.
 pub async fn follow(
     engine: &Engine,
     caller: &Caller,
@@ -121,26 +120,26 @@ pub async fn follow(
     Ok(catch_up.followed)
 }
 
-/// One round of catching up.
+/// The state of one round of catching up.
 struct CatchUp<'a> {
     engine: &'a Engine,
     caller: &'a Caller,
     project: &'a OpenProject,
     began: Instant,
-    /// How long transcripts are read.
+    /// How long transcripts are read in this round.
     patience: Duration,
-    /// The most commits to import, the newest first; all while the server idles.
+    /// The highest number of commits to import, newest first; `None` imports all, which only the idle server does.
     limit: Option<usize>,
-    /// When git is no longer waited for.
+    /// When to stop waiting for git.
     until: Instant,
     followed: Followed,
 }
 
-/// The references of the repository, as they are now.
+/// The references (branches, `HEAD`) of the repository, as they are now.
 struct Refs {
-    /// By what they are known again; `None` without a repository.
+    /// A digest of the references; `None` without a repository.
     stamp: Option<String>,
-    /// Whether they differ from those that were followed last.
+    /// Whether they changed since they were followed last.
     moved: bool,
 }
 
@@ -149,7 +148,7 @@ impl CatchUp<'_> {
     async fn run(&mut self) -> Result<()> {
         let (engine, project) = (self.engine, self.project);
         let spool = engine.spool(project);
-        // Taken before the commits are read: one made meanwhile is noticed the next time.
+        // The stamp is taken before the commits are read, so the next call notices a commit that is made meanwhile.
         let Some(Refs { stamp, moved }) = self.refs().await? else {
             self.followed.notices.push(LATE.to_owned());
             return Ok(());
@@ -180,12 +179,12 @@ impl CatchUp<'_> {
         pointer::point(engine, project).await
     }
 
-    /// Whether no call waits.
+    /// Whether the idle server runs this round, so that no call waits for it.
     fn is_idle(&self) -> bool {
         self.limit.is_none()
     }
 
-    /// Returns the references of the repository; `None` where git takes too long.
+    /// Returns the references of the repository; `None` if git takes too long.
     async fn refs(&self) -> Result<Option<Refs>> {
         let project = self.project;
         let Some(repository) = project.repository.clone() else {
@@ -196,7 +195,7 @@ impl CatchUp<'_> {
         let stamp = project.redactor.redact(&stamp).text.into_owned();
         let mut moved = false;
         if !self.caller.has_seen_refs(&stamp) {
-            // Another process may have followed them, or this one before it was started anew.
+            // Another process may have followed them, or an earlier run of this server.
             let followed = project.store.import_cursor(&project.scope, HEADS).await?;
             moved = followed.as_ref() != Some(&stamp);
             if !moved {
@@ -206,7 +205,7 @@ impl CatchUp<'_> {
         Ok(Some(Refs { stamp: Some(stamp), moved }))
     }
 
-    /// Imports new commits, and those that hooks left in `nudges`; keeps `stamp` where none is left.
+    /// Imports new commits and those that the references `nudges` name. Stores `stamp` if no commit is left.
     async fn follow_commits(&mut self, nudges: Vec<Taken>, stamp: Option<String>) -> Result<()> {
         let also =
             nudges.iter().filter_map(|nudge| nudge.reference.commit.as_deref()?.parse().ok()).collect();
@@ -221,8 +220,8 @@ impl CatchUp<'_> {
         Ok(())
     }
 
-    /// Imports what no call has seen, `also` included, where the user had commits imported before; returns whether that is
-    /// all there is.
+    /// Imports new commits and the commits in `also`, if the user wants commits of this project. Returns whether all
+    /// are imported.
     async fn import_commits(&mut self, also: Vec<Sha>) -> Result<bool> {
         let (engine, caller, project, until) = (self.engine, self.caller, self.project, self.until);
         let Some(repository) = project.repository.clone() else { return Ok(true) };
@@ -230,11 +229,11 @@ impl CatchUp<'_> {
         let spool = engine.spool(project);
         let is_wanted = match stored.is_imported() {
             true => spool.is_captured(),
-            // Nobody asked for it in this project: it is one of those that the user had captured.
+            // The user captured all projects and has not chosen this one by name.
             false => spool.is_followed(),
         };
         if !is_wanted {
-            // What is committed meanwhile stays out when the project is captured again.
+            // Commits made while capture is off stay out when it is switched on again.
             if stored.is_followed() && !stored.is_imported() {
                 let tips = in_time(Some(until), move |_| repository.tips()).await;
                 let Some(tips) = tips else { return Ok(false) };
@@ -244,7 +243,7 @@ impl CatchUp<'_> {
             return Ok(true);
         }
         if !stored.is_followed() {
-            // The session that the project is first seen in may have made commits already.
+            // The first session in this project may have made commits already.
             let since = engine.now() / 1000 - FIRST_SEEN;
             let seen = in_time(Some(until), move |stop| repository.before(since, stop)).await;
             let Some(seen) = seen else {
@@ -270,7 +269,7 @@ impl CatchUp<'_> {
         Ok(output.left_out == 0 && !output.is_unfinished)
     }
 
-    /// Reads the transcripts that hooks left references to, as long as others let this process write.
+    /// Reads the transcripts that hooks left references to, until another writer keeps this process waiting.
     async fn follow_sessions(
         &mut self,
         grown: Vec<Taken>,
@@ -287,7 +286,7 @@ impl CatchUp<'_> {
         Ok(())
     }
 
-    /// Reads one transcript, and removes its reference where nothing is left to read.
+    /// Reads one transcript, and removes its reference once all of it is read.
     async fn follow_session(&self, taken: Taken, spool: &Spool, importer: &mut Importer<'_>) -> Result<()> {
         let engine = self.engine;
         let left = self.patience.saturating_sub(self.began.elapsed());
@@ -299,25 +298,25 @@ impl CatchUp<'_> {
         };
         let is_shared = taken.reference.event == share::SHARED;
         if let Some(other) = elsewhere(engine, self.caller, importer.place, client, &path) {
-            // The agent had gone to another project's directory when its hook ran, or to one that is a copy of this one,
-            // which bears this one's id until a call opens it.
+            // The agent changed into another project's directory before its hook ran, or into a copy of this project,
+            // which keeps this one's id until a call opens it.
             if other == *spool {
                 if is_old(engine, &taken) {
                     taken.done();
                 }
                 return Ok(());
             }
-            // Both get what is theirs.
+            // Both projects get their part of the session.
             if !is_shared && other.is_captured() {
                 other.leave(&taken.reference)?;
             }
         }
-        let whose = match is_shared {
-            true => Whose::Shared,
-            false => Whose::Hooked(&taken.reference.directory),
+        let found_by = match is_shared {
+            true => FoundBy::Project,
+            false => FoundBy::Hook(&taken.reference.directory),
         };
         let before = importer.output.bytes_left;
-        let read = importer.follow((client, &path, whose), Some(left), &mut |_| {}).await;
+        let read = importer.follow((client, &path, found_by), Some(left), &mut |_| {}).await;
         match read {
             Ok(()) if importer.output.bytes_left > before => {}
             Ok(()) => taken.done(),
@@ -326,7 +325,7 @@ impl CatchUp<'_> {
         Ok(())
     }
 
-    /// Reads how commits follow one another: last, since what was said and committed is in the answer without it.
+    /// Reads the graph of commits. It is read last: answers are complete without it.
     async fn read_graph(&self) -> Result<()> {
         let patience = if self.is_idle() { WHILE_IDLE } else { GRAPH_BEFORE_A_CALL };
         if let Err(error) = graph::learn(self.project, Some(Instant::now() + patience)).await {
@@ -335,7 +334,7 @@ impl CatchUp<'_> {
         link::take_back(self.project).await
     }
 
-    /// Adds what was read of sessions, and notices of what was not.
+    /// Adds what was read of sessions, and a notice of what was left out.
     fn report(&mut self, output: &Imported) {
         self.followed.imported += output.imported;
         if output.too_much > 0 {
@@ -343,9 +342,9 @@ impl CatchUp<'_> {
             let notice = format!(
                 "{entries} not stored: it is more than is kept of one session (16 MB) or of one entry"
             );
-            // The next answer says what no call waited for.
+            // No call waits for the idle server, so the answer of the next call reports it.
             match self.is_idle() {
-                true => self.caller.tell(notice),
+                true => self.caller.add_notice(notice),
                 false => self.followed.notices.push(notice),
             }
         }
@@ -356,9 +355,10 @@ impl CatchUp<'_> {
     }
 }
 
-/// Leaves the reference to a transcript that was not read for the next time, or removes it where that is no use.
+/// Handles a transcript that can't be read: keeps its reference for another try, or removes it if another try is
+/// pointless.
 fn put_aside(engine: &Engine, taken: Taken, path: &Path, error: &Error) {
-    // The reference is there the next time.
+    // The reference stays for the next time.
     if matches!(error.kind(), Kind::Busy | Kind::Store) {
         tracing::warn!(%error, "a transcript is not stored yet");
         return;
@@ -375,7 +375,7 @@ fn is_old(engine: &Engine, taken: &Taken) -> bool {
     engine.now().saturating_sub(taken.reference.at) > GIVEN_UP
 }
 
-/// Returns the spool of the project that a session was held in, where that is another one.
+/// Returns the spool of the project that the session was held in, if that is another project.
 fn elsewhere(engine: &Engine, caller: &Caller, place: &Place, client: Client, path: &Path) -> Option<Spool> {
     let config = engine.config();
     let directory = transcripts::directory_of(client, path)?;

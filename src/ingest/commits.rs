@@ -1,4 +1,4 @@
-//! Imports the history of the project's repository.
+//! Imports the commits of the project's repository.
 
 use std::collections::HashSet;
 use std::ops::ControlFlow;
@@ -28,23 +28,24 @@ use crate::remember::remember;
 use crate::store::Outcome;
 use crate::summaries::of_commits;
 
-/// Commits stored by one transaction: memory stays bounded, and an interrupted import goes on from there.
+/// Commits stored by one transaction. It bounds the memory used, and an interrupted import continues after the last
+/// batch.
 const BATCH: usize = 256;
 
 /// What `tiro import git` takes.
 #[derive(Debug, Default)]
 pub struct Args {
-    /// Threads to read commits with.
+    /// Threads that read commits.
     pub threads: usize,
-    /// At most this many commits; the newest ones.
+    /// The highest number of commits to import, newest first.
     pub limit: Option<usize>,
-    /// Whether those without a summary are summarised by a model afterwards, as many as `limit` says.
+    /// Whether a model summarises imported commits that have no summary afterwards, at most `limit` of them.
     pub summarize: bool,
-    /// Commits to take although no branch leads to them; those that are gone are passed over.
+    /// Commits to import although no branch leads to them. Commits that no longer exist are skipped.
     pub also: Vec<Sha>,
-    /// When to leave it at what is stored by then.
+    /// When to stop. Commits stored by then stay stored.
     pub until: Option<Instant>,
-    /// Whether only what is new is imported.
+    /// Whether to import the whole history or only new commits.
     pub wanted: Wanted,
 }
 
@@ -53,36 +54,36 @@ pub struct Args {
 pub struct Imported {
     /// Commits stored by this call.
     pub imported: usize,
-    /// Commits that were stored before, by id or as the same change under another id.
+    /// Commits that were stored before, under this id or as the same change under another id.
     pub already_stored: usize,
     /// Commits that were forgotten before and stay forgotten.
     pub forgotten: usize,
     /// Older commits that `limit` left out.
     pub left_out: usize,
-    /// Whether git took longer than there was time: commits may be missing, nobody knows how many.
+    /// Whether git took too long: an unknown number of commits may be missing.
     #[serde(skip)]
     pub is_unfinished: bool,
     /// Commits left out because they change nothing but files that `ignore.paths` names.
     pub ignored: usize,
-    /// Commits of these that have a session behind them.
+    /// Imported commits that are now linked to at least one session.
     pub linked: usize,
     /// Commits that could not be read, with the reason.
     pub unreadable: Vec<String>,
-    /// What is incomplete about imported commits, by word, with how many.
+    /// Kinds of incomplete or special commits, such as merges, each with its count.
     pub flags: Vec<Redaction>,
     /// Secrets replaced, by rule.
     pub redactions: Vec<Redaction>,
-    /// What came of having commits summarised, where that was asked for.
+    /// What summarising did, if it was requested.
     pub summaries: Option<of_commits::Summarised>,
     /// Pieces not embedded yet.
     pub pending: usize,
-    /// What else there is to know.
+    /// Further notices for the user.
     pub notices: Vec<String>,
 }
 
-/// Reads every commit the store doesn't know and stores it; `progress` hears done and all.
+/// Reads every commit that the store lacks and stores it. `progress` gets the number done and the total.
 ///
-/// Errors with [`Kind::Git`] where the project is no repository. Can be interrupted and repeated.
+/// Errors with [`Kind::Git`] if the project is no repository. An interrupted import can be repeated.
 pub(crate) async fn import(
     engine: &Engine,
     caller: &Caller,
@@ -103,11 +104,11 @@ pub(crate) async fn import(
     let Some(found) = found else { return Ok(Imported { is_unfinished: true, ..Imported::default() }) };
     let Found { history, tips, skipped, unreadable, notices } = found?;
     let mut output = Imported { unreadable, notices, left_out: skipped, ..Imported::default() };
-    // What is missing from this clone or can't be read today may be there tomorrow.
+    // A commit that is missing from this clone or unreadable today may be readable later.
     let may_be_whole = |output: &Imported| {
         skipped == 0 && !output.is_unfinished && output.unreadable.is_empty() && !repository.is_shallow()
     };
-    // A call that waits reads it after what was said.
+    // A call that waits reads the graph after the transcripts.
     let learns = until.is_none();
     if history.commits.is_empty() {
         if learns {
@@ -148,7 +149,7 @@ pub(crate) async fn import(
     Ok(output)
 }
 
-/// Returns the next commits that were read; none where all were, or where it is later than `until`.
+/// Returns the next batch of commits; `None` at the end, or after `until`.
 async fn next_batch(
     reading: &mut mpsc::Receiver<Vec<Turn>>,
     until: Option<Instant>,
@@ -161,7 +162,7 @@ async fn next_batch(
     })
 }
 
-/// Returns what is to be stored of the commits, and counts the others.
+/// Returns the drafts to store, and counts the commits that are skipped.
 fn drafts(batch: Vec<Turn>, place: &Place, span: &mut Span, output: &mut Imported) -> Vec<Draft> {
     let mut drafts = Vec::with_capacity(batch.len());
     for commit in batch {
@@ -180,7 +181,7 @@ fn drafts(batch: Vec<Turn>, place: &Place, span: &mut Span, output: &mut Importe
     drafts
 }
 
-/// Stores commits and counts what became of each.
+/// Stores the drafts and counts the results.
 async fn store(
     engine: &Engine,
     project: &OpenProject,
@@ -201,7 +202,8 @@ async fn store(
     Ok(())
 }
 
-/// Has commits summarised by a model, as many as `wanted` says; nothing is imported any less where that fails.
+/// Asks a model to summarise commits, as many as `wanted` says. A failure becomes a notice and leaves the import as it
+/// is.
 async fn summarise(
     engine: &Engine,
     caller: &Caller,
@@ -219,21 +221,21 @@ async fn summarise(
     Ok(())
 }
 
-/// What is to be imported of a repository.
+/// What an import of a repository will do.
 pub(crate) struct Found {
-    /// The commits, oldest first.
+    /// The commits to import, oldest first.
     pub history: History,
-    /// Where branches point.
+    /// The commits that branches point at.
     tips: Vec<Sha>,
     /// Older commits that the limit leaves out.
     pub skipped: usize,
     /// Commits that can't be read, with the reason.
     pub unreadable: Vec<String>,
-    /// What else there is to know.
+    /// Further notices for the user.
     pub notices: Vec<String>,
 }
 
-/// Finds the commits that are wanted and that the store doesn't know.
+/// Finds the commits that are wanted and not stored yet.
 pub(crate) fn find(
     repository: &Repository,
     known: &HashSet<Sha>,
@@ -257,7 +259,7 @@ pub(crate) fn find(
         let left_out = counted(faults.len(), "reference is", "references are");
         notices.push(format!("{left_out} left out: {}", faults.join("; ")));
     }
-    // What is on the main branch belongs there, whichever branch is checked out.
+    // The names of a commit's branches put the main branch first, whichever branch is checked out.
     tips.sort_by_key(|tip| !matches!(tip.branch.as_deref(), Some("main" | "master" | "trunk")));
     let also = args.also.into_iter().filter(|sha| repository.contains(sha));
     tips.extend(also.map(|sha| Tip { branch: None, sha }));
@@ -272,7 +274,8 @@ pub(crate) fn find(
             history.commits.retain(|commit| !known.contains(&commit.sha));
             history
         }
-        // A finished import knows the ancestors of what it knows; an interrupted one only the commits themselves.
+        // A finished import has stored all ancestors of each stored commit. An interrupted one vouches only for the
+        // stored commits.
         None => {
             repository.history(&tips, stored.covers(args.wanted), stop, &mut |sha| known.contains(sha))?
         }
@@ -297,16 +300,16 @@ fn repository(project: &OpenProject) -> Result<&Arc<Repository>> {
     })
 }
 
-/// Returns the error of an import from where no repository is.
+/// Returns the error for an import in a directory without a repository.
 pub(crate) fn no_repository(root: &Path) -> Error {
     Error::new(Kind::Git, format!("`{}` is not a git repository", quoted(root.display())))
         .hint("name one with --project")
 }
 
-/// What a commit comes to: nothing where it is ignored, or why it can't be read.
+/// The result of reading a commit: its draft, `None` if it is ignored, or the reason why it can't be read.
 type Turn = Result<Option<CommitDraft>, String>;
 
-/// Reads the commits on a thread of its own and hands over batches, a few ahead of the store, as long as somebody listens.
+/// Reads the commits on another thread and sends them in batches, a few ahead of the store, while the receiver exists.
 fn read(
     repository: Arc<Repository>,
     history: History,
@@ -328,7 +331,7 @@ fn read(
                 Err(_) => ControlFlow::Break(()),
             }
         });
-        // Nobody listens any more where the import was given up.
+        // The receiver is gone: the import was stopped.
         let _ = sender.blocking_send(batch);
     });
     receiver
@@ -344,9 +347,9 @@ fn draft(commit: CommitDraft) -> Draft {
     let time = commit.author_time.seconds.saturating_mul(1000);
     let sha = commit.sha.to_string();
     let mut draft = Draft::new(MemoryKind::Commit, Provenance::GitCommit, commit.text, time);
-    // A commit that was rebased or picked keeps its patch and its author's time.
+    // A rebased or cherry-picked commit keeps its patch and its author's time.
     draft.identity = Identity::Named(match &commit.patch_id {
-        // The message too: an amended one is another text.
+        // It keeps its message too; an amended message is another text.
         Some(patch) => format!("patch:{patch}:{time}:{}", blake3::hash(commit.message.as_bytes()).to_hex()),
         None => format!("sha:{sha}"),
     });

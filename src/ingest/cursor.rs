@@ -1,4 +1,4 @@
-//! How far a transcript is read, kept in the store between two readings.
+//! The cursor of a transcript: how far it is read, kept in the store between readings.
 
 use std::path::Path;
 
@@ -11,44 +11,44 @@ use crate::import::transcript::{About, Transcript};
 use crate::memory::Millis;
 use crate::project::{OpenProject, SeenProject};
 
-/// By how many bytes at its beginning and before the place reached a transcript is known again.
+/// How many bytes are compared to recognise a transcript: at its beginning, and before the cursor.
 const AROUND: u64 = 4096;
 
-/// Where reading a transcript goes on.
+/// Where reading a transcript continues, and what is known of its session by then.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Cursor {
     /// Offset in bytes of the first line that was not read.
     pub(crate) at: u64,
-    /// Bytes of the line there that were looked at without finding its end.
+    /// Bytes after `at` in which no end of the line was found.
     #[serde(default)]
     pub(crate) looked: u64,
-    /// Digest of the bytes at the beginning and before `at`.
+    /// Digest of the bytes at the beginning of the file and before `at`.
     around: String,
     session: Option<String>,
     is_subagent: bool,
     worktree: Option<String>,
     branch: Option<String>,
-    /// When the session began, as far as is known, and the last time known before `at`.
+    /// When the session began, if known. `last` is the last known time before `at`. Both in milliseconds.
     pub(crate) first: Option<Millis>,
     last: Option<Millis>,
-    /// What is kept of what stands before `at`.
+    /// What is kept of the entries before `at`.
     #[serde(flatten)]
     kept: Kept,
-    /// Whether something was done in the project in the turn there, of a session that was held elsewhere.
+    /// For a session held in another project: whether the turn at `at` has acted in this project.
     #[serde(default)]
     pub(crate) is_here: bool,
-    /// What is kept of entries that end at `at` or after it, by where they end: they are read again the next time.
+    /// What is kept of entries that end at `at` or later, with their end. The next reading reads them again.
     #[serde(skip)]
     ahead: Vec<(u64, Kept)>,
 }
 
-/// Bytes that are kept of a session.
+/// Bytes kept of a session.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Kept {
-    /// Of what tools printed.
+    /// Of tool outputs.
     #[serde(rename = "tools_kept")]
     pub(crate) tools: usize,
-    /// Of all.
+    /// Of all entries, tool outputs included.
     #[serde(rename = "all_kept")]
     pub(crate) all: usize,
 }
@@ -62,17 +62,18 @@ impl Kept {
 }
 
 impl Cursor {
-    /// Returns where to go on in the transcript that the store knows as `source`, and how long it is.
+    /// Returns the cursor stored as `source`, and the length of the transcript in bytes. The cursor is at 0 if the file
+    /// is new or was replaced.
     pub(crate) async fn of(project: &OpenProject, source: &str, path: &Path) -> Result<(Cursor, u64)> {
         let stored = project.store.import_cursor(&project.scope, source).await?;
         let cursor: Cursor = stored.and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
         let (all, around) = transcripts::around(path, cursor.at, AROUND)?;
-        // Another file, or one that was rewound: what it has in common with the one before is stored already.
+        // The file was replaced or cut off. Entries that it has in common with the former file are already stored.
         let is_other = cursor.at + cursor.looked > all || cursor.around != digest(&around);
         Ok((if is_other { Cursor::default() } else { cursor }, all))
     }
 
-    /// Returns how many bytes of a transcript are not read yet.
+    /// Returns how many bytes of the transcript are not read yet.
     pub(crate) async fn unread(seen: &SeenProject, path: &Path) -> Result<u64> {
         let Some(project) = &seen.open else { return Ok(transcripts::around(path, 0, 0)?.0) };
         let source = project.redactor.redact(&format!("transcript:{}", path.display())).text.into_owned();
@@ -92,19 +93,20 @@ impl Cursor {
         }
     }
 
-    /// Returns what is kept of the session so far.
+    /// Returns how many bytes of the session are kept so far.
     pub(crate) fn kept(&self) -> Kept {
         let mut kept = self.kept;
         self.ahead.iter().for_each(|(_, each)| kept.add(*each));
         kept
     }
 
-    /// Counts an entry that ends with the line at `end`.
+    /// Counts the bytes of an entry that ends with the line at `end`.
     pub(crate) fn keeps(&mut self, end: u64, kept: Kept) {
         self.ahead.push((end, kept));
     }
 
-    /// Lets reading go on at `at` the next time. What stands before is counted once, however often what follows is read.
+    /// Moves the cursor to `at`. Entries that end before it are counted once and for all; later ones are read and
+    /// counted again.
     pub(crate) fn advance(&mut self, at: u64) {
         self.at = at;
         let kept = &mut self.kept;
@@ -117,7 +119,7 @@ impl Cursor {
         });
     }
 
-    /// Stores how far the transcript is read, what is known of its session, and by what its file is known again.
+    /// Stores the cursor with what the reader knows of the session.
     pub(crate) async fn keep(
         &mut self,
         engine: &Engine,

@@ -1,4 +1,5 @@
-//! The repository's history, read once for all processes: what became of a commit is then known without reading objects.
+//! The graph of the repository's commits, stored for all processes, so that the standing of a commit is known without
+//! reading objects.
 
 use std::time::{Duration, Instant};
 
@@ -9,10 +10,10 @@ use crate::project::OpenProject;
 use crate::retrieve::freshness::{self, Standing, Subject};
 use crate::store::GraphRow;
 
-/// How long git may take for an answer in all: what it holds up is left behind.
+/// How long git may take for one answer. After that, the answer goes without it.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Returns what became of each of `subjects`.
+/// Returns the standing of each of `subjects`, in their order: whether its commit is still on a branch, and the like.
 pub(crate) async fn standing(project: &OpenProject, subjects: Vec<Subject>) -> Vec<Standing> {
     let count = subjects.len();
     let Some(repository) = project.repository.clone() else { return vec![Standing::CURRENT; count] };
@@ -26,7 +27,7 @@ pub(crate) async fn standing(project: &OpenProject, subjects: Vec<Subject>) -> V
     standing
 }
 
-/// Reads what leads to the branches and to what is checked out, and stores it for other processes.
+/// Reads the commits that branches and `HEAD` lead to, and stores the new part of the graph.
 pub(crate) async fn learn(project: &OpenProject, until: Option<Instant>) -> Result<()> {
     let Some(repository) = project.repository.clone() else { return Ok(()) };
     remember(project).await?;
@@ -39,7 +40,7 @@ pub(crate) async fn learn(project: &OpenProject, until: Option<Instant>) -> Resu
     keep(project).await
 }
 
-/// Takes back what was stored, where this process knows nothing yet.
+/// Loads the stored graph if this process has none yet.
 async fn remember(project: &OpenProject) -> Result<()> {
     let Some(repository) = project.repository.as_ref().filter(|it| it.is_graph_empty()) else {
         return Ok(());
@@ -51,7 +52,7 @@ async fn remember(project: &OpenProject) -> Result<()> {
     Ok(())
 }
 
-/// Stores what was read since the last time.
+/// Stores the part of the graph that was read since the last time.
 async fn keep(project: &OpenProject) -> Result<()> {
     let Some(repository) = &project.repository else { return Ok(()) };
     let Some(part) = repository.unsaved_graph() else { return Ok(()) };

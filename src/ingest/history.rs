@@ -1,7 +1,7 @@
-//! How far the history of a project's repository is stored, and which of its commits are wanted.
+//! Records how much of the repository's history is stored, and decides which commits are wanted.
 //!
-//! Two things are kept apart: what was imported, and from where on commits are followed. Who declines to import the
-//! history has commits followed all the same, and may import the history at any time.
+//! Two states are separate: what was imported, and the commits from which new ones are followed. A user who declines
+//! the import still has new commits followed, and may import the history later.
 
 use std::collections::HashSet;
 
@@ -12,44 +12,45 @@ use crate::git::{Known, Sha};
 use crate::ingest::in_time::in_time;
 use crate::project::OpenProject;
 
-/// The import's name in the store.
+/// The name of the import cursor that has the state of the import.
 const SOURCE: &str = "git";
 
-/// Under what name the store keeps the commits that branches pointed at when commits were followed last.
+/// The name of the import cursor that has the commits at which branches pointed when they were followed last.
 const FOLLOWED: &str = "git followed";
 
-/// Everything that branches led to was imported.
+/// State: all commits that branches lead to were imported.
 const WHOLE: &str = "whole";
 
-/// The same, as versions before 0.2 wrote it; they also did where the history was declined, so an import doesn't rely on it.
+/// State: versions before 0.2 wrote this for [`WHOLE`], and also after the user declined the history, so an import
+/// doesn't rely on it.
 const FORMERLY_WHOLE: &str = "complete";
 
-/// The user had some of the history imported, with a limit or of a clone that lacks some.
+/// State: the user imported part of the history, with a limit or from an incomplete clone.
 const PARTIAL: &str = "partial";
 
-/// An import of everything was begun.
+/// State: an import of the whole history began and has not ended.
 const INTERRUPTED: &str = "interrupted";
 
-/// Which commits are wanted.
+/// Which commits an import takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Wanted {
     /// The whole history.
     #[default]
     Everything,
-    /// What came since the last time: of a history that was imported, or since following began.
+    /// New commits: those since the last import, or since following began.
     New,
 }
 
-/// How far the history is stored.
+/// How much of the history is stored.
 #[derive(Clone, Debug, Default)]
 pub struct Stored {
     imported: Option<String>,
-    /// Where branches pointed when commits were followed last.
+    /// The commits at which branches pointed when they were followed last.
     seen: Option<Vec<Sha>>,
 }
 
 impl Stored {
-    /// Reads it.
+    /// Reads the state from the store.
     pub async fn of(project: &OpenProject) -> Result<Stored> {
         let seen = project.store.import_cursor(&project.scope, FOLLOWED).await?;
         Ok(Stored {
@@ -58,39 +59,39 @@ impl Stored {
         })
     }
 
-    /// Whether it is known from where on commits are followed.
+    /// Whether new commits can be told from old ones: following has begun.
     pub fn is_followed(&self) -> bool {
         self.imported.is_some() || self.seen.is_some()
     }
 
-    /// Whether the user had commits imported, the whole history or some of it.
+    /// Whether the user imported the history or part of it.
     pub fn is_imported(&self) -> bool {
         self.imported.is_some()
     }
 
-    /// Whether it relies on what an earlier version said: of what is known, nothing is missing before it, and that is all.
+    /// Whether the stored commits have no gaps according to an earlier version, and only new commits are wanted.
     pub fn has_no_gaps(&self, wanted: Wanted) -> bool {
         wanted == Wanted::New && self.imported.as_deref() == Some(FORMERLY_WHOLE)
     }
 
-    /// Whether an import said that it stored everything, which one before 0.2 may have said of nothing.
+    /// Whether the state says that everything is stored. Versions before 0.2 may have written this with nothing stored.
     pub fn claims_all(&self) -> bool {
         matches!(self.imported.as_deref(), Some(WHOLE | FORMERLY_WHOLE))
     }
 
-    /// Returns whether the history was stored as a whole, for certain.
+    /// Returns whether the whole history is certainly stored.
     pub fn is_whole(&self) -> bool {
         self.imported.as_deref() == Some(WHOLE)
     }
 
-    /// Returns where branches pointed when commits were followed last, where only what came since is wanted.
+    /// Returns the commits at which branches pointed when they were followed last, if only new commits are wanted.
     pub fn seen(&self, wanted: Wanted) -> Option<&[Sha]> {
         let is_partial = matches!(self.imported.as_deref(), None | Some(PARTIAL));
         let is_all_wanted = wanted == Wanted::Everything || !is_partial;
         self.seen.as_deref().filter(|_| !is_all_wanted)
     }
 
-    /// Returns what a stored commit says of its ancestors.
+    /// Returns what a stored commit implies for its ancestors.
     pub fn covers(&self, wanted: Wanted) -> Known {
         match self.is_whole() || (wanted == Wanted::New && self.claims_all()) {
             true => Known::CoversAncestors,
@@ -98,11 +99,12 @@ impl Stored {
         }
     }
 
-    /// Notes that commits are being stored, of which `left_out` older ones are not: where this stops, what is stored says
-    /// nothing of its ancestors.
+    /// Records that an import begins which leaves out `left_out` older commits. If it stops early, a stored commit
+    /// implies nothing for its ancestors.
     ///
-    /// What an earlier version said stays: the history may have been declined, and would be imported as what an interrupted
-    /// import left. Commits are stored parents before children then, so nothing is missing before what is known.
+    /// The state of an earlier version stays: if the user declined the history then, another state would have it
+    /// imported as the rest of an interrupted import. In that case commits are stored parents before children, so no
+    /// ancestor of a stored commit is missing.
     pub async fn begin(
         &self,
         engine: &Engine,
@@ -121,7 +123,7 @@ impl Stored {
         Ok(())
     }
 
-    /// Notes that all is stored that was wanted; `tips` are where branches point.
+    /// Records that everything wanted is stored. `tips` are the commits at which branches point.
     pub async fn end(&self, engine: &Engine, caller: &Caller, wanted: Wanted, tips: &[Sha]) -> Result<()> {
         if self.seen(wanted).is_some() {
             return follow_from(engine, caller, tips).await;
@@ -131,7 +133,7 @@ impl Stored {
         project.store.set_import_cursor(&project.scope, SOURCE, state, engine.now()).await
     }
 
-    /// Notes that some of what was wanted is stored: what is new is followed all the same.
+    /// Records that part of what was wanted is stored. New commits are followed from here on.
     pub async fn end_in_part(
         &self,
         engine: &Engine,
@@ -150,7 +152,7 @@ impl Stored {
     }
 }
 
-/// How many commits there are, and how many of them are stored.
+/// The size of the history, and how much of it is stored.
 #[derive(Clone, Copy, Debug)]
 pub struct Share {
     /// Commits that branches lead to.
@@ -159,7 +161,7 @@ pub struct Share {
     pub stored: usize,
 }
 
-/// Counts the commits of the project's repository, and those of them that are stored; reads the whole history.
+/// Counts the commits of the project's repository and the stored ones. Reads the whole history.
 pub async fn share(project: &OpenProject) -> Result<Option<Share>> {
     let Some(repository) = project.repository.clone() else { return Ok(None) };
     let known = known(project).await?;
@@ -177,7 +179,7 @@ pub async fn share(project: &OpenProject) -> Result<Option<Share>> {
     count.await.transpose()
 }
 
-/// Has commits followed that no branch led to while they pointed at `tips`.
+/// Sets the commits that following starts from: commits that no branch led to at `tips` are new.
 pub async fn follow_from(engine: &Engine, caller: &Caller, tips: &[Sha]) -> Result<()> {
     let mut tips: Vec<String> = tips.iter().map(Sha::to_string).collect();
     tips.sort();
@@ -186,7 +188,7 @@ pub async fn follow_from(engine: &Engine, caller: &Caller, tips: &[Sha]) -> Resu
     project.store.set_import_cursor(&project.scope, FOLLOWED, &tips.join(" "), engine.now()).await
 }
 
-/// Returns the ids of the commits that the store knows.
+/// Returns the ids of the stored commits.
 pub(crate) async fn known(project: &OpenProject) -> Result<HashSet<Sha>> {
     let known = project.store.known_commits(&project.scope).await?;
     Ok(known.iter().filter_map(|sha| sha.parse().ok()).collect())

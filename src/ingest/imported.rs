@@ -1,4 +1,4 @@
-//! What an import of sessions did.
+//! The result of importing sessions.
 
 use serde::Serialize;
 
@@ -12,44 +12,44 @@ use crate::store::Outcome;
 pub struct Imported {
     /// Transcripts read.
     pub transcripts: usize,
-    /// Transcripts that grew since they were read last.
+    /// Transcripts that grew since the last import.
     pub grown: usize,
     /// Entries stored by this call.
     pub imported: usize,
     /// Entries that were stored before.
     pub already_stored: usize,
-    /// Outputs so like an earlier one that only their number is kept.
+    /// Tool outputs that nearly equal an earlier one; only their number is kept.
     pub repeated: usize,
     /// Entries that were forgotten before and stay forgotten.
     pub forgotten: usize,
-    /// Entries left out: beyond what is kept of one session, said while capture was paused, or to be ignored.
+    /// Entries left out: beyond the limit of one session or entry, made while capture was paused, or ignored.
     pub left_out: usize,
-    /// Those of them that are beyond what is kept of one session or one entry.
+    /// Of those, entries beyond the limit of one session or one entry.
     pub too_much: usize,
-    /// Private passages taken out.
+    /// Private passages removed.
     pub private: usize,
     /// Lines of unknown types, by type.
     pub unknown: Vec<Redaction>,
-    /// Lines that can't be read: no JSON, or too long.
+    /// Lines that can't be read: invalid JSON, or too long.
     pub unreadable: usize,
     /// Transcripts that can't be read, with the reason.
     pub failed: Vec<String>,
     /// Bytes read.
     pub bytes: u64,
-    /// Bytes that are left for the next time.
+    /// Bytes left for the next import.
     pub bytes_left: u64,
-    /// Commits that have a session behind them now.
+    /// Commits that are now linked to at least one session.
     pub commits_linked: usize,
     /// Secrets replaced, by rule.
     pub redactions: Vec<Redaction>,
     /// Pieces not embedded yet.
     pub pending: usize,
-    /// What else there is to know.
+    /// Further notices for the user.
     pub notices: Vec<String>,
 }
 
 impl Imported {
-    /// Adds what the lines of a transcript were, beside entries.
+    /// Adds the counts of lines that gave no entry.
     pub(crate) fn count_lines(&mut self, counts: &Counts) {
         self.unreadable += counts.unreadable + counts.cut;
         self.private += counts.private;
@@ -58,7 +58,7 @@ impl Imported {
         }
     }
 
-    /// Adds what became of entries in the store.
+    /// Adds what the write path did with the entries.
     pub(crate) fn count_entries(&mut self, remembered: Remembered) {
         let receipt = &remembered.receipt;
         self.imported += receipt.count(Outcome::Stored);

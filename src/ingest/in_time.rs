@@ -1,4 +1,4 @@
-//! Lets git work beside a call that waits only so long.
+//! Runs work with git on a thread and waits for it for a limited time.
 
 use std::time::Instant;
 
@@ -7,7 +7,7 @@ use tokio::time::timeout_at;
 
 use crate::git::Stop;
 
-/// Sets its stop when nobody waits any more, for whichever reason.
+/// Sets its stop flag when it is dropped, so that the thread ends once its result is no longer awaited.
 struct Waiting(Stop);
 
 impl Drop for Waiting {
@@ -16,10 +16,10 @@ impl Drop for Waiting {
     }
 }
 
-/// Runs `work` on a thread of its own and returns what it returns, or `None` where that isn't there by `until`.
+/// Runs `work` on another thread and returns its result, or `None` if it isn't done by `until`.
 ///
-/// Then `work` is told to stop and left to itself: what the operating system holds up can't be ended, only left behind. The
-/// thread is none of the runtime's, so that a process can end without waiting for it.
+/// After that, `work` is asked to stop through its [`Stop`] and left behind, since a thread blocked in the operating
+/// system can't be ended. The thread doesn't belong to the runtime, so the process can end without waiting for it.
 pub(crate) async fn in_time<T: Send + 'static>(
     until: Option<Instant>,
     work: impl FnOnce(&Stop) -> T + Send + 'static,

@@ -1,4 +1,5 @@
-//! Links commits to the sessions behind them, whichever came into memory first, and to the commits that they stand for.
+//! Links commits to the sessions that led to them, and replaced commits to those that replace them. It makes no
+//! difference whether the commit or the session was imported first.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -20,38 +21,41 @@ use crate::store::{CallRow, CommitLinks, MadeRow, SessionKey, WriteRow};
 /// Commits linked by one transaction.
 const BATCH: usize = 500;
 
-/// Commits that are looked at together, at most: those of years.
+/// The highest number of commits compared at once: more than most projects make in years.
 const MOST_COMMITS: usize = 200_000;
 
-/// How long git may take to tell which commits are checked out again. Arbitrary.
+/// How long git may take to find which commits are checked out again. Arbitrary.
 const GLANCE: Duration = Duration::from_millis(300);
 
-/// How long git may be asked at least, whatever is left to a call: the few commits of a call take a hundredth of that.
+/// The least time that git gets, even if a call has less left: the few commits of a call take a hundredth of it.
 const LEAST_PATIENCE: Duration = Duration::from_secs(1);
 
-/// How much of what is known of a commit holds of the one that stands for it.
+/// Factor on the confidence of a link that a commit takes over from one it replaces. Arbitrary.
 const INHERITED: f64 = 0.95;
 
-/// Under what name the store keeps by which rules all links were made, and these.
+/// The name of the import cursor that has the version of the rules that made all links, and the current version.
 const RULES: (&str, &str) = ("links", "3");
 
-/// What stands there where some could not be made.
+/// The value of that cursor while some links could not be made.
 const UNFINISHED: &str = "unfinished";
 
-/// The stretch of time in which something was imported.
+/// The first and the last time of what was imported.
 #[derive(Debug, Default)]
 pub struct Span(Option<(Millis, Millis)>);
 
 impl Span {
-    /// Takes `time` in.
+    /// Extends the span to include `time`.
     pub fn widen(&mut self, time: Millis) {
         let (from, until) = self.0.unwrap_or((time, time));
         self.0 = Some((from.min(time), until.max(time)));
     }
 }
 
-/// Links the commits that what was imported may have led to, and, unless a call waits, all where that was done by other rules
-/// or not to the end before. `patience` is how long git may be asked.
+/// Links the commits that the entries and commits imported in `span` concern. If no call waits and earlier links were
+/// made by other rules or are incomplete, links all commits anew.
+///
+/// `patience` is how long git may take; `None` means that no call waits. Returns how many commits are linked to a
+/// session.
 pub async fn link_span(
     project: &OpenProject,
     place: &Place,
@@ -75,21 +79,21 @@ pub async fn link_span(
         None => Some(UNFINISHED),
         Some(_) => None,
     };
-    // Where git is in trouble they stay unfinished as long.
+    // While git fails, the links stay unfinished.
     let known = store.import_cursor(scope, RULES.0).await?;
     if let Some(rules) = rules.filter(|rules| known.as_deref() != Some(rules)) {
-        // The time says nothing: what is linked depends on what is stored.
+        // The cursor's time is not used: what is linked depends on what is stored.
         store.set_import_cursor(scope, RULES.0, rules, 0).await?;
     }
     Ok(linked.unwrap_or_default())
 }
 
-/// Returns whether links were made by other rules, or git took too long to tell what they depend on.
+/// Returns whether links were made by other rules or are incomplete because git took too long.
 pub async fn is_due(project: &OpenProject) -> Result<bool> {
     Ok(project.store.import_cursor(&project.scope, RULES.0).await?.as_deref() != Some(RULES.1))
 }
 
-/// Lets commits that are checked out again stand for themselves.
+/// Removes the replacement of commits that are checked out again.
 pub async fn take_back(project: &OpenProject) -> Result<()> {
     let replaced = project.store.replaced_commits(&project.scope).await?;
     let Some(repository) = project.repository.clone().filter(|_| !replaced.is_empty()) else { return Ok(()) };
@@ -109,15 +113,15 @@ pub async fn take_back(project: &OpenProject) -> Result<()> {
     }
 }
 
-/// The work trees of the project, and what their reflogs tell of commits.
+/// The project's work trees and what their reflogs record of commits.
 pub struct Place {
-    /// The root of the work tree that the call came from, or the directory.
+    /// The root of the work tree that the call came from; without a repository, the directory.
     pub root: PathBuf,
-    /// By the canonical root of each work tree.
+    /// The reflog of each work tree, by its canonical root.
     pub reflogs: HashMap<PathBuf, Reflog>,
-    /// Where a commit was made, and on which branch, by its id.
+    /// Where each commit was made, and on which branch.
     made: HashMap<Sha, Made>,
-    /// Commits that came from another repository.
+    /// Commits that a pull brought from another repository.
     pulled: HashSet<Sha>,
 }
 
@@ -129,12 +133,12 @@ struct Made {
 }
 
 impl Place {
-    /// Reads the project's reflogs.
+    /// Reads the reflogs of the project.
     pub fn of(project: &OpenProject) -> Place {
         Place::new(&project.root, project.repository.as_deref())
     }
 
-    /// Reads the reflogs of a repository, or of none where `root` is a directory.
+    /// Reads the reflogs of `repository`. `root` is its work tree, or a directory without a repository.
     pub fn new(root: &Path, repository: Option<&Repository>) -> Place {
         let reflogs = repository.map(Repository::reflogs).unwrap_or_default();
         let (mut made, mut pulled): (HashMap<Sha, Made>, _) = (HashMap::new(), HashSet::new());
@@ -156,7 +160,7 @@ impl Place {
         Place { root: root.to_owned(), reflogs, made, pulled }
     }
 
-    /// Returns the branch that the commit was made on, where a reflog tells.
+    /// Returns the branch that the commit was made on, if a reflog has it.
     pub fn branch(&self, sha: &Sha) -> Option<&str> {
         self.made.get(sha)?.branch.as_deref()
     }
@@ -169,8 +173,8 @@ impl Place {
         roots
     }
 
-    /// Returns a file that was named in `directory`, relative to the root of its work tree, and that root; `None` for one
-    /// outside of all of them.
+    /// Returns `file`, which was named in `directory`, relative to the root of its work tree, and that root. Returns
+    /// `None` for a file outside of all work trees.
     pub fn relative(&self, file: &str, directory: Option<&str>) -> Option<(String, PathBuf)> {
         let path = Path::new(file);
         let path = match directory {
@@ -178,7 +182,7 @@ impl Place {
             _ => path.to_owned(),
         };
         let (root, relative) = match path.is_absolute() {
-            // A session may work on files of another work tree than the one it was begun in.
+            // A session may change files of another work tree than the one it began in.
             true => {
                 let roots = self.roots().into_iter().filter(|root| path.starts_with(root));
                 let root = roots.max_by_key(|root| root.as_os_str().len()).or_else(|| {
@@ -196,7 +200,7 @@ impl Place {
         (is_plain && !text.is_empty() && !text.contains('\n')).then_some((text, root))
     }
 
-    /// Returns the root of the work tree that `directory` lies in.
+    /// Returns the root of the work tree that contains `directory`.
     pub fn work_tree(&self, directory: &str) -> Option<PathBuf> {
         let directory = Path::new(directory);
         let canonical = directory.canonicalize();
@@ -205,12 +209,12 @@ impl Place {
         roots.max_by_key(|root| root.as_os_str().len())
     }
 
-    /// Returns the names that whoever works here goes by, as they are stored.
+    /// Returns the redacted names of the committers in the reflogs: the people who commit in this repository.
     fn ours(&self, redactor: &Redactor) -> HashSet<String> {
         let moves = self.reflogs.values().flat_map(|log| &log.moves);
         let names: HashSet<&str> =
-            moves.map(|each| each.who.as_str()).filter(|who| !who.is_empty()).collect();
-        names.into_iter().map(|who| redactor.redact(who).text.into_owned()).collect()
+            moves.map(|each| each.committer.as_str()).filter(|name| !name.is_empty()).collect();
+        names.into_iter().map(|name| redactor.redact(name).text.into_owned()).collect()
     }
 
     fn is_committed_here(&self, row: &MadeRow) -> bool {
@@ -221,12 +225,12 @@ impl Place {
     fn commit(&self, row: MadeRow) -> Commit {
         let shas: Vec<Sha> = row.shas.iter().filter_map(|sha| sha.parse().ok()).collect();
         let made = shas.iter().filter_map(|sha| self.made.get(sha)).min_by_key(|made| made.here.time);
-        // A rebase leaves a change as it was; only what is committed or amended takes in what was changed up to then.
+        // A rebase keeps a change as it was. A commit or an amend includes all changes up to then.
         let until = made
             .filter(|made| matches!(made.action, Action::Commit | Action::Amend))
             .map_or(row.time, |made| made.here.time.max(row.time));
         Commit {
-            seq: row.seq,
+            key: row.seq,
             time: row.time,
             until,
             author: row.author,
@@ -239,7 +243,7 @@ impl Place {
         }
     }
 
-    /// Returns the pairs of commits of which the second was made from the first by amending it.
+    /// Returns pairs of commits: the second was made by amending the first.
     fn amended(&self) -> HashSet<(String, String)> {
         let moves = self.reflogs.values().flat_map(|log| &log.moves);
         let amended = moves.filter(|each| each.action == Action::Amend);
@@ -247,8 +251,10 @@ impl Place {
     }
 }
 
-/// Links the commits of a stretch of time, and those after it that what was done in it may have led to; returns how many
-/// have a session behind them, or `None` where git took too long or can't be asked: what it would tell stays as it is known.
+/// Links the commits made from `from` until [`HORIZON`] after `until`, since an entry may lead to a later commit.
+///
+/// Returns how many of them are linked to a session, or `None` if git took too long or can't be read: the links then
+/// stay as they are.
 async fn link(
     project: &OpenProject,
     place: &Place,
@@ -264,7 +270,7 @@ async fn link(
     let begin = from.saturating_sub(HORIZON);
     let commits = store.commits_made(scope, (begin, None), until, MOST_COMMITS).await?;
     let mut ours = place.ours(&project.redactor);
-    // Whoever is named as the author of what is committed here is one of us, whatever the committer is called.
+    // The author of a commit made here works here, even if the committer has another name.
     let committed = commits.iter().filter(|row| place.is_committed_here(row));
     ours.extend(committed.filter_map(|row| row.author.clone()));
     let commits: Vec<Commit> = commits.into_iter().map(|row| place.commit(row)).collect();
@@ -282,9 +288,9 @@ async fn link(
         Some(repository) => {
             let (evidence, todo, amended) = (Arc::clone(&evidence), todo.clone(), place.amended());
             let until = patience.map(|patience| Instant::now() + patience.max(LEAST_PATIENCE));
-            let ask = move |_: &_| told(&repository, &evidence, &todo, &amended, until);
+            let ask = move |_: &_| read_from_git(&repository, &evidence, &todo, &amended, until);
             match in_time(until, ask).await.flatten() {
-                Some(told) => told,
+                Some(read) => read,
                 None => return Ok(None),
             }
         }
@@ -293,10 +299,10 @@ async fn link(
     for &at in &todo {
         links.insert(at, evidence.behind(at, &lines));
     }
-    let seq = |at: usize| evidence.commits[at].seq;
+    let key = |at: usize| evidence.commits[at].key;
     let elsewhere: Vec<usize> =
         replaced.iter().map(|each| each.old).filter(|old| !links.contains_key(old)).collect();
-    let known = store.links_of(scope, elsewhere.iter().map(|old| seq(*old)).collect()).await?;
+    let known = store.links_of(scope, elsewhere.iter().map(|old| key(*old)).collect()).await?;
     let known: HashMap<usize, _> =
         elsewhere.into_iter().zip(known.into_iter().map(|(_, links)| links)).collect();
     for Replaced { old, by } in same_change(&evidence).iter().chain(&replaced) {
@@ -306,20 +312,20 @@ async fn link(
         }
     }
     let linked = links.values().filter(|sessions| !sessions.is_empty()).count();
-    let mut rows: Vec<CommitLinks> = links.into_iter().map(|(at, links)| (seq(at), links)).collect();
-    rows.sort_by_key(|(seq, _)| *seq);
+    let mut rows: Vec<CommitLinks> = links.into_iter().map(|(at, links)| (key(at), links)).collect();
+    rows.sort_by_key(|(key, _)| *key);
     for batch in rows.chunks(BATCH) {
         store.link_commits(scope, batch.to_vec()).await?;
     }
     if project.repository.is_some() {
-        let replaced = replaced.iter().map(|each| (seq(each.old), seq(each.by))).collect();
-        let among = evidence.commits.iter().map(|commit| commit.seq).collect();
-        store.replace_commits(scope, todo.iter().map(|at| seq(*at)).collect(), Some(among), replaced).await?;
+        let replaced = replaced.iter().map(|each| (key(each.old), key(each.by))).collect();
+        let among = evidence.commits.iter().map(|commit| commit.key).collect();
+        store.replace_commits(scope, todo.iter().map(|at| key(*at)).collect(), Some(among), replaced).await?;
     }
     Ok(Some(linked))
 }
 
-/// Adds the links of a commit to those of the one that stands for it.
+/// Adds the links of a replaced commit to those of the commit that replaces it.
 fn inherit(links: &mut Vec<(SessionKey, f64)>, from: &[(SessionKey, f64)]) {
     for &(session, sure) in from {
         let sure = sure * INHERITED;
@@ -332,9 +338,9 @@ fn inherit(links: &mut Vec<(SessionKey, f64)>, from: &[(SessionKey, f64)]) {
     links.sort_by(|(one, sure), (other, surer)| surer.total_cmp(sure).then(one.cmp(other)));
 }
 
-/// Asks git which lines the commits change that somebody may have written, and which commits others stand for; `None` where
-/// that isn't told by `until`, or what is checked out can't be read.
-fn told(
+/// Reads from git the lines that the commits change, and finds which commits were replaced. Returns `None` if git isn't
+/// done by `until` or `HEAD` can't be read.
+fn read_from_git(
     repository: &Repository,
     evidence: &Evidence,
     todo: &[usize],
@@ -367,7 +373,7 @@ fn told(
         let reached = all.iter().zip(reached).filter(|(_, reach)| *reach == Reach::Yes);
         Some(reached.map(|((at, _), _)| *at).collect())
     };
-    // Nothing is checked out yet.
+    // An unborn branch: no commit is checked out yet.
     let Some(head) = head else { return Some((lines, Vec::new())) };
     let (current, on_branch) = (leading_to(&[head])?, leading_to(&repository.branch_tips())?);
     let are_alike = |one: &Commit, other: &Commit, files: &[String]| {

@@ -1,8 +1,8 @@
-//! Follows what happened beside the calls: sessions that clients recorded, and commits.
+//! Follows transcripts that clients write, and commits.
 //!
-//! Hooks leave references; a call follows them before it answers ([`catch_up`]), an import follows them all at once
-//! ([`commits`], [`sessions`]). Each keeps how far it came ([`cursor`], [`history`]), and commits are linked to the sessions
-//! that made them ([`link`]).
+//! Hooks leave references; a call follows them before it answers ([`catch_up`]), an import follows all at once
+//! ([`commits`], [`sessions`]). Each stores how far it came ([`cursor`], [`history`]). Commits are then linked to the
+//! sessions that made them ([`link`]).
 
 pub(crate) mod catch_up;
 pub(crate) mod commits;

@@ -1,8 +1,8 @@
-//! What was said while capture was paused, and what tells of it later.
+//! Keeps out what was said while capture was paused.
 //!
-//! It stands in transcripts and is known by its time. In doubt it is kept out: a line without a time that may lie in a
-//! pause, what a tool printed that ran into one, and a summary or title of a session that one lies in, which repeats what
-//! was said before it.
+//! Transcripts still contain it; it is recognised by its time. In doubt an entry is kept out: a line without a time
+//! that may fall into a pause, the output of a tool that was running when one began, and a summary or title of a
+//! session with a pause in it, since these repeat what was said.
 
 use crate::engine::Engine;
 use crate::import::transcript::Entry;
@@ -10,48 +10,48 @@ use crate::memory::Millis;
 use crate::project::OpenProject;
 use crate::spool::Spool;
 
-/// How far back a summary may reach that a transcript begins with, in milliseconds: Claude Code keeps a session that can
-/// be gone on with for 30 days.
+/// How far back the summary at the beginning of a transcript may reach, in milliseconds. Claude Code lets a session be
+/// continued for 30 days.
 const REACH: Millis = 30 * 24 * 60 * 60 * 1000;
 
-/// The pauses of a project and of all.
+/// The pauses of this project and those of all projects, as times from and to.
 pub(crate) struct KeptOut {
     pauses: Vec<(Millis, Millis)>,
 }
 
 impl KeptOut {
-    /// Reads the pauses.
+    /// Reads the pauses from the spools.
     pub(crate) fn of(engine: &Engine, project: &OpenProject) -> KeptOut {
         let mut pauses = engine.spool(project).pauses();
         pauses.extend(Spool::everywhere(&engine.config().data_dir).pauses());
         KeptOut { pauses }
     }
 
-    /// Whether something is kept out that was said in a session which began at `first`.
+    /// Whether an entry is kept out. Its session began at `first`.
     pub(crate) fn said(&self, said: &Entry, first: Option<Millis>) -> bool {
-        // It repeats what was said since then.
+        // A summary repeats everything since the session began.
         let since = if said.is_summary { said.since.min(first) } else { said.since };
         self.between(since, said.until)
     }
 
-    /// Whether the title is kept out of a session that began at `first` and was read to `last`.
+    /// Whether the title of a session that began at `first` and was read up to `last` is kept out.
     pub(crate) fn title(&self, first: Option<Millis>, last: Option<Millis>) -> bool {
         self.between(first, last)
     }
 
-    /// Whether a pause lies between these times, which may be the same; `None` is as far away as can be.
+    /// Whether a pause overlaps the time from `since` to `until`. `None` is unbounded.
     fn between(&self, since: Option<Millis>, until: Option<Millis>) -> bool {
         let (since, until) = (since.unwrap_or(Millis::MIN), until.unwrap_or(Millis::MAX));
-        // Clocks are set back.
+        // A clock may be set back.
         let (since, until) = (since.min(until), since.max(until));
         self.pauses.iter().any(|(from, to)| *from <= until && since < *to)
     }
 }
 
-/// Returns when a session began whose transcript begins with `said`.
+/// Returns when a session began whose first entry is `said`.
 pub(crate) fn began(said: &Entry) -> Option<Millis> {
     match said.is_summary {
-        // Of another session, that this one goes on from.
+        // The summary covers another session, which this one continues.
         true => said.since.map(|since| since.saturating_sub(REACH)),
         false => said.since,
     }

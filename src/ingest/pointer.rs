@@ -1,11 +1,11 @@
-//! The pointer that the next session begins with: one line that says how much is remembered.
+//! Writes the pointer: one line for the next session that says how much is remembered.
 
 use crate::engine::Engine;
 use crate::error::Result;
 use crate::humanize::counted;
 use crate::project::OpenProject;
 
-/// Leaves the pointer that the next session begins with.
+/// Writes the pointer for the next session. It counts all memories of the project.
 pub async fn point(engine: &Engine, project: &OpenProject) -> Result<()> {
     let sizes = project.store.sizes(&project.scope).await?;
     let mut parts = Vec::new();

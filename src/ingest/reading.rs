@@ -1,7 +1,7 @@
-//! Reads one transcript from where it was left, and stores what is new in it.
+//! Reads one transcript from its cursor on, and stores the new entries.
 //!
-//! A reading goes in steps: some lines are read, what they say is stored, and the cursor moves behind them. A step that is
-//! interrupted is repeated: an entry has the same identity each time.
+//! Reading goes in steps: read some lines, store their entries, move the cursor behind them. An interrupted step is
+//! repeated; that is harmless, since an entry has the same id each time.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -17,45 +17,46 @@ use crate::ingest::cursor::{Cursor, Kept};
 use crate::ingest::imported::Imported;
 use crate::ingest::link::{Place, Span};
 use crate::ingest::pauses::{self, KeptOut};
-use crate::ingest::share::{self, Share, Visited, Whose};
+use crate::ingest::share::{self, FoundBy, Share, Visited};
 use crate::memory::{Draft, FileWrite, Identity, Kind, LONGEST_TEXT, Millis, Provenance, Role, Work};
 use crate::project::OpenProject;
 use crate::remember::remember;
 use crate::scope::SessionId;
 use crate::store::Origin;
 
-/// What is stored by one transaction: entries, and bytes of their texts.
+/// The most that one transaction stores: entries, and bytes of their texts.
 const BATCH: usize = 256;
 const BATCH_BYTES: usize = 2 * 1024 * 1024;
 
-/// What is kept of one session: bytes of what tools printed, and of all. A session beyond it is a loop, not a talk.
+/// The most that is kept of one session, in bytes: of tool outputs, and of all entries. A longer session is taken for
+/// an agent in a loop.
 const TOOLS_KEPT: usize = 4 * 1024 * 1024;
 const ALL_KEPT: usize = 16 * 1024 * 1024;
 
-/// The length from which a client's id is taken to name one entry in all sessions: UUIDs are longer, and so are the ids
-/// of tool calls that the vendors' interfaces give (`toolu_` or `call_` and 24 letters).
+/// Client ids of at least this length are taken to be unique across sessions. UUIDs are longer, and so are the ids of
+/// tool calls in the vendors' interfaces (`toolu_` or `call_` and 24 letters).
 const UNIQUE: usize = 24;
 
-/// Bytes that may follow a call before it is no longer waited for.
+/// After a tool call, this many bytes may follow before its result is no longer waited for.
 const WAITED: u64 = 256 * 1024;
 
-/// Bytes of a turn that are read again for what follows, of a session that was held elsewhere. Of a longer turn what was said
-/// before anything was done in the project isn't known any more where something is. Arbitrary: most turns are shorter.
+/// How many bytes of an unfinished turn are read again by the next step, for a session held in another project. In a
+/// longer turn, messages before the first action in this project are lost. Arbitrary: most turns are shorter.
 const READ_AGAIN: u64 = 1024 * 1024;
 
-/// Bytes of a transcript that are looked at by a step that must come to an end: a line may have none.
+/// Bytes of a transcript that a step with a time limit looks at: a line may have no end.
 const STEP: u64 = 64 * 1024 * 1024;
 
-/// Imports transcripts into a project, and adds up what it did.
+/// Imports transcripts into a project, and adds up the results.
 pub(crate) struct Importer<'a> {
     engine: &'a Engine,
     caller: &'a Caller,
     project: &'a OpenProject,
-    /// Where the project lies.
+    /// The project's work trees and reflogs.
     pub(crate) place: &'a Place,
-    /// What was done so far.
+    /// The sums so far.
     pub(crate) output: Imported,
-    /// The times of the entries that were stored.
+    /// The first and last time of the stored entries.
     pub(crate) span: Span,
 }
 
@@ -63,33 +64,33 @@ pub(crate) struct Importer<'a> {
 struct Reading<'a> {
     client: Client,
     path: &'a Path,
-    /// The name that the store has for the transcript.
+    /// The redacted name under which the store keeps the transcript's cursor.
     source: String,
     cursor: Cursor,
     reader: Transcript,
-    /// Where the reading began, in bytes.
+    /// The offset in bytes where this reading began.
     begins: u64,
-    /// What is read and not stored yet.
+    /// Entries that are read and not stored yet.
     batch: Batch,
-    /// What belongs to the project, of a session that was held elsewhere.
+    /// Chooses this project's part of a session held in another project; `None` if the whole session belongs here.
     share: Option<Share<'a>>,
     /// The other repositories that the session worked in.
     visited: Visited<'a>,
-    /// Where the turn begins that is read, of a session that was held elsewhere: the next reading begins there.
+    /// The offset of the current turn, for a session held in another project: the next reading begins there.
     turn: Option<u64>,
-    /// The origin of the session as it is stored.
+    /// The origin of the session as last stored.
     described: Option<Origin>,
 }
 
 #[derive(Default)]
 struct Batch {
-    /// With where the line begins that each ended with.
+    /// Each entry with the offset of the line that ended it.
     said: Vec<(u64, Entry)>,
     bytes: usize,
 }
 
 impl<'a> Importer<'a> {
-    /// Returns an importer that has read nothing yet.
+    /// Returns an importer with empty sums.
     pub(crate) fn new(
         engine: &'a Engine,
         caller: &'a Caller,
@@ -99,10 +100,11 @@ impl<'a> Importer<'a> {
         Importer { engine, caller, project, place, output: Imported::default(), span: Span::default() }
     }
 
-    /// Reads what is new in one transcript, within `patience`, and stores it; `progress` gets the bytes read.
+    /// Reads the new lines of one transcript within `patience`, and stores their entries. `progress` gets the bytes
+    /// read so far.
     pub(crate) async fn follow(
         &mut self,
-        (client, path, whose): (Client, &Path, Whose<'_>),
+        (client, path, found_by): (Client, &Path, FoundBy<'_>),
         patience: Option<Duration>,
         progress: &mut (dyn FnMut(u64) + Send),
     ) -> Result<()> {
@@ -119,7 +121,7 @@ impl<'a> Importer<'a> {
         let reader = Transcript::new(format(client)?, cursor.about());
         let most = patience.map_or(u64::MAX, |_| STEP);
         let mut lines = Lines::resume(path, cursor.at, cursor.looked, most)?;
-        let share = Share::of(self.engine, self.caller, self.place, (client, path, whose));
+        let share = Share::of(self.engine, self.caller, self.place, (client, path, found_by));
         let visited = Visited::new(self.engine, self.caller, self.place);
         let mut reading = Reading::new((client, path), source, cursor, reader, share, visited);
         loop {
@@ -138,7 +140,7 @@ impl<'a> Importer<'a> {
                 progress(lines.at() - reading.begins);
             }
             if is_last {
-                // Half a line at the end is no work left: its rest is not written yet.
+                // An incomplete last line doesn't count as work left: its rest is not written yet.
                 let done = lines.at() + lines.looked();
                 self.output.bytes_left += if is_over { all.saturating_sub(done) } else { 0 };
                 break;
@@ -147,13 +149,13 @@ impl<'a> Importer<'a> {
         self.output.bytes += lines.at() - reading.begins;
         self.output.count_lines(reading.reader.counts());
         self.finish(&mut reading, &lines).await?;
-        if matches!(whose, Whose::Hooked(_)) {
+        if matches!(found_by, FoundBy::Hook(_)) {
             reading.visited.tell(self.engine, client, path);
         }
         Ok(())
     }
 
-    /// Stores what was read, and how far.
+    /// Stores the batch, then the cursor.
     async fn store_batch(&mut self, reading: &mut Reading<'_>, lines: &Lines) -> Result<()> {
         let said = std::mem::take(&mut reading.batch).said;
         let about = reading.reader.about().clone();
@@ -163,18 +165,18 @@ impl<'a> Importer<'a> {
         let cursor = &mut reading.cursor;
         cursor.advance(from.unwrap_or(u64::MAX).min(lines.at()).max(cursor.at));
         cursor.looked = if from.is_none() { lines.looked() } else { 0 };
-        // A turn that is read from its beginning on says so itself.
+        // A turn that is read again from its beginning sets this itself.
         cursor.is_here = reading.turn.is_none() && reading.share.as_ref().is_some_and(Share::is_here);
         reading.keep_cursor(self.engine, self.project).await
     }
 
-    /// Stores calls without an answer that were waited for too long.
+    /// Stores tool calls whose result did not come in time.
     async fn finish(&mut self, reading: &mut Reading<'_>, lines: &Lines) -> Result<()> {
         let end = lines.at() + lines.looked();
         if reading.reader.open_from().is_none_or(|from| end - from <= WAITED) {
             return Ok(());
         }
-        // The call was broken off with its session, or the next step would begin where this one did.
+        // The session ended during the call. Without this, each next step would begin at the same place.
         let about = reading.reader.about().clone();
         let mut rest = reading.reader.finish();
         if let Some(share) = &mut reading.share {
@@ -188,7 +190,7 @@ impl<'a> Importer<'a> {
         reading.keep_cursor(self.engine, self.project).await
     }
 
-    /// Stores what was said, and where the session comes from where that is new.
+    /// Stores entries, and the origin of the session if it changed.
     async fn store(
         &mut self,
         reading: &mut Reading<'_>,
@@ -206,7 +208,7 @@ impl<'a> Importer<'a> {
         let cursor = &mut reading.cursor;
         cursor.first = cursor.first.or_else(|| said.iter().find_map(|(_, said)| pauses::began(said)));
         let origin = self.origin(reading, about, &pauses);
-        // A fork begins with a copy of what it was forked from, under the same ids.
+        // A forked session begins with copies of the original's entries, under the same ids.
         let ids = said.iter().map(|(_, said)| said.key.clone()).filter(|key| key.len() >= UNIQUE).collect();
         let copied = store.known_elsewhere(scope, &session, ids).await?;
         let mut drafts = self.drafts(reading, &session, &pauses, said, &copied);
@@ -223,7 +225,7 @@ impl<'a> Importer<'a> {
         Ok(())
     }
 
-    /// Returns where the session comes from.
+    /// Returns the origin of the session: client, work tree, title and other names.
     fn origin(&self, reading: &Reading<'_>, about: &About, pauses: &KeptOut) -> Origin {
         let redacted = |text: &str| self.project.redactor.redact(text).text.into_owned();
         let title = about.title.as_deref().filter(|_| !pauses.title(reading.cursor.first, about.last));
@@ -236,8 +238,8 @@ impl<'a> Importer<'a> {
         }
     }
 
-    /// Returns what is to be stored of `said`, without the copies of entries of other sessions (`copied`), and counts what
-    /// is left out.
+    /// Returns drafts for `said`, and counts the entries that are left out. `copied` has the ids of entries that other
+    /// sessions have stored; they are skipped.
     fn drafts(
         &mut self,
         reading: &mut Reading<'_>,
@@ -280,7 +282,8 @@ impl<'a> Importer<'a> {
         drafts
     }
 
-    /// Gives drafts without a commit the last one of their branch before them: reflogs expire, and it is the likeliest.
+    /// Gives drafts without a commit the last commit of their branch before them, the likeliest one once reflogs have
+    /// expired.
     async fn find_heads(&self, drafts: &mut [Draft]) -> Result<()> {
         let unknown = drafts.iter_mut().filter(|draft| draft.head_sha.is_none() && draft.branch.is_some());
         let unknown: Vec<&mut Draft> = unknown.collect();
@@ -321,7 +324,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// Takes what the line at `at` says, as far as it belongs to the project.
+    /// Adds the entries of the line at offset `at` that belong to the project.
     fn take(&mut self, at: u64, line: Line<'_>) {
         let mut said = match line {
             Line::Whole(bytes) => self.reader.line(at, bytes),
@@ -337,7 +340,7 @@ impl<'a> Reading<'a> {
         self.batch.take(at, said);
     }
 
-    /// Takes what the last line leaves open.
+    /// Adds the entries that end with the last line.
     fn take_rest(&mut self, lines: &Lines) {
         let mut rest = self.reader.rest();
         if let Some(share) = &mut self.share {
@@ -346,7 +349,7 @@ impl<'a> Reading<'a> {
         self.batch.take(lines.at().saturating_sub(1), rest);
     }
 
-    /// Stores how far the transcript is read.
+    /// Stores the cursor.
     async fn keep_cursor(&mut self, engine: &Engine, project: &OpenProject) -> Result<()> {
         self.cursor.keep(engine, project, &self.source, self.path, &self.reader).await
     }
@@ -358,13 +361,13 @@ impl Batch {
         self.said.extend(said.into_iter().map(|said| (end, said)));
     }
 
-    /// Whether it is as large as one transaction may be.
+    /// Whether the batch has reached the size of one transaction.
     fn is_full(&self) -> bool {
         self.said.len() >= BATCH || self.bytes >= BATCH_BYTES
     }
 }
 
-/// Whether an entry is longer than one may be, or than what is left of what may be kept of its session.
+/// Whether the entry is longer than one entry may be, or exceeds what is left of its session's limit `kept`.
 fn is_too_much(said: &Entry, kept: Kept) -> bool {
     let size = said.text.len();
     let is_tool = said.role == Role::Tool;
@@ -372,7 +375,7 @@ fn is_too_much(said: &Entry, kept: Kept) -> bool {
 }
 
 fn draft(said: Entry, session: &SessionId, time: Millis, files: Vec<String>, place: &Place) -> Draft {
-    // A client writes its own summary down as if the user had said it.
+    // Clients record their own summary as a user message.
     let role = if said.is_summary { Role::Assistant } else { said.role };
     let provenance = match role {
         _ if said.is_summary => Provenance::Derived,
@@ -417,7 +420,7 @@ fn draft(said: Entry, session: &SessionId, time: Millis, files: Vec<String>, pla
     draft
 }
 
-/// Returns how `client` writes its transcripts.
+/// Returns the transcript format of `client`. Errors for git, which keeps no transcripts.
 pub(crate) fn format(client: Client) -> Result<Format> {
     match client {
         Client::ClaudeCode => Ok(Format::ClaudeCode),

@@ -11,28 +11,29 @@ use crate::error::{Error, Result};
 use crate::ingest::link::{Place, link_span};
 use crate::ingest::pointer;
 use crate::ingest::reading::Importer;
-use crate::ingest::share::Whose;
+use crate::ingest::share::FoundBy;
 use crate::summaries::sessions;
 
 pub use crate::ingest::imported::Imported;
 
-/// How long an import goes on to make what sessions come down to; an idle server and `tiro index` do the rest.
+/// How long an import makes summaries of the imported sessions. The idle server and `tiro index` make the others.
 const SUMMARISING: Duration = Duration::from_secs(1);
 
 /// What `tiro import claude-code|codex|gemini` takes.
 #[derive(Debug)]
 pub struct Args {
-    /// Whose sessions.
+    /// The client that wrote the transcripts.
     pub client: Client,
-    /// These transcripts; all of the project's if there are none.
+    /// The transcripts to import; empty imports all of the project's.
     pub transcripts: Vec<PathBuf>,
-    /// When to stop, leaving the rest to the next time; never if left out.
+    /// When to stop; the next import continues there. `None` has no limit.
     pub patience: Option<Duration>,
 }
 
-/// Reads what is new in the project's transcripts and stores it; `progress` hears bytes done and all.
+/// Reads the new lines of the project's transcripts and stores their entries. `progress` gets the bytes done and the
+/// total.
 ///
-/// Can be interrupted and repeated: an entry has the same identity each time.
+/// An interrupted import can be repeated: an entry has the same id each time.
 pub(crate) async fn import(
     engine: &Engine,
     caller: &Caller,
@@ -52,14 +53,14 @@ pub(crate) async fn import(
 
     let all: u64 = found.iter().map(|each| each.bytes).sum();
     let mut done = 0;
-    // One that was named is imported whole, wherever it was held.
-    let whose = if is_named { Whose::Named } else { Whose::Found };
+    // A transcript that the user names is imported whole, even if its session was held in another project.
+    let found_by = if is_named { FoundBy::Name } else { FoundBy::Search };
     for transcript in &found {
         let left = args.patience.map(|patience| patience.saturating_sub(began.elapsed()));
         let mut show = |read| progress(done + read, all);
-        let followed = importer.follow((args.client, &transcript.path, whose), left, &mut show);
+        let followed = importer.follow((args.client, &transcript.path, found_by), left, &mut show);
         if let Err(error) = followed.await {
-            // The other transcripts are read all the same.
+            // An unreadable transcript doesn't stop the others from being read.
             importer.output.failed.push(error.to_string());
         }
         done += transcript.bytes;
@@ -76,7 +77,7 @@ pub(crate) async fn import(
     Ok(output)
 }
 
-/// Finds the transcripts that were named, else those of the project.
+/// Returns the transcripts that the user named, or else those of the project.
 pub(crate) fn find(
     engine: &Engine,
     place: &Place,
@@ -93,7 +94,7 @@ pub(crate) fn find(
     found.collect()
 }
 
-/// Returns where clients keep their files; errors where there is no home directory.
+/// Returns the folders where clients keep their files. Errors without a home directory.
 pub(crate) fn places(engine: &Engine) -> Result<Places> {
     engine.config().clients.clone().ok_or_else(|| {
         Error::bad_input("there is no home directory, so clients can't be found").hint("set HOME")

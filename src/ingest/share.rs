@@ -1,10 +1,10 @@
-//! Which entries of a session belong to a project that it was not held in.
+//! Decides which entries of a session belong to a project when the session was held in another one.
 //!
-//! A session belongs to the project that it was held in, as a whole, and to each repository that it worked in: where the
-//! agent changed into it, or changed files in it. Such a repository gets of the session what was done there: tool calls in
-//! its work trees or on its files, and what was said while the agent stood there. Of what was said in a folder above it
-//! gets the turns in which something was done there, from the question on. It never gets what was done in another
-//! repository, and of a session that only passed by, nothing.
+//! A session belongs as a whole to the project it was held in. It also belongs in part to each repository that it
+//! worked in: one that the agent changed into, or whose files it changed. Such a repository gets the tool calls in its
+//! work trees or on its files, and the messages written while the agent's directory was there. Of messages written in a
+//! folder above it, it gets the turns that also acted in the repository, from the user's question on. It gets no
+//! entries about other repositories, and none of a session that only passed through.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
@@ -19,52 +19,56 @@ use crate::memory::Role;
 use crate::project;
 use crate::spool::{self, Reference, Spool};
 
-/// Entries of a turn that wait until something is done in the project. Arbitrary: a question, and plans made for it.
+/// The highest number of entries of a turn that wait for an action in the project. Arbitrary: a question, and a plan
+/// for it.
 const MOST_HELD: usize = 32;
 
-/// How a transcript came to be read.
+/// How a transcript was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Whose<'a> {
+pub(crate) enum FoundBy<'a> {
     /// The user named it: all of it is imported.
-    Named,
-    /// An import found it: no other project is told of it.
-    Found,
-    /// A hook that ran in this directory told of it; that was in the project then.
-    Hooked(&'a Path),
-    /// The project that it was held in told of it.
-    Shared,
+    Name,
+    /// An import found it. Other projects get no reference to it.
+    Search,
+    /// A hook that ran in this directory reported it. The directory was in the project then.
+    Hook(&'a Path),
+    /// The project that the session was held in left a reference to it.
+    Project,
 }
 
 /// The event of a reference that one project leaves for another.
 pub(crate) const SHARED: &str = "shared";
 
-/// What a project gets of a session that was held elsewhere.
+/// Chooses the part of a session that belongs to a project in which the session was not held.
 pub(crate) struct Share<'a> {
     within: Within<'a>,
-    /// The directory it was held in; empty where nobody knows.
+    /// The directory where the session was held; empty if unknown.
     held_in: String,
-    /// What was said in this turn above the project, while nothing was done in it.
+    /// Entries of this turn in a folder above the project, while the turn has not acted in the project.
     waiting: Vec<Entry>,
-    /// Whether something was done in the project in this turn.
+    /// Whether this turn has acted in the project.
     is_here: bool,
 }
 
 impl<'a> Share<'a> {
-    /// Returns what the project gets of the session at `path`, or `None` where that is all of it: it was named, or it was
-    /// held here. Of one that was held nobody knows where it gets what is known to be done here.
+    /// Returns what chooses the project's part of the session at `path`. Returns `None` if the whole session belongs to
+    /// the project: the user named it, or it was held here. If it is unknown where the session was held, the project
+    /// gets the entries that certainly concern it.
     pub fn of(
         engine: &'a Engine,
         caller: &'a Caller,
         place: &'a Place,
-        (client, path, whose): (Client, &Path, Whose<'_>),
+        (client, path, found_by): (Client, &Path, FoundBy<'_>),
     ) -> Option<Share<'a>> {
         let held_in = transcripts::directory_of(client, path);
-        let is_found_here = match (whose, &held_in) {
-            (Whose::Named, _) => true,
-            (_, None) => whose == Whose::Found || transcripts::is_named_after(client, path, &place.roots()),
-            // A work tree that is gone belonged to the project that its hooks left references for. A client writes down
-            // a name that isn't UTF-8 as another one.
-            (Whose::Hooked(directory), Some(held_in)) => {
+        let is_found_here = match (found_by, &held_in) {
+            (FoundBy::Name, _) => true,
+            (_, None) => {
+                found_by == FoundBy::Search || transcripts::is_named_after(client, path, &place.roots())
+            }
+            // A removed work tree belonged to the project that its hooks left references for. Clients may record a name
+            // that isn't UTF-8 as a different one.
+            (FoundBy::Hook(directory), Some(held_in)) => {
                 directory.to_string_lossy() == held_in.to_string_lossy() && !held_in.exists()
             }
             (_, Some(_)) => false,
@@ -74,26 +78,27 @@ impl<'a> Share<'a> {
         }
         let held_in = held_in.and_then(|directory| directory.into_os_string().into_string().ok());
         let held_in = held_in.unwrap_or_default();
-        // Only where it is gone: else the place itself tells whose it is.
+        // Only if it is removed: a directory that exists shows its project.
         let anothers = Some(PathBuf::from(&held_in))
-            .filter(|directory| whose == Whose::Shared && !held_in.is_empty() && !directory.exists());
+            .filter(|directory| found_by == FoundBy::Project && !held_in.is_empty() && !directory.exists());
         let mut within =
             Within { config: engine.config(), named: caller.named(), place, anothers, known: HashMap::new() };
         let is_held_here = within.has(&held_in);
         (!is_held_here).then_some(Share { within, held_in, waiting: Vec::new(), is_here: false })
     }
 
-    /// Goes on in a turn in which something was done in the project, or nothing was.
+    /// Continues a turn. `is_here` says whether the turn acted in the project before.
     pub fn resume(&mut self, is_here: bool) {
         self.is_here = is_here;
     }
 
-    /// Whether something was done in the project in the turn that was read last.
+    /// Whether the turn read last acted in the project.
     pub fn is_here(&self) -> bool {
         self.is_here
     }
 
-    /// Returns those entries that belong to the project, with those before that do since.
+    /// Returns the entries that belong to the project. They include earlier entries of the turn that waited for its
+    /// first action there.
     pub fn take(&mut self, said: Vec<Entry>) -> Vec<Entry> {
         let mut taken = Vec::new();
         for said in said {
@@ -122,25 +127,25 @@ impl<'a> Share<'a> {
     }
 }
 
-/// The other repositories that a session worked in, which was held here.
+/// Collects the other repositories that a session of this project worked in.
 pub(crate) struct Visited<'a> {
     config: &'a Config,
     named: Option<&'a Path>,
     own: Option<PathBuf>,
     directories: BTreeSet<String>,
-    /// By the place they are known by, a directory in each.
+    /// A directory in each repository, by the place that identifies it.
     found: BTreeMap<PathBuf, PathBuf>,
 }
 
 impl<'a> Visited<'a> {
-    /// Returns what begins without any.
+    /// Returns an empty collection.
     pub fn new(engine: &'a Engine, caller: &'a Caller, place: &Place) -> Visited<'a> {
         let (config, named) = (engine.config(), caller.named());
         let own = project::place(&place.root, config, named).ok().flatten();
         Visited { config, named, own, directories: BTreeSet::new(), found: BTreeMap::new() }
     }
 
-    /// Notes where the agent stood, and whose files it changed.
+    /// Collects the directories that the agent was in, and those of files that it changed.
     pub fn note(&mut self, said: &[Entry]) {
         for said in said {
             let stood = said.worktree.as_deref().unwrap_or_default();
@@ -152,7 +157,7 @@ impl<'a> Visited<'a> {
                     continue;
                 }
                 let found = project::place_and_repository(Path::new(&directory), self.config, self.named);
-                // Any folder could be a project; what somebody works in is a repository.
+                // Any folder can be a project, but only a repository counts as worked in.
                 if let Ok(Some((place, Some(_)))) = found
                     && Some(&place) != self.own.as_ref()
                 {
@@ -162,7 +167,7 @@ impl<'a> Visited<'a> {
         }
     }
 
-    /// Leaves a reference to the session in each of them.
+    /// Leaves a reference to the session in the spool of each of them that is captured.
     pub fn tell(self, engine: &Engine, client: Client, path: &Path) {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         for (place, directory) in self.found {
@@ -181,18 +186,18 @@ impl<'a> Visited<'a> {
                 trouble: None,
             });
             if let Err(error) = left {
-                tracing::warn!(%error, "another project was not told of a session");
+                tracing::warn!(%error, "could not leave a reference to a session in another project");
             }
         }
     }
 }
 
-/// Which directories lie in the project, and not in another one within it.
+/// Finds whether directories lie in the project, and not in another project within it.
 struct Within<'a> {
     config: &'a Config,
     named: Option<&'a Path>,
     place: &'a Place,
-    /// A directory of another project that is gone, and may have lain within this one.
+    /// A directory of another project that is removed, and may have been within this one.
     anothers: Option<PathBuf>,
     known: HashMap<String, bool>,
 }
@@ -205,7 +210,7 @@ impl Within<'_> {
         let path = Path::new(directory);
         let is_anothers = self.anothers.as_ref().is_some_and(|anothers| path.starts_with(anothers));
         let has = !is_anothers && self.place.work_tree(directory).is_some() && {
-            // A directory that is gone belonged to what it lay in.
+            // A removed directory belonged to the nearest folder above it that exists.
             let there = path.ancestors().find(|directory| directory.exists()).unwrap_or(path);
             let innermost = project::place(there, self.config, self.named).ok().flatten();
             innermost.is_none()
@@ -218,7 +223,7 @@ impl Within<'_> {
     /// Whether the project lies beneath `directory`.
     fn is_beneath(&self, directory: &str) -> bool {
         if directory.is_empty() {
-            // Every path starts with that.
+            // Every path starts with an empty one.
             return false;
         }
         let directory = Path::new(directory);
@@ -228,12 +233,12 @@ impl Within<'_> {
     }
 }
 
-/// Whether a user asks something anew.
+/// Whether the entry is a new request of the user.
 pub(crate) fn begins_turn(said: &Entry) -> bool {
     said.role == Role::User && !said.is_subagent && !said.is_summary
 }
 
-/// Returns the directories of an entry's files.
+/// Returns the directories of the entry's files. Relative files are in `stood`.
 fn directories(said: &Entry, stood: &str) -> Vec<String> {
     let directory = |file: &String| {
         let path = Path::new(stood).join(file);

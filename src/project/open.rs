@@ -1,4 +1,4 @@
-//! A project that is open, and one that was only looked at.
+//! An open project, and a project that was looked at without opening it for writing.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,40 +9,40 @@ use crate::redact::Redactor;
 use crate::scope::Scope;
 use crate::store::{ProjectRow, Store};
 
-/// The project a process works on.
+/// A project with its open store.
 pub struct OpenProject {
     /// Its name.
     pub name: String,
     /// The root of the work tree, or the directory.
     pub root: PathBuf,
-    /// Its repository, where it is one.
+    /// Its repository; `None` for a directory, and if the repository can't be read.
     pub repository: Option<Arc<Repository>>,
-    /// Its memories.
+    /// The store of its memories.
     pub store: Store,
-    /// All its sessions.
+    /// The scope of all its sessions.
     pub scope: Scope,
-    /// Takes secrets out of what is stored in it.
+    /// Redacts texts that are stored in it.
     pub redactor: Redactor,
-    /// Whether nothing is kept of it, and nothing that is written will be: see [`Caller::project`](crate::caller::Caller::project).
+    /// Whether nothing of it is stored and writes are lost: see [`Caller::project`](crate::caller::Caller::project).
     pub is_blank: bool,
-    /// Why its repository can't be read, where it is one and can't: its memory works without.
+    /// Why its repository can't be read; its memory works without it.
     pub trouble: Option<String>,
-    /// The project whose repository it is a copy of, where nothing is kept of it.
+    /// The project that its repository was copied from, while nothing of the copy is stored.
     pub original: Option<ProjectRow>,
 }
 
-/// A project as it stands: nothing was registered or made for it.
+/// A project as it is now. Looking registered and created nothing.
 pub struct SeenProject {
     /// Its name.
     pub name: String,
     /// The root of the work tree, or the directory.
     pub root: PathBuf,
-    /// Its repository, where it is one.
+    /// Its repository; `None` for a directory, and if the repository can't be read.
     pub repository: Option<Arc<Repository>>,
-    /// Why its repository can't be read, where it is one and can't.
+    /// Why its repository can't be read.
     pub trouble: Option<Error>,
-    /// The project whose repository it is a copy of, where it has no id of its own yet.
+    /// The project that its repository was copied from, if the copy has no id of its own yet.
     pub original: Option<ProjectRow>,
-    /// It, where something is kept of it already.
+    /// The open project, if something of it is stored.
     pub open: Option<OpenProject>,
 }

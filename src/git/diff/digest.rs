@@ -25,7 +25,7 @@ const FRESH_LIMIT: usize = 1000;
 /// Changed lines that are read in one commit. A commit with more is an import of files, not an edit.
 const CHANGED_LIMIT: usize = 20_000;
 
-/// Bytes before added lines that are searched for secrets too: the beginning of a key block may stand there.
+/// Bytes before added lines that are searched for secrets too, since a key block may begin there.
 const CONTEXT_OF_SECRETS: usize = 2048;
 
 /// The end of a sentence that was cut.
@@ -376,7 +376,7 @@ mod tests {
     /// Sentences were cut within a word, and queries, tables and sources of tests were taken for some.
     #[test]
     fn a_sentence_is_cut_at_the_end_of_a_word_and_what_does_not_read_as_one_is_none() {
-        let long = "What of some text may leave its place, and nobody who sees the bare word of it later is able to tell apart";
+        let long = "What of some text may leave its place, and no reader who sees the bare word of it later is able to recognise it";
         let cut = said(&format!("// {long} and more of the same kind"), "a.rs").unwrap();
         assert_eq!(cut, format!("{long} and more …"));
         let two = format!("// A password is known by what stands around it. {long}");
@@ -396,9 +396,9 @@ mod tests {
         assert_eq!(said("| one table | with four | more words |", "a.md"), None);
     }
 
-    /// A bare word of a diff could be a password, and nothing shows it any more.
+    /// A bare word of a diff could be a password without the text that shows it.
     #[test]
-    fn a_secret_is_not_taken_out_of_what_makes_it_one() {
+    fn a_secret_is_never_quoted_without_its_context() {
         let old = b"fn config() {\n}\n";
         let password = ["B7YSBXAx", "tNztUYhs6l"].concat();
         let new = format!(

@@ -1,4 +1,4 @@
-//! Finds the names that lines of code define, and tells code from other files.
+//! Finds the names that lines of code define, and distinguishes code from other files.
 //!
 //! It uses a table of keywords instead of a parser for each language: that needs no grammar, and works on a single line
 //! of a diff and in unknown languages. It misses definitions without a keyword, except functions in C-like languages,

@@ -116,10 +116,10 @@ pub(super) fn search(start: &Path, trust: &Trust) -> Result<Option<Location>> {
 ///
 /// [`Kind::Git`] if there is none or it is refused.
 pub(super) fn known(common: &Path, trust: &Trust) -> Result<Location> {
-    stands(common, trust)?.whole()
+    locate(common, trust)?.whole()
 }
 
-fn stands(common: &Path, trust: &Trust) -> Result<Location> {
+fn locate(common: &Path, trust: &Trust) -> Result<Location> {
     let canonical =
         common.canonicalize().map_err(|error| cannot_read(common, Fault::Unreadable(error.kind())))?;
     let above = canonical.parent().filter(|_| canonical.ends_with(".git"));

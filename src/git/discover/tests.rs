@@ -1,4 +1,4 @@
-//! Repositories that are not what they say, and honest ones that look like it.
+//! Repositories that deceive, and honest ones that look like them.
 
 use std::fs;
 use std::path::PathBuf;
@@ -9,20 +9,20 @@ use super::*;
 use crate::git::tests::{Fixture, discover};
 use crate::git::{Repository, Stop};
 
-/// Something that no answer may hold.
-const SECRET: &str = "the first line of somebody's key";
+/// A text that no answer may contain.
+const SECRET: &str = "the first line of a private key";
 
 fn refused(path: &Path) -> String {
     let error = Repository::discover(path, &Trust::new(None)).map(|found| found.map(|it| it.common_dir()));
     let error = error.expect_err("it should be refused");
     assert_eq!(error.kind(), Kind::Git);
     assert!(error.way_out().is_some(), "{error}");
-    let told = format!("{error} {} {error:?}", error.with_hint());
-    assert!(!told.contains(SECRET), "{told}");
+    let text = format!("{error} {} {error:?}", error.with_hint());
+    assert!(!text.contains(SECRET), "{text}");
     error.to_string()
 }
 
-/// A victim's repository, and a directory beside it in which something is planted.
+/// Returns a victim's repository, and a directory next to it for the attacker's files.
 fn victim() -> (Fixture, PathBuf) {
     let fixture = Fixture::new();
     fixture.commit("a.txt", "a", "Begin");
@@ -32,7 +32,7 @@ fn victim() -> (Fixture, PathBuf) {
     (fixture, planted)
 }
 
-/// Makes what git takes for a git directory.
+/// Creates a directory that git accepts as a git directory.
 fn git_dir(path: &Path) {
     fs::create_dir_all(path.join("objects")).unwrap();
     fs::create_dir_all(path.join("refs/heads")).unwrap();
@@ -61,7 +61,7 @@ fn a_commondir_that_names_another_repository_is_refused() {
         fs::write(planted.join(".git/commondir"), names).unwrap();
         assert!(refused(&planted).contains("commondir"));
     }
-    // As a worktree's that the victim's repository doesn't list, and one that it lists for another directory.
+    // Like a worktree that the victim's repository doesn't list, and one that it lists for another directory.
     let worktree = planted.join("own");
     git_dir(&worktree);
     fs::write(worktree.join("commondir"), format!("{}\n", victims.display())).unwrap();
@@ -99,10 +99,10 @@ fn links_in_the_place_of_control_files_are_refused_and_show_nothing() {
             assert!(repository.tips().faults[0].contains("`HEAD` is a link"));
             continue;
         }
-        let told = refused(&fixture.path);
-        assert!(told.contains(name) && told.contains("link"), "{told}");
+        let text = refused(&fixture.path);
+        assert!(text.contains(name) && text.contains("link"), "{text}");
     }
-    // A link to the whole git directory says no more than a file that names it.
+    // A link to a whole git directory proves no more than a `.git` file that names it.
     let (fixture, planted) = victim();
     symlink(fixture.path.join(".git"), planted.join(".git")).unwrap();
     assert!(refused(&planted).contains("does not name it back"));
@@ -148,7 +148,7 @@ fn control_files_of_gigabytes_are_refused_by_their_size() {
         let fixture = Fixture::new();
         fixture.commit("a.txt", "a", "Begin");
         fs::File::create(fixture.path.join(".git").join(name)).unwrap().set_len(3 << 30).unwrap();
-        let told = match Repository::discover(&fixture.path, &Trust::new(None)) {
+        let text = match Repository::discover(&fixture.path, &Trust::new(None)) {
             Err(error) => error.to_string(),
             Ok(found) => {
                 let repository = found.unwrap();
@@ -162,7 +162,7 @@ fn control_files_of_gigabytes_are_refused_by_their_size() {
                 )
             }
         };
-        assert!(told.contains("3221225472") || name.ends_with("alternates"), "{name}: {told}");
+        assert!(text.contains("3221225472") || name.ends_with("alternates"), "{name}: {text}");
     }
 }
 
@@ -177,7 +177,7 @@ fn a_git_dir_found_on_the_way_up_is_a_bare_repository_only_by_the_users_word() {
     fs::create_dir(planted.join("within")).unwrap();
     let within = Repository::discover(&planted.join("within"), &Trust::new(Some(&planted.join("within"))));
     assert_eq!(within.map(drop).unwrap_err().kind(), Kind::Git, "another directory was named");
-    // Within a clone, files of that layout belong to the clone.
+    // Within a clone, files with that layout belong to the clone.
     let inner = fixture.path.join("sub");
     git_dir(&inner);
     fs::write(inner.join("commondir"), SECRET).unwrap();
@@ -186,7 +186,7 @@ fn a_git_dir_found_on_the_way_up_is_a_bare_repository_only_by_the_users_word() {
 }
 
 #[test]
-fn what_git_itself_makes_elsewhere_is_accepted() {
+fn git_directories_that_git_itself_makes_elsewhere_are_accepted() {
     let fixture = Fixture::new();
     fixture.commit("a", "1\n", "first");
     let root = fixture.path.parent().unwrap();
@@ -204,7 +204,7 @@ fn what_git_itself_makes_elsewhere_is_accepted() {
     let module = discover(&fixture.path.join("lib")).unwrap().unwrap();
     assert!(module.common_dir().ends_with(".git/modules/lib"));
     assert_eq!(module.work_dir(), Some(fixture.path.join("lib").canonicalize().unwrap()));
-    // As it is known to the registry.
+    // Found by its common directory, as the registry knows it.
     let known = Repository::open(&module.common_dir(), &Trust::new(None)).unwrap();
     assert_eq!(known.work_dir(), module.work_dir());
     let main = Repository::open(&fixture.repository().common_dir(), &Trust::new(None)).unwrap();
@@ -241,10 +241,10 @@ fn objects_of_another_repository_are_read_only_where_that_is_trusted() {
 
 #[cfg(unix)]
 #[test]
-fn what_belongs_to_another_user_is_refused() {
+fn a_repository_of_another_user_is_refused() {
     let fixture = Fixture::new();
     fixture.commit("a", "1\n", "first");
-    // Only root can give a file away.
+    // Only root can change the owner of a file.
     if std::os::unix::fs::chown(fixture.path.join(".git"), Some(12_345), None).is_err() {
         return;
     }
@@ -255,9 +255,9 @@ fn what_belongs_to_another_user_is_refused() {
     assert!(Repository::discover(&fixture.path, &trust).unwrap().is_some());
 }
 
-/// Sessions held in the directories of a project's work trees are remembered by it.
+/// Sessions held in a project's work trees belong to the project, so a false work tree must not be accepted.
 #[test]
-fn a_worktree_that_does_not_lead_back_lends_no_directory() {
+fn a_worktree_that_does_not_name_the_repository_back_is_not_listed() {
     let (fixture, planted) = victim();
     let worktree = fixture.path.join(".git/worktrees/evil");
     fs::create_dir_all(&worktree).unwrap();
@@ -268,7 +268,7 @@ fn a_worktree_that_does_not_lead_back_lends_no_directory() {
     assert_eq!(fixture.repository().work_dir(), Some(fixture.path.canonicalize().unwrap()));
 }
 
-/// Puts a pipe in the place of `path`.
+/// Replaces `path` by a pipe.
 #[cfg(unix)]
 fn pipe(path: &Path) {
     let _ = fs::remove_file(path);
@@ -276,7 +276,7 @@ fn pipe(path: &Path) {
     rustix::fs::mknodat(rustix::fs::CWD, path, rustix::fs::FileType::Fifo, 0o600.into(), 0).unwrap();
 }
 
-/// Opening a pipe in the place of a file waited for a writer that never came.
+/// Opening a pipe in the place of a file waited forever for a writer.
 #[cfg(unix)]
 #[test]
 fn a_pipe_in_the_place_of_a_file_is_refused_and_does_not_hang() {
@@ -304,10 +304,10 @@ fn a_pipe_in_the_place_of_a_file_is_refused_and_does_not_hang() {
                 let _ = sender.send(found.unwrap_or_else(|error| error.to_string()));
             };
             std::thread::spawn(opening);
-            let told = answer.recv_timeout(Duration::from_secs(20));
-            let told = told.unwrap_or_else(|_| panic!("{place}: it hangs"));
+            let text = answer.recv_timeout(Duration::from_secs(20));
+            let text = text.unwrap_or_else(|_| panic!("{place}: it hangs"));
             let name = place.trim_start_matches(".git/");
-            assert_eq!(told.contains(name) && told.contains("pipe"), is_read, "{place}: {told}");
+            assert_eq!(text.contains(name) && text.contains("pipe"), is_read, "{place}: {text}");
         }
     }
 }

@@ -20,8 +20,8 @@ impl Trust {
         Trust { named, users: own_user(), ..Trust::default() }
     }
 
-    /// Adds directories whose repositories are not checked. A trailing `/*` stands for all directories below.
-    /// Directories that don't exist and relative paths are skipped.
+    /// Adds directories whose repositories are not checked. A trailing `/*` means all directories below. Directories
+    /// that don't exist and relative paths are skipped.
     pub fn and_in<'a>(
         mut self,
         directories: impl IntoIterator<Item = &'a str>,

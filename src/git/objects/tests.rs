@@ -1,4 +1,4 @@
-//! Objects that say more than they are, and trees that name more than there is.
+//! Objects with false sizes, and trees that name more files than exist.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -6,23 +6,23 @@ use std::time::{Duration, Instant};
 use crate::git::tests::{Fixture, walked};
 use crate::git::{Changes, Lines, Sha};
 
-/// Far more than any of these takes, on a busy machine too.
+/// Far more time than any of these tests takes, even on a busy machine.
 const SOON: Duration = Duration::from_secs(20);
 
-/// Returns the bytes of a tree's entry.
+/// Returns the bytes of a tree entry.
 fn entry(mode: &str, name: &str, id: &str) -> Vec<u8> {
     let mut entry = format!("{mode} {name}\0").into_bytes();
     entry.extend_from_slice(id.parse::<Sha>().unwrap().as_bytes());
     entry
 }
 
-/// Stores a tree with ten entries that are all `id`.
+/// Stores a tree with ten entries that all name `id`.
 fn ten_times(fixture: &Fixture, mode: &str, id: &str) -> String {
     let entries: Vec<u8> = (0..10).flat_map(|n| entry(mode, &n.to_string(), id)).collect();
     fixture.raw("tree", &entries)
 }
 
-/// Commits a tree upon the commit checked out.
+/// Commits a tree on top of the commit that is checked out.
 fn commit_tree(fixture: &Fixture, tree: &str) -> Sha {
     let commit = fixture.git(&["commit-tree", tree, "-p", "HEAD", "-m", "a tree"]);
     fixture.git(&["update-ref", "HEAD", &commit]);
@@ -37,7 +37,7 @@ fn changes_in_time(fixture: &Fixture, sha: &Sha) -> Changes {
 }
 
 #[test]
-fn a_tree_that_names_ten_to_the_power_of_ten_files_is_cut_and_says_so() {
+fn a_tree_that_names_ten_billion_files_is_cut_and_reported() {
     let fixture = Fixture::new();
     fixture.commit("a.txt", "a", "Begin");
     for leaf in [fixture.raw("blob", b"leaf"), fixture.raw("tree", b"")] {
@@ -51,7 +51,7 @@ fn a_tree_that_names_ten_to_the_power_of_ten_files_is_cut_and_says_so() {
         let reverted = commit_tree(&fixture, &before);
         for sha in [bomb, reverted] {
             let changes = changes_in_time(&fixture, &sha);
-            // Folders without a file are no change, and the same ones are looked into once.
+            // Folders without a file are no change, and equal folders are read once.
             assert_eq!(changes.partial, is_file, "{:?}", changes.unknown);
             assert!(changes.files.len() + changes.more_files <= 20_001);
         }
@@ -64,7 +64,7 @@ fn trees_and_commits_that_contain_themselves_come_to_an_end() {
     let first = fixture.commit("a.txt", "a", "Begin");
     let itself = "1234567890123456789012345678901234567890";
     let tree = fixture.raw("tree", &entry("40000", "again", itself));
-    // An object is known by where it lies, not by what it holds.
+    // An object is found by its file name, not by its content.
     fs::create_dir_all(fixture.object(itself).parent().unwrap()).unwrap();
     fs::copy(fixture.object(&tree), fixture.object(itself)).unwrap();
     let bomb = commit_tree(&fixture, &tree);
@@ -81,7 +81,7 @@ fn trees_and_commits_that_contain_themselves_come_to_an_end() {
     assert_eq!(reach, [crate::git::Reach::No]);
 }
 
-/// Returns what deflates to `bytes` without being smaller, as zlib stores what it can't deflate.
+/// Returns bytes that inflate to `bytes` and are not smaller, as zlib stores what it can't deflate.
 fn stored(bytes: &[u8]) -> Vec<u8> {
     let (mut a, mut b) = (1u32, 0u32);
     for byte in bytes {
@@ -98,7 +98,7 @@ fn stored(bytes: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn an_object_is_not_believed_about_its_size() {
+fn the_size_that_an_object_states_is_checked() {
     let fixture = Fixture::new();
     fixture.commit("a.txt", "a", "Begin");
     let blob = fixture.git(&["rev-parse", "HEAD:a.txt"]);
@@ -117,13 +117,13 @@ fn an_object_is_not_believed_about_its_size() {
         fs::write(fixture.object(&blob), stored(content.as_bytes())).unwrap();
         assert_eq!(changes_in_time(&fixture, &head).files[0].lines, lines, "{content:?}");
     }
-    // Nor is a file of gigabytes read to look.
+    // A file of gigabytes isn't read to look for the object either.
     fs::File::create(fixture.object(&blob)).unwrap().set_len(3 << 30).unwrap();
     assert_eq!(changes_in_time(&fixture, &head).files[0].lines, Lines::TooLarge);
 }
 
 #[test]
-fn commits_that_nobody_makes_are_left_out_with_the_reason() {
+fn commits_with_absurd_parents_are_left_out_with_the_reason() {
     let fixture = Fixture::new();
     fixture.commit("a.txt", "a", "Begin");
     let head = fixture.head();
@@ -140,7 +140,7 @@ fn commits_that_nobody_makes_are_left_out_with_the_reason() {
 }
 
 #[test]
-fn packs_are_read_as_they_come_and_go_and_damage_never_panics() {
+fn packs_that_appear_and_vanish_are_read_and_damage_never_panics() {
     let fixture = Fixture::new();
     let lines: String = (0..2000).map(|n| format!("line {n}\n")).collect();
     let shas: Vec<Sha> = (0..20)
@@ -151,7 +151,7 @@ fn packs_are_read_as_they_come_and_go_and_damage_never_panics() {
     let repository = fixture.repository();
     let mut reader = repository.reader(&|_| false);
     let before: Vec<_> = shas.iter().map(|sha| reader.commit(sha).unwrap()).collect();
-    // The same reader finds them where they are now.
+    // The same reader finds the objects where they are now.
     fixture.git(&["gc", "-q", "--aggressive", "--prune=now"]);
     assert!(!fixture.object(&shas[0].to_string()).exists());
     let mut fresh = fixture.repository().reader(&|_| false).commit(&shas[3]).unwrap();
@@ -193,7 +193,7 @@ fn packs_are_read_as_they_come_and_go_and_damage_never_panics() {
 #[test]
 fn a_delta_that_grows_is_not_unpacked() {
     let fixture = Fixture::new();
-    // Runs of one byte deflate a thousandfold, and the second differs from the first in a few.
+    // Runs of one byte deflate a thousandfold, and the second text differs from the first in a few bytes.
     let bytes = vec![b'a'; 40 << 20];
     fixture.commit("a.bin", &bytes, "large");
     let sha = fixture.commit("a.bin", [&bytes[..], b"b"].concat(), "larger");
@@ -201,9 +201,9 @@ fn a_delta_that_grows_is_not_unpacked() {
     assert_eq!(changes_in_time(&fixture, &sha).files[0].lines, Lines::TooLarge);
 }
 
-/// Two texts of a megabyte in which nearly every line is one of a few are the worst that a comparison meets.
+/// Two texts of a megabyte in which nearly every line is one of a few lines are the worst case of a comparison.
 #[test]
-fn blobs_made_to_be_compared_for_long_are_not() {
+fn blobs_that_are_slow_to_compare_are_given_up() {
     let fixture = Fixture::new();
     let mut state = 1u64;
     let mut noise = |kinds: u64| -> Vec<u8> {
@@ -222,7 +222,7 @@ fn blobs_made_to_be_compared_for_long_are_not() {
 }
 
 #[test]
-fn more_branches_than_anybody_has_are_cut_and_said() {
+fn a_huge_number_of_branches_is_cut_and_reported() {
     let fixture = Fixture::new();
     let head = fixture.commit("a.txt", "a", "Begin");
     let packed: String = (0..30_000).map(|n| format!("{head} refs/heads/b{n:05}\n")).collect();

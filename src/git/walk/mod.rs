@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub use history::{History, Known, Listed};
 
-/// Tells a walk to stop, because its result is no longer needed. Clones share one flag.
+/// A flag that stops a walk whose result is no longer needed. Clones share the flag.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<AtomicBool>);
 
 impl Stop {
-    /// Tells every walk that shares the flag to stop.
+    /// Stops every walk that shares the flag.
     pub fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }

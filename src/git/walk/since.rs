@@ -37,7 +37,7 @@ struct Walk {
 impl Repository {
     /// Returns the commits that are reachable from `tips`, but are neither in `seen` nor an ancestor of one in `seen`.
     ///
-    /// A commit that is gone or can't be read counts as one without parents.
+    /// A commit that no longer exists or can't be read counts as one without parents.
     ///
     /// # Errors
     ///
@@ -67,7 +67,7 @@ impl Repository {
             if stop.is_set() || walk.visits.len() > LIMIT {
                 return Err(too_long());
             }
-            let visit = walk.visits.get_mut(&sha).expect("what is open was reached");
+            let visit = walk.visits.get_mut(&sha).expect("an open commit was reached before");
             visit.is_open = false;
             let (was_seen, parents) = (visit.was_seen, visit.parents.clone());
             if !was_seen {
@@ -147,20 +147,20 @@ mod tests {
     use super::*;
     use crate::git::tests::Fixture;
 
-    /// A small generator: the same histories at every run.
+    /// A small random generator: the same histories at every run.
     fn next(state: &mut u64) -> u64 {
         *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         *state >> 33
     }
 
     #[test]
-    fn what_is_new_is_what_git_says() {
+    fn the_new_commits_are_those_that_git_lists() {
         let mut state = 7;
         for _ in 0..12 {
             let fixture = Fixture::new();
             let mut stream = String::new();
             for mark in 1..=30_u64 {
-                // Clocks go wrong by some hours, and branches begin anywhere.
+                // Clocks are wrong by some hours, and branches begin anywhere.
                 let time = 1_700_000_000 + mark * 3600 - next(&mut state) % 14_400;
                 let parent = |state: &mut u64| next(state) % (mark - 1) + 1;
                 writeln!(

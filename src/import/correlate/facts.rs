@@ -9,7 +9,7 @@ use crate::store::SessionKey;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Commit {
     /// The commit's row in the store.
-    pub seq: MemoryKey,
+    pub key: MemoryKey,
     /// The author time.
     pub time: Millis,
     /// The commit time, which is later if the commit was amended. The commit may contain changes up to this time.

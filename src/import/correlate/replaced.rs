@@ -53,11 +53,11 @@ pub fn replaced(evidence: &Evidence, seen: &Seen<'_>) -> Vec<Replaced> {
         };
         // The last replacement, preferably one on a branch.
         let by = (0..commits.len()).filter(again).max_by_key(|&by| {
-            (seen.current.contains(&by), seen.on_branch.contains(&by), commits[by].until, commits[by].seq)
+            (seen.current.contains(&by), seen.on_branch.contains(&by), commits[by].until, commits[by].key)
         });
         let is_later = |by: &usize| {
             seen.on_branch.contains(by)
-                || (commits[*by].until, commits[*by].seq) > (commits[old].until, commits[old].seq)
+                || (commits[*by].until, commits[*by].key) > (commits[old].until, commits[old].key)
         };
         found.extend(by.filter(is_later).map(|by| Replaced { old, by }));
     }
@@ -78,7 +78,7 @@ pub fn same_change(evidence: &Evidence) -> Vec<Replaced> {
     }
     let mut found = Vec::new();
     for places in by_time.values().filter(|places| (2..=MOST_PARTS).contains(&places.len())) {
-        let made = |place: &usize| (evidence.commits[*place].until, evidence.commits[*place].seq);
+        let made = |place: &usize| (evidence.commits[*place].until, evidence.commits[*place].key);
         for &old in places {
             let later = places.iter().copied().filter(|by| made(by) > made(&old));
             found

@@ -1,4 +1,4 @@
-//! What evidence is worth, case by case.
+//! The weight of each kind of evidence.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,24 +10,24 @@ use crate::store::SessionKey;
 const MINUTE: Millis = 60_000;
 const NOON: Millis = 1_700_000_000_000;
 
-fn commit(seq: i64, minute: Millis, parent: &str, files: &[&str]) -> Commit {
+fn commit(number: i64, minute: Millis, parent: &str, files: &[&str]) -> Commit {
     let time = NOON + minute * MINUTE;
     Commit {
-        seq: MemoryKey::from_store(seq),
+        key: MemoryKey::from_store(number),
         time,
         until: time,
         author: Some("Ada".into()),
-        message: format!("Commit {seq}"),
+        message: format!("Commit {number}"),
         files: files.iter().map(|file| (*file).to_owned()).collect(),
-        shas: vec![sha(seq)],
+        shas: vec![sha(number)],
         parents: vec![parent.to_owned()].into_iter().filter(|parent| !parent.is_empty()).collect(),
         here: Some(Here { time, worktree: "/repo".into() }),
         is_pulled: false,
     }
 }
 
-fn sha(seq: i64) -> String {
-    format!("{seq:040x}")
+fn sha(number: i64) -> String {
+    format!("{number:040x}")
 }
 
 fn change(session: i64, minute: Millis, path: &str, lines: &[u32]) -> Change {
@@ -53,7 +53,7 @@ fn sessions(found: &[(SessionKey, f64)]) -> Vec<i64> {
 }
 
 #[test]
-fn hours_and_days_before_count_and_a_month_does_not() {
+fn changes_of_the_last_days_count_and_a_month_old_ones_do_not() {
     let behind = |minutes_before: Millis| {
         let evidence =
             evidence(vec![commit(1, 0, "", &["a"])], vec![change(7, -minutes_before, "a", &[5])], vec![]);
@@ -65,7 +65,7 @@ fn hours_and_days_before_count_and_a_month_does_not() {
 }
 
 #[test]
-fn lines_that_were_taken_back_link_nothing_and_other_files_neither() {
+fn reverted_lines_and_other_files_are_no_evidence() {
     let changes = vec![
         change(1, -50, "a", &[5]),
         change(2, -40, "a", &[6, 7]),
@@ -82,7 +82,7 @@ fn lines_that_were_taken_back_link_nothing_and_other_files_neither() {
 fn a_change_counts_for_the_first_commit_of_its_file() {
     let commits = vec![commit(1, 0, "", &["a"]), commit(2, 10, &sha(1), &["a"])];
     for (left, expected) in [(&[6][..], vec![]), (&[5][..], vec![]), (&[8][..], vec![1])] {
-        // The second commit may hold a line that the first left out.
+        // The second commit may contain a line that the first left out.
         let evidence = evidence(commits.clone(), vec![change(1, -10, "a", &[5, 8])], vec![]);
         let lines = lines(&[(0, "a", &[5]), (1, "a", left)]);
         assert_eq!(sessions(&evidence.behind(0, &lines)), [1]);
@@ -94,7 +94,7 @@ fn a_change_counts_for_the_first_commit_of_its_file() {
 }
 
 #[test]
-fn what_somebody_else_committed_came_of_no_session_but_by_its_own_call() {
+fn a_commit_of_another_author_needs_a_call_of_the_session() {
     let theirs = Commit { author: Some("Bea".into()), here: None, ..commit(1, 0, "", &["a"]) };
     let call = Call {
         session: SessionKey::from_store(2),
@@ -106,13 +106,13 @@ fn what_somebody_else_committed_came_of_no_session_but_by_its_own_call() {
     let changes = vec![change(1, -10, "a", &[5])];
     let evidence = evidence(vec![theirs.clone()], changes.clone(), vec![call]);
     assert_eq!(evidence.behind(0, &lines(&[(0, "a", &[5])])), [(SessionKey::from_store(2), NAMED)]);
-    // Of an unknown user everybody's commits may be his.
+    // If the user is unknown, any author may be the user.
     let unknown = Evidence::new(vec![theirs], changes, vec![], HashSet::new());
     assert_eq!(sessions(&unknown.behind(0, &lines(&[(0, "a", &[5])]))), [1]);
 }
 
 #[test]
-fn the_work_tree_decides_between_equal_changes_and_is_no_border() {
+fn the_work_tree_decides_between_equal_changes_and_excludes_none() {
     let elsewhere = Change { worktree: Some("/other".into()), ..change(2, -5, "a", &[5]) };
     let alone = evidence(vec![commit(1, 0, "", &["a"])], vec![elsewhere.clone()], vec![]);
     assert_eq!(
@@ -125,7 +125,7 @@ fn the_work_tree_decides_between_equal_changes_and_is_no_border() {
 }
 
 #[test]
-fn a_quiet_call_is_known_by_its_time_and_work_tree() {
+fn a_call_without_output_is_matched_by_time_and_work_tree() {
     let call = |worktree: &str, began: Millis| Call {
         session: SessionKey::from_store(3),
         began: NOON + began,
@@ -144,8 +144,9 @@ fn a_quiet_call_is_known_by_its_time_and_work_tree() {
 }
 
 #[test]
-fn amended_and_squashed_commits_are_told_from_branches_that_go_on() {
-    // 1 is the base; 2 was amended to 3; 4 and 5 on a branch were squashed to 6; 7 is another's work on the same file.
+fn amended_and_squashed_commits_differ_from_branches_that_continue() {
+    // Commit 1 is the base; 2 was amended to 3; 4 and 5 on a branch were squashed to 6; 7 is another author's work on
+    // the same file.
     let amended = Commit { until: NOON + 5 * MINUTE, ..commit(3, 1, &sha(1), &["a"]) };
     let commits = vec![
         commit(1, 0, "", &["a", "b"]),
@@ -156,12 +157,12 @@ fn amended_and_squashed_commits_are_told_from_branches_that_go_on() {
         commit(7, 25, &sha(3), &["a", "b"]),
         commit(6, 30, &sha(3), &["a", "b"]),
     ];
-    let of = |seqs: &[i64]| -> HashSet<usize> {
-        (0..commits.len()).filter(|&at| seqs.contains(&commits[at].seq.in_store())).collect()
+    let of = |keys: &[i64]| -> HashSet<usize> {
+        (0..commits.len()).filter(|&at| keys.contains(&commits[at].key.in_store())).collect()
     };
     let evidence = evidence(commits.clone(), vec![], vec![]);
     let found = |alike: bool, on_branch: &[i64]| {
-        let are_alike = |one: &Commit, _: &Commit, _: &[String]| alike && one.seq.in_store() == 5;
+        let are_alike = |one: &Commit, _: &Commit, _: &[String]| alike && one.key.in_store() == 5;
         let seen = Seen {
             current: &of(&[1, 3, 6]),
             on_branch: &of(on_branch),
@@ -171,7 +172,7 @@ fn amended_and_squashed_commits_are_told_from_branches_that_go_on() {
         let found = replaced(&evidence, &seen);
         found
             .iter()
-            .map(|each| (commits[each.old].seq.in_store(), commits[each.by].seq.in_store()))
+            .map(|each| (commits[each.old].key.in_store(), commits[each.by].key.in_store()))
             .collect::<Vec<_>>()
     };
     assert_eq!(found(true, &[1, 3, 6, 7]), [(2, 3), (4, 6), (5, 6)]);
@@ -179,12 +180,12 @@ fn amended_and_squashed_commits_are_told_from_branches_that_go_on() {
     assert_eq!(
         found(false, &[1, 2, 3, 4, 5, 6, 7]),
         [],
-        "what has a branch and other contents stands for itself"
+        "a commit on a branch with other contents is not replaced"
     );
 }
 
 #[test]
-fn a_line_that_many_write_or_that_a_file_repeats_tells_nothing() {
+fn a_line_of_many_writers_or_repeated_in_the_file_is_no_evidence() {
     let behind = |others: i64, times: usize| {
         let own = change(1, -50, "a", &[5, 6, 7]);
         let others = (0..others).map(|other| change(10 + other, -100, "b", &[6]));
@@ -200,8 +201,8 @@ fn a_line_that_many_write_or_that_a_file_repeats_tells_nothing() {
 }
 
 #[test]
-fn a_line_counts_for_the_session_that_more_of_the_commit_is_of() {
-    // 1 wrote two lines that were taken back and one that 2 wrote as well.
+fn a_line_counts_for_the_session_with_most_lines_in_the_commit() {
+    // Session 1 wrote two lines that were reverted and one that 2 wrote as well.
     let changes = vec![change(1, -10, "a", &[5, 6, 7]), change(2, -50, "a", &[7, 8])];
     let both = evidence(vec![commit(1, 0, "", &["a"])], changes, vec![]);
     assert_eq!(sessions(&both.behind(0, &lines(&[(0, "a", &[7, 8])]))), [2]);
@@ -209,7 +210,7 @@ fn a_line_counts_for_the_session_that_more_of_the_commit_is_of() {
 }
 
 #[test]
-fn of_a_commit_that_is_explained_nothing_is_left_for_one_whose_lines_are_unknown() {
+fn an_explained_commit_is_not_linked_to_a_session_with_unknown_lines() {
     let changes = vec![change(1, -10, "a", &[]), change(2, -50, "a", &[7, 8])];
     let both = evidence(vec![commit(1, 0, "", &["a"])], changes, vec![]);
     assert_eq!(sessions(&both.behind(0, &lines(&[(0, "a", &[7, 8])]))), [2]);
@@ -217,7 +218,7 @@ fn of_a_commit_that_is_explained_nothing_is_left_for_one_whose_lines_are_unknown
 }
 
 #[test]
-fn few_of_many_lines_are_no_link_and_a_merge_takes_none() {
+fn few_of_many_lines_are_no_link_and_neither_is_a_merge() {
     let many: Vec<u32> = (1..=20).collect();
     let evidence_of = |commits| evidence(commits, vec![change(1, -10, "a", &many)], vec![]);
     let behind =
@@ -229,7 +230,7 @@ fn few_of_many_lines_are_no_link_and_a_merge_takes_none() {
 }
 
 #[test]
-fn a_session_whose_known_lines_are_all_others_is_not_believed_in_another_file() {
+fn a_session_none_of_whose_lines_are_in_the_commit_is_not_linked_by_another_file() {
     let behind = |first: &[u32]| {
         let changes = vec![change(1, -20, "a", first), change(1, -10, "b", &[])];
         let evidence = evidence(vec![commit(1, 0, "", &["a", "b"])], changes, vec![]);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{file, read, told};
+use super::{file, lines_of, read};
 use crate::import::transcript::{About, Entry, Format, Transcript};
 use crate::memory::Role;
 
@@ -38,7 +38,7 @@ fn all(lines: &[Value]) -> Vec<Entry> {
 }
 
 fn texts(lines: &[Value]) -> Vec<String> {
-    told(&all(lines))
+    lines_of(&all(lines))
 }
 
 /// Returns the text of one call.
@@ -49,7 +49,7 @@ fn called(name: &str, input: Value, output: Value) -> String {
 }
 
 #[test]
-fn a_session_is_read_as_it_was_held() {
+fn a_session_is_read_in_order() {
     let lines = [
         json!({"type": "queue-operation", "operation": "enqueue", "content": "hello there", "sessionId": "s1"}),
         json!({"type": "attachment", "uuid": "a", "attachment": {"type": "hook_additional_context",
@@ -65,7 +65,7 @@ fn a_session_is_read_as_it_was_held() {
         json!({"type": "ai-title", "aiTitle": "Other", "sessionId": "s1"}),
     ];
     let (said, about, counts) = read(Format::ClaudeCode, &file(&lines));
-    assert_eq!(told(&said), ["User: hello there", "Assistant: Hi from the mock."]);
+    assert_eq!(lines_of(&said), ["User: hello there", "Assistant: Hi from the mock."]);
     let first = Entry {
         key: "1".into(),
         role: Role::User,
@@ -174,7 +174,7 @@ fn a_call_and_its_result_are_one_entry() {
 }
 
 #[test]
-fn the_gist_of_a_call_is_what_it_is_about() {
+fn the_gist_of_a_call_has_its_main_arguments() {
     let gist = |name: &str, input: Value| called(name, input, json!("")).lines().next().unwrap().to_owned();
     let edit =
         json!({"file_path": "/p/a.rs", "old_string": "\n  let x = 1;\n}", "new_string": "  let x = 2;"});
@@ -229,7 +229,7 @@ fn files_are_named_as_the_call_named_them() {
 }
 
 #[test]
-fn an_output_is_its_head_and_tail_and_says_what_is_left_out() {
+fn an_output_is_cut_in_the_middle_with_the_length_of_the_gap() {
     let lines: Vec<String> = (0..9000).map(|n| format!("line {n} of the log")).collect();
     let output = lines.join("\n");
     let text = called("Bash", json!({"command": "make"}), json!(output));
@@ -239,7 +239,7 @@ fn an_output_is_its_head_and_tail_and_says_what_is_left_out() {
     let (head, rest) = body.split_once("\n[… ").unwrap();
     let (left, tail) = rest.split_once(" bytes]\n").unwrap();
     assert_eq!(left.parse::<usize>().unwrap() + head.len() + tail.len(), output.len());
-    // Whole where it fits, also where that takes more bytes.
+    // Shown whole if it fits, even if that takes more bytes.
     let short = "é".repeat(1200);
     assert!(called("Bash", json!({"command": "x"}), json!(short)).ends_with(&format!("\n{short}")));
     let reading = called("Read", json!({"file_path": "a"}), json!(lines.join("\n")));
@@ -292,7 +292,7 @@ fn private_passages_are_removed_wherever_they_are_repeated_in_the_message() {
         "User: not [private], please",
         "Tool: Bash: echo [private]\nok:\n[private]\nand [private]",
     ];
-    assert_eq!(told(&said), expected);
+    assert_eq!(lines_of(&said), expected);
     assert_eq!(counts.private, 8);
 }
 
@@ -319,7 +319,7 @@ fn tiros_own_answers_are_not_remembered() {
 }
 
 #[test]
-fn a_sub_agents_lines_say_so_and_its_report_comes_without_the_warning() {
+fn lines_of_a_sub_agent_are_marked_and_its_report_has_no_warning() {
     let said =
         all(&[with(user("1", json!("look around")), "isSidechain", json!(true)), user("2", json!("thanks"))]);
     assert_eq!(said.iter().map(|said| said.is_subagent).collect::<Vec<_>>(), [true, false]);
@@ -329,7 +329,7 @@ fn a_sub_agents_lines_say_so_and_its_report_comes_without_the_warning() {
 }
 
 #[test]
-fn a_fork_names_the_session_it_goes_on_from() {
+fn a_fork_names_the_session_it_continues() {
     let copied = with(assistant("1", json!({"type": "text", "text": "x"})), "requestSessionId", json!("s0"));
     let detached = with(user("2", json!("y")), "gitBranch", json!("HEAD"));
     let (said, about, _) = read(Format::ClaudeCode, &file(&[copied, detached]));
@@ -338,7 +338,7 @@ fn a_fork_names_the_session_it_goes_on_from() {
 }
 
 #[test]
-fn reading_goes_on_where_the_first_open_call_stands() {
+fn reading_continues_at_the_first_open_call() {
     let lines = [
         user("1", json!("go")),
         call("t1", "Bash", json!({"command": "a"})),
@@ -358,24 +358,24 @@ fn reading_goes_on_where_the_first_open_call_stands() {
     let rest = &bytes[places[1] as usize..];
     let again: Vec<Entry> =
         rest.split_inclusive(|b| *b == b'\n').flat_map(|line| second.line(0, line)).collect();
-    assert_eq!(told(&again), ["Tool: Bash: b\nok:\nB", "Tool: Bash: a\nok:\nA"]);
+    assert_eq!(lines_of(&again), ["Tool: Bash: b\nok:\nB", "Tool: Bash: a\nok:\nA"]);
     assert_eq!(second.open_from(), None);
-    assert_eq!(told(&first.finish()), ["Tool: Bash: a\nno outcome recorded"]);
+    assert_eq!(lines_of(&first.finish()), ["Tool: Bash: a\nno outcome recorded"]);
 }
 
 #[test]
-fn a_call_without_a_result_holds_nobody_up() {
+fn a_call_without_a_result_does_not_delay_other_entries() {
     let mut transcript = Transcript::new(Format::ClaudeCode, About::default());
     transcript.line(0, call("t1", "Bash", json!({"command": "sleep"})).to_string().as_bytes());
     for (n, expected) in [(1, Some(0)), (2, Some(0)), (3, None)] {
         let said = transcript.line(n, user(&n.to_string(), json!("next")).to_string().as_bytes());
         assert_eq!((said.len(), transcript.open_from()), (if n == 3 { 2 } else { 1 }, expected), "{n}");
     }
-    // Nor does one whose result is too long to read.
+    // The same holds if its result is too long to be read.
     transcript.line(9, call("t2", "Bash", json!({"command": "yes"})).to_string().as_bytes());
     let said =
         transcript.cut(10, br#"{"type":"user","message":{"content":[{"tool_use_id":"t2","cont"#, 104_857_600);
-    assert_eq!(told(&said), ["Tool: Bash: yes\n[a line of 104857600 bytes, not read]"]);
+    assert_eq!(lines_of(&said), ["Tool: Bash: yes\n[a line of 104857600 bytes, not read]"]);
     assert_eq!((transcript.open_from(), transcript.counts().cut), (None, 1));
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{file, read, told};
+use super::{file, lines_of, read};
 use crate::import::transcript::{Entry, Format};
 
 fn line(ordinal: u64, kind: &str, payload: Value) -> Value {
@@ -38,7 +38,7 @@ fn called(call: Value, output: Value) -> Entry {
 }
 
 #[test]
-fn a_session_is_read_as_it_was_held() {
+fn a_session_is_read_in_order() {
     let put_in = json!({"type": "message", "id": "m1", "role": "user",
         "content": [{"type": "input_text", "text": "HIDDEN"}],
         "internal_chat_message_metadata_passthrough": {"content_item_metadata": [{"provenance": {"type": "harness"}}]}});
@@ -77,7 +77,10 @@ fn a_session_is_read_as_it_was_held() {
         item(17, json!({"type": "brand_new"})),
     ];
     let (said, about, counts) = read(Format::Codex, &file(&lines));
-    assert_eq!(told(&said), ["User: hello from codex", "Assistant: Hi from the mock.", "User: We greeted."]);
+    assert_eq!(
+        lines_of(&said),
+        ["User: hello from codex", "Assistant: Hi from the mock.", "User: We greeted."]
+    );
     let keys: Vec<&str> = said.iter().map(|said| said.key.as_str()).collect();
     assert_eq!(keys, ["m7", "ordinal:12", "ordinal:15"]);
     assert_eq!(said.iter().map(|said| said.is_summary).collect::<Vec<_>>(), [false, false, true]);
@@ -97,11 +100,11 @@ fn what_the_user_did_not_write_is_left_out() {
         "<turn_aborted>\nHIDDEN\n</turn_aborted>",
     ];
     for text in put_in {
-        assert_eq!(told(&all(&[message(1, "user", text)])), Vec::<String>::new(), "{text}");
+        assert_eq!(lines_of(&all(&[message(1, "user", text)])), Vec::<String>::new(), "{text}");
     }
     let from_editor =
         "# Context from my IDE setup:\n\n## Open tabs:\n- HIDDEN\n\n## My request for Codex:\nfix it\n";
-    assert_eq!(told(&all(&[message(1, "user", from_editor)])), ["User: fix it"]);
+    assert_eq!(lines_of(&all(&[message(1, "user", from_editor)])), ["User: fix it"]);
 }
 
 #[test]
@@ -142,7 +145,7 @@ fn a_call_is_read_in_each_of_its_forms() {
         json!({"type": "web_search_call", "status": "completed",
         "action": {"type": "search", "query": "sqlite wal"}}),
     )]);
-    assert_eq!(told(&searched), ["Tool: web_search: sqlite wal\nok"]);
+    assert_eq!(lines_of(&searched), ["Tool: web_search: sqlite wal\nok"]);
 }
 
 #[test]
@@ -176,10 +179,10 @@ fn the_event_of_a_calls_end_is_the_same_call() {
     let output = json!({"type": "function_call_output", "call_id": "c1", "output": "Process exited with code 2\nno rule"});
     let lines = [item(1, call), completed(2, command.clone()), item(3, output)];
     let (said, _, counts) = read(Format::Codex, &file(&lines));
-    assert_eq!(told(&said), ["Tool: exec_command: make\nfailed:\nno rule"]);
+    assert_eq!(lines_of(&said), ["Tool: exec_command: make\nfailed:\nno rule"]);
     assert_eq!(counts.skipped.get("result without a call"), None);
 
-    // In code mode nothing else tells of it, and the script's own output repeats it.
+    // In code mode only the events contain the call, and the script's own output repeats it.
     let script =
         "const r = await tools.exec_command({cmd: 'make'}); text(await tools.mcp__tiro__x({query: 'why'}))";
     let tiro = json!({"type": "McpToolCall", "id": "c2", "server": "tiro", "tool": "x", "arguments": {"query": "why"},
@@ -202,7 +205,7 @@ fn the_event_of_a_calls_end_is_the_same_call() {
         "Tool: mcp__x__y\nfailed:\nno",
         "Tool: apply_patch: /p/a.txt: `hi` → `hello`\nok",
     ];
-    assert_eq!(told(&said), expected);
+    assert_eq!(lines_of(&said), expected);
     assert_eq!(said[2].files, ["/p/a.txt"]);
 }
 
@@ -213,7 +216,7 @@ fn a_compaction_leaves_one_summary() {
     let introduced = "Another language model started to solve this problem. Here is the summary, \
         use the information in this summary to assist with your own analysis:\nWe committed.";
     let said = all(&[output, line(2, "compacted", json!({"message": introduced}))]);
-    assert_eq!(told(&said), ["User: We committed."]);
+    assert_eq!(lines_of(&said), ["User: We committed."]);
     assert!(said[0].is_summary);
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{file, read, told};
+use super::{file, lines_of, read};
 use crate::import::transcript::{About, Format, Transcript};
 
 fn session() -> Value {
@@ -25,7 +25,7 @@ fn shell(status: &str, output: Value) -> Value {
 }
 
 #[test]
-fn a_session_is_read_as_it_was_held() {
+fn a_session_is_read_in_order() {
     let called = message("3", "gemini", json!("I will look."));
     let lines = [
         session(),
@@ -48,7 +48,7 @@ fn a_session_is_read_as_it_was_held() {
         "Tool: run_shell_command: ls\nok:\na\nb",
         "Assistant: Two files.",
     ];
-    assert_eq!(told(&said), expected);
+    assert_eq!(lines_of(&said), expected);
     assert_eq!(said.iter().map(|said| said.key.as_str()).collect::<Vec<_>>(), ["2", "3", "run-1", "5"]);
     assert_eq!((about.session.as_deref(), about.title.as_deref()), (Some("g1"), Some("Looked around")));
     assert_eq!(counts.unknown.keys().collect::<Vec<_>>(), ["brand_new"]);
@@ -81,12 +81,12 @@ fn a_running_call_waits_and_a_failed_one_says_so() {
     let mut transcript = Transcript::new(Format::Gemini, About::default());
     assert!(transcript.line(70, running.to_string().as_bytes()).is_empty());
     assert_eq!(transcript.open_from(), Some(70));
-    // The message has its first time still: when the call ended is known by what follows.
+    // The message still has its first time; a later line bounds when the call ended.
     assert!(transcript.line(90, failed.to_string().as_bytes()).is_empty());
     assert_eq!(transcript.open_from(), Some(70));
     let said = transcript.rest();
     assert_eq!((said[0].since, said[0].until), (said[0].time, None));
-    assert_eq!(told(&said), ["Tool: run_shell_command: ls\nfailed:\nno such file"]);
+    assert_eq!(lines_of(&said), ["Tool: run_shell_command: ls\nfailed:\nno such file"]);
     assert_eq!(transcript.open_from(), None);
 }
 
@@ -96,7 +96,7 @@ fn a_prompt_comes_without_the_files_it_names_and_a_result_is_no_prompt() {
     let shown = with(message("2", "user", json!("HIDDEN")), "displayContent", json!("as typed"));
     let result = json!([{"functionResponse": {"id": "x", "response": {"output": "HIDDEN"}}}]);
     let lines = [message("1", "user", json!(named)), shown, message("3", "user", result)];
-    assert_eq!(told(&read(Format::Gemini, &file(&lines)).0), ["User: explain @a.rs", "User: as typed"]);
+    assert_eq!(lines_of(&read(Format::Gemini, &file(&lines)).0), ["User: explain @a.rs", "User: as typed"]);
     let replaced = message("4", "user", json!("<state_snapshot>we did it</state_snapshot>"));
     assert!(read(Format::Gemini, &file(&[replaced])).0[0].is_summary);
 }
@@ -111,7 +111,7 @@ fn an_older_file_is_one_value() {
     let bytes = serde_json::to_vec_pretty(&with(whole, "kind", json!("subagent"))).unwrap();
     let mut transcript = Transcript::new(Format::Gemini, About::default());
     let said = transcript.line(0, &bytes);
-    assert_eq!(told(&said), ["User: hi", "Assistant: yes"]);
+    assert_eq!(lines_of(&said), ["User: hi", "Assistant: yes"]);
     assert!(said[0].is_subagent);
 }
 

@@ -1,16 +1,16 @@
-//! Makes transcripts as Claude Code writes them: the same seed, the same bytes.
+//! Generates transcripts in the format of Claude Code. The same seed gives the same bytes.
 //!
 //! A session is a chain of turns: a prompt, a few answers, calls of Bash, Read, Edit and Grep with outputs of realistic
-//! sizes, and between them the client's own notes and whole prompts, which are most of the bytes. What a reader should
-//! find is counted along ([`Made`]).
+//! sizes. Between them are the client's own notes and whole prompts, which are most of the bytes. [`Made`] counts what
+//! a reader should find.
 
 use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-/// A transcript, and how much is in it.
+/// A transcript with the numbers of its parts.
 pub struct Made {
-    /// The lines, each with its end.
+    /// The bytes of the lines, each with its line end.
     pub bytes: Vec<u8>,
     /// Prompts of the user.
     pub prompts: usize,

@@ -14,7 +14,8 @@ fn file(lines: &[Value]) -> Vec<u8> {
     lines.iter().flat_map(|line| format!("{line}\n").into_bytes()).collect()
 }
 
-/// Reads a whole file; returns what was said, calls without a result included, and the reader's knowledge before them.
+/// Reads a whole file. Returns the entries, calls without a result included, and what the reader knew before those
+/// calls.
 fn read(client: Format, bytes: &[u8]) -> (Vec<Entry>, About, super::transcript::Counts) {
     let mut transcript = Transcript::new(client, About::default());
     let (mut said, mut at) = (Vec::new(), 0);
@@ -28,6 +29,6 @@ fn read(client: Format, bytes: &[u8]) -> (Vec<Entry>, About, super::transcript::
 }
 
 /// Returns the role and the text of each entry, a line each.
-fn told(said: &[Entry]) -> Vec<String> {
+fn lines_of(said: &[Entry]) -> Vec<String> {
     said.iter().map(|said| format!("{:?}: {}", said.role, said.text)).collect()
 }

@@ -1,9 +1,9 @@
-//! Whatever stands in a file, reading goes on and says what it skipped.
+//! Whatever a file contains, reading continues and reports what it skipped.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::{file, read, told};
+use super::{file, lines_of, read};
 use crate::import::transcript::{About, Format, Transcript};
 
 const CLIENTS: [Format; 3] = [Format::ClaudeCode, Format::Codex, Format::Gemini];
@@ -33,7 +33,7 @@ fn bad_lines_are_counted_and_the_rest_is_read() {
     }
     bytes.extend(file(&[prompt("1", "hello"), prompt("1", "hello")]));
     let (said, _, counts) = read(Format::ClaudeCode, &bytes);
-    assert_eq!(told(&said), ["User: caf\u{fffd}", "User: hello"]);
+    assert_eq!(lines_of(&said), ["User: caf\u{fffd}", "User: hello"]);
     assert_eq!((counts.lines, counts.unreadable), (11, 3));
     assert_eq!((counts.skipped["repeated"], counts.unknown["without a type"]), (1, 1));
 }
@@ -44,9 +44,9 @@ fn odd_types_cost_their_field_only() {
         "sessionId": 1, "message": {"role": null, "content": [null, 1, {"type": "text", "text": "kept"},
         {"type": "text", "text": 5}, {"type": "tool_result"}, {"type": "tool_use", "id": null, "name": "x"}]}});
     let mut transcript = Transcript::new(Format::ClaudeCode, About::default());
-    assert!(transcript.line(42, line.to_string().as_bytes()).is_empty(), "its time may be told yet");
+    assert!(transcript.line(42, line.to_string().as_bytes()).is_empty(), "its time may be known later");
     let said = transcript.rest();
-    assert_eq!(told(&said), ["User: kept"]);
+    assert_eq!(lines_of(&said), ["User: kept"]);
     assert_eq!((said[0].key.as_str(), said[0].time), ("at:42", None));
     assert_eq!(*transcript.about(), About::default());
 }
@@ -59,7 +59,7 @@ fn deep_arguments_and_long_lists_end() {
     );
     let mut transcript = Transcript::new(Format::ClaudeCode, About::default());
     transcript.line(0, line.as_bytes());
-    assert_eq!(told(&transcript.finish()), ["Tool: X\nno outcome recorded"]);
+    assert_eq!(lines_of(&transcript.finish()), ["Tool: X\nno outcome recorded"]);
     let many = format!(r#"{{"type":"user","message":{{"content":[{}0]}}}}"#, "0,".repeat(1_000_000));
     assert!(read(Format::ClaudeCode, many.as_bytes()).0.is_empty());
     let names: Vec<Value> = (0..500).map(|n| json!({"type": format!("type-{n}")})).collect();
@@ -68,7 +68,7 @@ fn deep_arguments_and_long_lists_end() {
 }
 
 #[test]
-fn no_name_is_longer_than_names_are_and_no_call_is_waited_for_among_too_many() {
+fn long_names_are_cut_and_too_many_open_calls_are_closed() {
     let long = "x".repeat(100_000);
     let call = |id: &str| {
         json!({"type": "assistant", "uuid": long, "message": {"role": "assistant", "content": [
@@ -76,7 +76,7 @@ fn no_name_is_longer_than_names_are_and_no_call_is_waited_for_among_too_many() {
             {"type": "tool_use", "id": id, "name": long, "input": {"file_path": long}}]}})
     };
     let (said, _, _) = read(Format::ClaudeCode, &file(&[call("t1")]));
-    assert_eq!(told(&said[..1]), ["Assistant: here"]);
+    assert_eq!(lines_of(&said[..1]), ["Assistant: here"]);
     assert!(said.iter().all(|said| said.key.len() < 100 && said.text.len() < 1000), "{said:?}");
     assert!(said[1].files.is_empty() && said[1].speaker.as_ref().unwrap().len() == 512);
     let mut transcript = Transcript::new(Format::ClaudeCode, About::default());
@@ -165,7 +165,7 @@ proptest! {
 }
 
 #[test]
-fn what_has_no_time_was_said_between_the_times_around_it() {
+fn an_entry_without_a_time_is_bounded_by_the_times_around_it() {
     let says = |id: &str, time: Option<&str>| {
         let mut line = json!({"type": "user", "uuid": id, "message": {"role": "user", "content": id}});
         if let Some(time) = time {
@@ -177,7 +177,7 @@ fn what_has_no_time_was_said_between_the_times_around_it() {
         says("a", None),
         says("b", Some("10")),
         says("c", None),
-        // A clock that was set back tells nothing of when the line before was written.
+        // After a clock was set back, the time of a line bounds no earlier line.
         says("d", Some("05")),
         says("e", Some("20")),
         says("f", None),
