@@ -1,7 +1,7 @@
-//! What a question to models comes to: the ledger is told of each request, and the answer of what was sent and what that
-//! costs, also where it was in vain.
+//! Counts what questions to models cost: in the ledger for each request, and on the bill of the answer, failed requests
+//! included.
 //!
-//! Nothing is believed that can't be: a provider says how much it used, and somebody pays for that.
+//! The usage that a provider reports is checked for plausibility, since it decides about money.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,11 +17,11 @@ use crate::money::Money;
 use crate::store::{Planned, Registry, Reservation, Spent};
 use crate::tokens;
 
-/// Bytes of a token at most, on average, in any script: what is sent has a token for so many at least. From above.
+/// The most bytes of a token, on average, in any script: a text has at least its bytes divided by this.
 const LONGEST_TOKEN: usize = 12;
 
-/// What asking comes to: who was sent what, and the cost as the ledger counts it. A call that failed, or was given up, has
-/// the most that it may cost.
+/// What was sent to which provider, and its cost as the ledger counts it. A call that failed or was given up counts
+/// with its highest possible cost.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Bill(Arc<Mutex<Vec<Sent>>>);
 
@@ -32,23 +32,23 @@ struct Sent {
     model: String,
     place: String,
     is_local: bool,
-    /// Requests that left, or are under way.
+    /// Requests sent or under way.
     requests: u64,
-    /// Of these, those that may be billed: a refusal isn't.
+    /// Of these, those that may be billed; a refused request isn't.
     billable: u64,
-    /// Tokens of all of them, from above where nobody said how many.
+    /// Tokens of all requests; estimated from above if the provider didn't report them.
     tokens: u64,
     cost: Money,
     is_answered: bool,
 }
 
 impl Bill {
-    /// Returns what it comes to so far.
+    /// Returns the cost so far.
     pub fn total(&self) -> Money {
         Money(self.entries().iter().map(|sent| sent.cost.0).sum())
     }
 
-    /// Returns the tokens that were sent so far, to whomever; from above where nobody said how many.
+    /// Returns the tokens sent so far to all providers; estimated from above if a provider didn't report them.
     pub fn tokens(&self) -> u64 {
         self.entries().iter().map(|sent| sent.tokens).sum()
     }
@@ -58,12 +58,12 @@ impl Bill {
         self.entries().iter().filter_map(Sent::disclosure).collect()
     }
 
-    /// Returns the tokens that left this machine so far, as [`Bill::tokens`] counts them.
+    /// Returns the tokens that left this machine so far, counted as by [`Bill::tokens`].
     pub fn disclosed(&self) -> u64 {
         self.entries().iter().filter(|sent| !sent.is_local).map(|sent| sent.tokens).sum()
     }
 
-    /// Returns whether anybody answered anything.
+    /// Returns whether any request got an answer.
     pub fn is_answered(&self) -> bool {
         self.entries().iter().any(|sent| sent.is_answered)
     }
@@ -72,7 +72,7 @@ impl Bill {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts down a question to a provider; returns its place.
+    /// Adds a question to a provider. Returns its index.
     fn open(&self, sent: Sent) -> usize {
         let mut entries = self.entries();
         entries.push(sent);
@@ -81,7 +81,7 @@ impl Bill {
 }
 
 impl Sent {
-    /// Returns what was sent where, in a line; nothing where nothing was, or what failed stayed here for nothing.
+    /// Returns a line about what was sent; `None` if nothing was sent, or if it failed on this machine at no cost.
     fn disclosure(&self) -> Option<String> {
         let Sent { provider, model, place, requests, tokens, cost, .. } = self;
         let times = if *requests > 1 { format!(" in {requests} requests") } else { String::new() };
@@ -105,14 +105,14 @@ impl Sent {
     }
 }
 
-/// Counts the requests of one question to one provider: as the ledger has it, and on the bill.
+/// Counts the requests of one question to one provider, in the ledger and on the bill.
 pub(crate) struct Meter {
     registry: Registry,
     held: tokio::sync::Mutex<Option<Reservation>>,
     bill: Bill,
-    /// Its place on the bill.
+    /// Its index on the bill.
     entry: usize,
-    /// The most that a request may cost, and its tokens from above.
+    /// The highest cost of a request, and the highest number of its tokens.
     most: Money,
     tokens: u64,
     began: Millis,
@@ -121,7 +121,7 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    /// Puts aside what the first request may cost.
+    /// Reserves the highest cost of the first request.
     pub async fn start(
         engine: &Engine,
         configured: &Configured,
@@ -158,7 +158,7 @@ impl Meter {
         })
     }
 
-    /// Notes that a request failed; for the next one it puts aside as much again, unless this one costs nothing.
+    /// Records a failed request. Reserves as much again for the next one, unless the failed one costs nothing.
     pub async fn failed(&self, Failed { fate, is_repeated }: Failed) -> Result<()> {
         self.has_failed.store(true, Ordering::Relaxed);
         self.change(|sent| {
@@ -181,7 +181,7 @@ impl Meter {
         Ok(())
     }
 
-    /// Counts what an answer took, of which the last request cost `cost`.
+    /// Records an answer. Its last request cost `cost`.
     pub async fn answered(&self, usage: &Usage, cost: Money) -> Result<()> {
         let held = self.take().await;
         let cost = Money(held.held().0.saturating_sub(self.most.0).saturating_add(cost.0));
@@ -194,11 +194,11 @@ impl Meter {
         self.registry.settle(held, Spent { cost, input, output, has_failed: false }).await
     }
 
-    /// Counts in full what brought no answer, since some bill what they didn't deliver; but not what was never sent, and not
-    /// what was refused, which nobody bills.
+    /// Records a question without an answer. Its requests count in full, since some providers bill them, apart from
+    /// those never sent and those refused.
     pub async fn gave_up(&self, why: &Error) -> Result<()> {
         let held = self.take().await;
-        // There was no key to ask with.
+        // There is no key for the provider.
         let is_unasked = why.kind() == Kind::BadInput && !self.has_failed.load(Ordering::Relaxed);
         self.change(|sent| {
             if is_unasked {
@@ -225,8 +225,8 @@ impl Meter {
     }
 }
 
-/// Returns what is counted of an answer: the numbers that its provider gives where they can be true, else ours, from above;
-/// and what is to be said of that. `tokens` are those sent, from above.
+/// Returns the usage to count for an answer, and a notice about a correction: the provider's numbers if they are
+/// plausible, otherwise our own, from above. `tokens` is the number sent, from above.
 pub(crate) fn counted(
     provider: &Provider,
     request: &Request,
@@ -236,10 +236,10 @@ pub(crate) fn counted(
     let said = reply.usage;
     let most = request.max_output as u64;
     let sent: usize = request.texts().map(|text| text.len()).sum();
-    // More of the answer can't cost more.
+    // The answer can't have more tokens than were requested.
     let text =
         &reply.text[..reply.text.floor_char_boundary(request.max_output.saturating_mul(LONGEST_TOKEN))];
-    // Others cut a text in other ways than we do, but none into half as many.
+    // Other tokenizers cut differently, but none needs less than half as many tokens.
     let least = (tokens::count(text) as u64 / 2).min(most);
     let input = match ((sent / LONGEST_TOKEN) as u64..=tokens).contains(&said.input) {
         true => said.input,
@@ -251,9 +251,9 @@ pub(crate) fn counted(
     };
     let is_doubted = !said.is_estimate && (input, output) != (said.input, said.output);
     let doubt = is_doubted.then(|| {
-        let Usage { input: told, output: back, .. } = said;
+        let Usage { input: sent, output: received, .. } = said;
         format!(
-            "`{}` reports {told} tokens sent and {back} received, which can't be: {input} and {output} are counted",
+            "`{}` reports {sent} tokens sent and {received} received, which is implausible: {input} and {output} are counted",
             provider.name
         )
     });

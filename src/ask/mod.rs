@@ -1,9 +1,9 @@
-//! Asking a model, for whatever operation needs one: who may be asked, what it may cost, and who is asked instead.
+//! Asks models: which provider may be asked, what it may cost, and which is asked instead after a failure.
 //!
-//! The configuration is read for each question, so that what the user changes holds from the next one on. Money is
-//! reserved before anything is sent; secrets are replaced once more on the way out; the answer says who was sent how
-//! much. Nobody is asked for a purpose that the user's configuration doesn't name them for, and an external model
-//! without a known price is not asked at all: nobody could hold its limits.
+//! The configuration is read for each question, so a change takes effect with the next one. The cost is reserved before
+//! a request is sent, secrets are replaced once more, and the answer lists what was sent where. A provider is asked
+//! only for the purposes that the configuration names. An external model without a known price is not asked, since its
+//! limits could not be enforced.
 
 mod meter;
 mod place;
@@ -24,46 +24,47 @@ use crate::store::{Planned, SpendLimits};
 pub(crate) use self::meter::Bill;
 pub(crate) use self::place::place;
 
-/// Tokens of an answer where neither question nor provider bounds them.
+/// Tokens of an answer if neither the question nor the provider limits them.
 const MOST_OUTPUT: usize = 4096;
 
-/// The longest that a provider is left alone, whatever it asks for, in milliseconds: six hours.
+/// The longest time for which a provider's request to wait is honoured, in milliseconds: six hours.
 pub(crate) const LONGEST_WAIT: Millis = 6 * 60 * 60 * 1000;
 
-/// An answer, from whom, and what it took.
+/// An answer with its provider and notices.
 #[derive(Clone, Debug)]
 pub(crate) struct Answered {
-    /// What was answered.
+    /// The answer.
     pub reply: Reply,
-    /// Who answered.
+    /// The provider that answered.
     pub provider: String,
-    /// With which model.
+    /// The model that answered.
     pub model: String,
-    /// Who was not asked, or did not answer, and why.
+    /// Providers that were not asked or failed, with the reason.
     pub notices: Vec<String>,
 }
 
-/// Returns who would be asked first for `purpose`; `None` where the user named nobody for it, or the configuration can't be
+/// Returns the provider that is asked first for `purpose`; `None` if the user named none, or the configuration can't be
 /// read.
 pub(crate) fn may_ask(engine: &Engine, purpose: Use) -> Option<Configured> {
     first(engine, purpose).ok().flatten()
 }
 
-/// Returns who would be asked first for `purpose`; `None` where the user named nobody for it.
+/// Returns the provider that is asked first for `purpose`; `None` if the user named none.
 ///
-/// Errors where the configuration can't be read.
+/// Errors if the configuration can't be read.
 pub(crate) fn first(engine: &Engine, purpose: Use) -> Result<Option<Configured>> {
     Ok(candidates(engine, purpose)?.1.into_iter().next())
 }
 
-/// Returns whether everybody who would be asked for `purpose` may be asked now: nobody wants to be left alone.
+/// Returns whether all providers for `purpose` may be asked now: none has asked for a wait (`Retry-After`) that still
+/// lasts.
 pub(crate) async fn is_welcome(engine: &Engine, purpose: Use) -> Result<bool> {
     let (_, candidates) = candidates(engine, purpose)?;
     let registry = &engine.begin_installation().await?.registry;
     let now = engine.now();
     for candidate in candidates {
         let until = registry.retry_after(&candidate.provider.name).await?;
-        // Further ahead than anybody is left alone, it was noted by a clock that was wrong.
+        // A wait longer than the longest one was stored by a wrong clock.
         if until.is_some_and(|until| (1..=LONGEST_WAIT).contains(&until.saturating_sub(now))) {
             return Ok(false);
         }
@@ -71,10 +72,11 @@ pub(crate) async fn is_welcome(engine: &Engine, purpose: Use) -> Result<bool> {
     Ok(true)
 }
 
-/// Asks the default for `purpose`, then the fallback, within `deadline` in all; what that comes to is added to `bill`.
+/// Asks the default provider for `purpose`, then the fallback, within `deadline` in all. Adds tokens and cost to
+/// `bill`.
 ///
-/// Errors with [`Kind::Provider`] where nobody is named or nobody answered, with [`Kind::Limit`] where nothing may be
-/// spent any more: then the caller does without.
+/// Errors with [`Kind::Provider`] if no provider is named or none answered, and with [`Kind::Limit`] if the limits are
+/// spent. The caller then goes on without a model.
 pub(crate) async fn ask(
     engine: &Engine,
     caller: &Caller,
@@ -88,14 +90,14 @@ pub(crate) async fn ask(
     let mut failures: Vec<Error> = Vec::new();
     for (place, candidate) in candidates.iter().enumerate() {
         let left = end.saturating_duration_since(Instant::now());
-        // Who stands behind gets a chance too.
+        // The fallback gets half of the time.
         let share = if place + 1 < candidates.len() { left / 2 } else { left };
         match ask_one(engine, caller, &options, candidate, request, share, bill).await {
             Ok(mut answered) => {
-                let told = |error: &Error| {
+                let replaced = |error: &Error| {
                     format!("{}; `{}` was asked instead", error.with_hint(), answered.provider)
                 };
-                let before: Vec<String> = failures.iter().map(told).collect();
+                let before: Vec<String> = failures.iter().map(replaced).collect();
                 answered.notices.splice(0..0, before);
                 return Ok(answered);
             }
@@ -121,7 +123,7 @@ pub(crate) async fn ask(
     })
 }
 
-/// Asks `configured` and nobody else, whatever it is named for.
+/// Asks the provider `configured` and no other, whatever its purposes are.
 pub(crate) async fn ask_one(
     engine: &Engine,
     caller: &Caller,
@@ -170,7 +172,7 @@ pub(crate) async fn ask_one(
             Box::pin(async move { meter.failed(failed).await })
         })
     };
-    // Dropped in the middle, it stays reserved, and counts in full once it has expired.
+    // If this future is dropped, the cost stays reserved and counts in full after it has expired.
     let asked = client.on_failure(on_failure).ask(&request, deadline, None).await;
     if let Some(wait) = asked.as_ref().err().and_then(Error::retry_after) {
         let wait = i64::try_from(wait.as_millis()).unwrap_or(i64::MAX).min(LONGEST_WAIT);
@@ -193,10 +195,10 @@ pub(crate) async fn ask_one(
     })
 }
 
-/// Returns the options as they are now, and who may be asked for `purpose`, the first choice first.
+/// Returns the current options, and the providers that may be asked for `purpose`, first choice first.
 ///
-/// These are the default and the fallback; where neither may be asked, the first by name that is on this machine, since it is
-/// named for that as soon as it is configured, and nothing leaves for it.
+/// These are the default and the fallback. If neither may be asked, it is the first local provider by name: a local
+/// provider needs no naming, since nothing leaves the machine.
 pub(crate) fn candidates(engine: &Engine, purpose: Use) -> Result<(Options, Vec<Configured>)> {
     let sources = &engine.config().sources;
     let options = sources.options()?;
@@ -228,14 +230,14 @@ fn limits(options: &Options, configured: &Configured) -> SpendLimits {
     }
 }
 
-/// What being asked may cost at most: repeated as often as it may be, and asked of the fallback too.
+/// The highest cost of a question: every retry is used, and the fallback is asked too.
 #[derive(Clone, Debug)]
 pub(crate) struct Dearest {
     times: u64,
     providers: Vec<Provider>,
 }
 
-/// Returns what being asked for `purpose` may cost.
+/// Returns the highest cost of a question for `purpose`.
 pub(crate) fn dearest(engine: &Engine, purpose: Use) -> Result<Dearest> {
     let (options, candidates) = candidates(engine, purpose)?;
     let providers = candidates.into_iter().map(|each| each.provider).collect();
@@ -243,9 +245,9 @@ pub(crate) fn dearest(engine: &Engine, purpose: Use) -> Result<Dearest> {
 }
 
 impl Dearest {
-    /// Returns what requests of so many tokens, and answers of so many, cost at most together, and what those that are likely
-    /// cost where the first who has a price answers each of them at once, in US dollars; `None` where nobody knows. Whoever
-    /// has no price isn't asked.
+    /// Returns two costs in US dollars: the highest for `most` tokens sent and received, and the likely one for
+    /// `likely` tokens, if the first provider with a price answers each request at once. `None` if no price is known;
+    /// providers without a price are not asked.
     pub fn costs(&self, most: (usize, usize), likely: (usize, usize)) -> (Option<f64>, Option<f64>) {
         let of = |(input, output): (usize, usize)| {
             let each =
@@ -258,13 +260,13 @@ impl Dearest {
     }
 }
 
-/// Returns the most that `request` may cost.
+/// Returns the highest cost of `request`.
 ///
-/// Errors with [`Kind::Limit`] where nobody knows.
+/// Errors with [`Kind::Limit`] if the price is unknown.
 pub(crate) fn estimate(provider: &Provider, request: &Request) -> Result<Money> {
     let dollars = llm::catalogue::estimate(provider, request.tokens(), request.max_output);
     dollars.map(Money::from_dollars).ok_or_else(|| {
-        let message = format!("nobody said what `{}` of provider `{}` costs", provider.model, provider.name);
+        let message = format!("the price of model `{}` of provider `{}` is unknown", provider.model, provider.name);
         let name = &provider.name;
         Error::new(Kind::Limit, message).hint(format!(
             "set it with `tiro provider add {name} --price INPUT,OUTPUT`, in dollars per million tokens (0,0 for your own server)"
@@ -276,7 +278,7 @@ fn cost(provider: &Provider, usage: &llm::Usage) -> Option<Money> {
     llm::catalogue::cost(provider, usage).map(Money::from_dollars)
 }
 
-/// Returns the provider that a person means by `name`: of that name, else of the one that is usual for it.
+/// Returns the provider that a user means by `name`: the one with that name, or the one of that kind.
 pub(crate) fn named<'a>(providers: &'a [Configured], name: &str) -> Option<&'a Configured> {
     let of = |name: &str| providers.iter().find(|each| each.provider.name == name);
     of(name).or_else(|| of(&config::usual_name(name)))

@@ -1,8 +1,8 @@
-//! Where a provider is asked, in words.
+//! Where a provider runs, in words.
 
 use crate::config::Configured;
 
-/// Returns where `configured` is asked.
+/// Returns where `configured` runs, such as `this machine`.
 pub(crate) fn place(configured: &Configured) -> String {
     match configured.is_local() {
         true => "this machine".into(),

@@ -1,8 +1,8 @@
-//! The context across conversations: those that have to do with the question, each in proportion.
+//! Assembles a context across conversations. Each relevant conversation gets its share.
 //!
-//! A conversation weighs what its best messages score, less where it is long ago. Its weight lifts its messages, so the
-//! budget is divided by relevance and recency and still goes to what answers; what one conversation leaves, others get.
-//! Detail falls with age: a long message is cut the shorter the older its conversation is.
+//! The weight of a conversation is the score of its best messages, lowered by age. It raises the score of its messages,
+//! so the budget is divided by relevance and recency, and what one conversation doesn't need goes to the others. The
+//! older a conversation, the more its long messages are cut.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ use crate::tokens;
 use crate::tuning::contexts::{self, AGEING, COMMIT_SHARE, SESSION_WEIGHT};
 use crate::tuning::summaries::{ACROSS_SESSIONS, ACROSS_TOKENS};
 
-/// The kinds a context is made of: files and logs are for the stash.
+/// The kinds of memories in a context. Files and logs are left out.
 const KINDS: &[Kind] = &[
     Kind::Message,
     Kind::Commit,
@@ -40,22 +40,22 @@ const KINDS: &[Kind] = &[
     Kind::TaskState,
 ];
 
-/// Messages of a conversation that are read for its summary at most.
+/// The highest number of messages of a conversation read for its summary.
 const MOST_READ: usize = 300;
 
-/// A hit with what it is in.
+/// A memory that was found, with its rank.
 pub(crate) struct Hit {
-    /// Where it was ranked.
+    /// Its rank and score.
     pub ranked: Ranked,
-    /// What was found.
+    /// The memory.
     pub memory: Memory,
-    /// The best piece of it, in bytes.
+    /// Its best chunk, as a range of bytes.
     piece: (usize, usize),
-    /// Whether it is the owner's and of no project.
+    /// Whether it belongs to the owner and to no project.
     is_owners: bool,
 }
 
-/// Chooses what is shown of all conversations.
+/// Chooses the passages of a context across all conversations.
 pub async fn choose(
     engine: &Engine,
     project: &OpenProject,
@@ -99,7 +99,7 @@ pub async fn choose(
         scored.push((score, hit, passage));
     }
     scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.memory.id.cmp(&b.1.memory.id)));
-    let seqs: Vec<MemoryKey> = scored
+    let keys: Vec<MemoryKey> = scored
         .iter()
         .filter(|(_, hit, _)| hit.memory.ordinal.is_some() && !hit.is_owners)
         .take(contexts::WITH_NEIGHBOURS)
@@ -109,7 +109,7 @@ pub async fn choose(
     fill(commits_in_turn(passages, budget.left()), &mut budget, &mut chosen, true);
     let is_timeless = asked.filter.since.is_none() && asked.filter.until.is_none();
     if budget.left() > most.min(200) && is_timeless && asked.level != IncludeLevel::Summary {
-        let beside = project.store.beside(&asked.scope, seqs).await?;
+        let beside = project.store.beside(&asked.scope, keys).await?;
         let is_new = |memory: &&Memory| !hits.iter().any(|hit| hit.memory.id == memory.id);
         let beside = beside.iter().filter(is_new).filter_map(|memory| {
             let session = memory.session.as_ref()?;
@@ -122,7 +122,7 @@ pub async fn choose(
     Ok(chosen)
 }
 
-/// Puts the commits that take more than their share of `budget` after everything else.
+/// Moves the commits that exceed their share of `budget` behind everything else.
 fn commits_in_turn(passages: Vec<Passage>, budget: usize) -> Vec<Passage> {
     let mut share = Budget::new((budget as f64 * COMMIT_SHARE) as usize);
     let (mut first, later): (Vec<Passage>, Vec<Passage>) =
@@ -131,7 +131,7 @@ fn commits_in_turn(passages: Vec<Passage>, budget: usize) -> Vec<Passage> {
     first
 }
 
-/// Reads what was found, best first; what is gone by now is left out.
+/// Reads the memories that were found, best first. Those that are gone by now are left out.
 pub(crate) async fn read(places: &[(&Store, &Scope)], ranked: Vec<Ranked>) -> Result<Vec<Hit>> {
     let mut hits: Vec<(usize, Hit)> = Vec::with_capacity(ranked.len());
     for (number, (store, scope)) in places.iter().enumerate() {
@@ -148,18 +148,18 @@ pub(crate) async fn read(places: &[(&Store, &Scope)], ranked: Vec<Ranked>) -> Re
     Ok(hits.into_iter().map(|(_, hit)| hit).collect())
 }
 
-/// A conversation that has to do with the question.
+/// A relevant conversation.
 #[derive(Debug)]
 pub(crate) struct Weighed {
-    /// How much, from 0 to 1.
+    /// Its weight, from 0 to 1.
     pub weight: f64,
-    /// How recent it is, from 0 to 1.
+    /// Its recency, from 0 to 1.
     recency: f64,
-    /// When the earliest of what was found was said.
+    /// The time of its earliest hit, in milliseconds.
     pub first: Millis,
 }
 
-/// Weighs conversations by their three best messages and by their age, relative to the best of all.
+/// Computes the weight of each conversation from its three best messages and its age, relative to the highest.
 pub(crate) fn weigh(hits: &[Hit]) -> BTreeMap<SessionId, Weighed> {
     let newest = hits.iter().map(|hit| hit.memory.time).max().unwrap_or(0);
     let mut scores: BTreeMap<&SessionId, (Vec<f64>, Millis, Millis)> = BTreeMap::new();
@@ -182,14 +182,14 @@ pub(crate) fn weigh(hits: &[Hit]) -> BTreeMap<SessionId, Weighed> {
     weighed
 }
 
-/// Returns what is shown of a hit.
+/// Returns the passage of a hit; `None` if it isn't shown on its own.
 pub(crate) fn passage(hit: &Hit, sessions: &BTreeMap<SessionId, Weighed>, most: usize) -> Option<Passage> {
     let Hit { memory, piece, .. } = hit;
     let weighed = memory.session.as_ref().and_then(|session| sessions.get(session));
     match (memory.kind, &memory.session) {
         (Kind::Message, Some(session)) => {
             let weighed = weighed?;
-            // Detail falls with age, down to what a hit of a search shows.
+            // Older messages get less room, but at least as much as in a search.
             let detail = contexts::OLDEST_DETAIL + (1.0 - contexts::OLDEST_DETAIL) * weighed.recency;
             let most = ((most as f64 * detail) as usize).max(contexts::LEAST_DETAIL);
             let is_long = usize::try_from(memory.tokens).unwrap_or(0) > most;
@@ -207,7 +207,7 @@ pub(crate) fn passage(hit: &Hit, sessions: &BTreeMap<SessionId, Weighed>, most: 
             let head = format!("[committed {}]\n", day(memory.time));
             Some(Passage { part: Part::Commits, head, place, cost: cost(&line), line })
         }
-        // The conversation's own summary is shown with it, where it is.
+        // The summary of a conversation is shown with the conversation, if it has one.
         (Kind::Conversation | Kind::Summary, Some(_)) => None,
         _ => {
             let text = tokens::truncate(&memory.text, most);
@@ -219,8 +219,8 @@ pub(crate) fn passage(hit: &Hit, sessions: &BTreeMap<SessionId, Weighed>, most: 
     }
 }
 
-/// Says in short what the weightiest conversations are about, within `limit`; those of less than `few` messages are
-/// shown as they are.
+/// Adds short summaries of the conversations with the highest weights, within `limit` tokens. Conversations with fewer
+/// than `few` messages are shown as they are.
 async fn summarise(
     project: &OpenProject,
     asked: &Asked,
@@ -234,7 +234,7 @@ async fn summarise(
     let mut order: Vec<(&SessionId, &Weighed)> = sessions.iter().collect();
     order.sort_by(|a, b| b.1.weight.total_cmp(&a.1.weight).then_with(|| a.0.cmp(b.0)));
     let length = match asked.level {
-        // Of few conversations more, of many less.
+        // The fewer conversations, the longer each summary.
         IncludeLevel::Summary => (limit / order.len().clamp(1, ACROSS_SESSIONS)).clamp(ACROSS_TOKENS, 600),
         _ => ACROSS_TOKENS,
     };
@@ -245,7 +245,7 @@ async fn summarise(
         }
         let scope = &asked.scope;
         let rows = project.store.session_messages(scope, session, 0).await?;
-        // What is short is shown as it is.
+        // A short conversation is shown as it is.
         if asked.level == IncludeLevel::Mixed && rows.len() < few {
             continue;
         }

@@ -1,7 +1,7 @@
-//! A choice of passages from one conversation, made part by part within a budget.
+//! Chooses passages from one conversation, part by part, within a budget.
 //!
-//! Each part spends what it may of the budget and leaves the rest to the next. Here are what doesn't depend on the question
-//! and the open end; `relevant.rs` adds what answers the question and what still fits.
+//! Each part may spend its share of the budget and leaves the rest to the next. This file has the parts that don't
+//! depend on the question, and the open end; `relevant.rs` adds what answers the question and what else fits.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,49 +23,50 @@ use crate::summaries::{messages, segments};
 use crate::tokens;
 use crate::tuning::contexts;
 
-/// Marked and important messages looked at. Arbitrary: more are not all that important.
+/// The highest number of marked and important messages examined. Arbitrary.
 const MOST_IMPORTANT: usize = 40;
 
-/// Facts looked at. Arbitrary: more than any budget has room for.
+/// The highest number of facts examined. Arbitrary: more than fit any budget.
 const MOST_FACTS: usize = 200;
 
-/// Messages of the open end that are read: more than any budget has room for, where segments are still to be closed.
+/// The highest number of messages of the open end that are read: more than fit any budget, in case segments are not
+/// closed yet.
 const MOST_OPEN: usize = 1000;
 
-/// What a line of a message takes beside its text, in tokens, about.
+/// About how many tokens the line of a message takes besides its text.
 const LINE: i64 = 6;
 
-/// A context on its way.
+/// A context that is being assembled.
 pub(crate) struct Choice<'a> {
     pub(super) engine: &'a Engine,
     pub(super) project: &'a OpenProject,
     pub(super) asked: &'a Asked,
     pub(super) session: &'a SessionId,
-    /// Tokens of one message at most.
+    /// The most tokens of one message.
     pub(super) most: usize,
     pub(super) budget: Budget,
-    /// What was chosen so far.
+    /// The passages chosen so far.
     pub chosen: Chosen,
-    /// The first message that is recent.
+    /// The ordinal of the first recent message.
     pub(super) begins: i64,
     /// Whether every message of the conversation is recent.
     is_whole: bool,
-    /// The lines of what is known, shown or not.
+    /// The lines of facts and decisions, shown or not.
     facts: BTreeSet<String>,
-    /// Messages that are shown among what is known.
-    told: BTreeSet<i64>,
-    /// Messages that are recent, shown or not.
+    /// Ordinals of messages shown among the facts.
+    in_facts: BTreeSet<i64>,
+    /// Ordinals of recent messages, shown or not.
     recent: BTreeSet<i64>,
-    /// Messages too long to be shown as a whole, if at all: another part of them may answer.
+    /// Ordinals of messages too long to be shown whole: another piece of them may answer.
     pub(super) long: BTreeSet<i64>,
-    /// Messages that answer the question, shown or not.
+    /// Ordinals of messages that answer the question, shown or not.
     pub(super) found: BTreeSet<i64>,
-    /// What its share had no room for, what matters most first.
+    /// Passages that exceeded their part's share, most important first.
     pub(super) left_out: Vec<Passage>,
 }
 
 impl<'a> Choice<'a> {
-    /// Returns a choice of nothing yet; the messages from `begins` on are recent.
+    /// Returns an empty choice. Messages from the ordinal `begins` on are recent.
     pub fn new(
         engine: &'a Engine,
         project: &'a OpenProject,
@@ -84,7 +85,7 @@ impl<'a> Choice<'a> {
             begins,
             is_whole: false,
             facts: BTreeSet::new(),
-            told: BTreeSet::new(),
+            in_facts: BTreeSet::new(),
             recent: BTreeSet::new(),
             long: BTreeSet::new(),
             found: BTreeSet::new(),
@@ -92,18 +93,18 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// Chooses what doesn't depend on the question.
+    /// Chooses the passages that don't depend on the question.
     pub async fn stable(&mut self, closed: &[SegmentRow], made: &BTreeMap<i64, Summary>) -> Result<()> {
         let used = self.choose_stable(closed, made).await?;
         match self.chosen.stable.is_empty() {
-            // One envelope then.
+            // Without them, the answer has only one envelope.
             true => self.budget = Budget::new(self.asked.budget - SMALL_FRAME),
             false => drop(self.budget.spend(used)),
         }
         Ok(())
     }
 
-    /// Does so, and returns what it costs.
+    /// Chooses them and returns their cost in tokens.
     async fn choose_stable(&mut self, closed: &[SegmentRow], made: &BTreeMap<i64, Summary>) -> Result<usize> {
         let (store, scope) = (&self.project.store, &self.project.scope);
         let options = &self.engine.config().options;
@@ -137,10 +138,10 @@ impl<'a> Choice<'a> {
         let fact_costs: Vec<usize> = facts.iter().map(|(_, passage)| passage.cost).collect();
         let (summary_costs, recent_costs) = (costs(&summaries), costs(&recent));
         let offered = Offered { facts: &fact_costs, summaries: &summary_costs, recent: &recent_costs };
-        // A head for each part and day.
+        // Each part has a heading for each day.
         let heads = 4 * cost(&render::head(self.session.as_str(), "2026-03-01"));
         let taken = assemble::stable(limit.saturating_sub(heads), facts_limit, summaries_limit, &offered);
-        self.told.extend(
+        self.in_facts.extend(
             facts.iter().zip(&taken.facts).filter(|(_, taken)| **taken).filter_map(|((told, _), _)| *told),
         );
         let facts: Vec<Passage> = facts.into_iter().map(|(_, passage)| passage).collect();
@@ -154,7 +155,7 @@ impl<'a> Choice<'a> {
         Ok(taken.used + shown.into_iter().map(cost).sum::<usize>())
     }
 
-    /// Adds the passages taken to what is stable, earliest first; returns the others.
+    /// Adds the taken passages to the stable ones, earliest first. Returns the others.
     fn keep(&mut self, passages: Vec<Passage>, taken: &[bool]) -> Vec<Passage> {
         let (mut kept, mut left) = (Vec::new(), Vec::new());
         for (passage, taken) in passages.into_iter().zip(taken) {
@@ -165,8 +166,8 @@ impl<'a> Choice<'a> {
         left
     }
 
-    /// Returns what is known, latest first: of messages that aren't recent those that matter, with their ordinals, then
-    /// facts; where all are recent, only what stands in none of them.
+    /// Returns the passages of facts, latest first: important messages that aren't recent, with their ordinals, then
+    /// stored facts. If `is_whole`, all messages are recent, and only facts that no message contains are returned.
     async fn known(&self, is_whole: bool) -> Result<Vec<(Option<i64>, Passage)>> {
         let (store, scope) = (&self.project.store, &self.project.scope);
         let bar = self.engine.config().options.importance_threshold;
@@ -186,12 +187,12 @@ impl<'a> Choice<'a> {
         Ok(known)
     }
 
-    /// Returns the passages of the summaries, given latest first, that may have room in `limit` tokens.
+    /// Returns passages of summaries, given latest first, that may fit into `limit` tokens.
     fn summaries(&self, summaries: &[&Summary], limit: usize) -> Vec<Passage> {
         let mut tokens = 0;
         let may_fit = |summary: &&&Summary| {
             tokens += summary.tokens.unsigned_abs() as usize;
-            // Counting takes long, and there may be thousands; twice as many leave a choice.
+            // Counting tokens of thousands of summaries would take long; twice as many as fit are enough.
             tokens <= 2 * limit
         };
         let passage = |summary: &&Summary| {
@@ -203,7 +204,7 @@ impl<'a> Choice<'a> {
         summaries.iter().take_while(may_fit).map(passage).collect()
     }
 
-    /// Chooses of the open end of the conversation, the last first, what its share has room for.
+    /// Chooses messages of the open end from ordinal `from` on, latest first, within the share of that part.
     pub async fn open(&mut self, from: i64) -> Result<()> {
         let mut rows = self.project.store.session_messages(&self.project.scope, self.session, from).await?;
         self.recent
@@ -227,19 +228,19 @@ impl<'a> Choice<'a> {
         Ok(())
     }
 
-    /// Whether every message of the conversation is shown already.
+    /// Whether every message of the conversation is shown.
     pub fn shows_all(&self) -> bool {
         self.is_whole && self.left_out.is_empty() && self.long.is_empty()
     }
 
-    /// Returns the ordinals of the messages that are shown.
+    /// Returns the ordinals of the messages shown.
     pub(super) fn shown(&self) -> BTreeSet<i64> {
         let all = self.chosen.stable.iter().chain(&self.chosen.live);
         let messages = all.filter(|passage| matches!(passage.part, Part::Recent | Part::Relevant));
-        messages.map(|passage| passage.place.2).chain(self.told.iter().copied()).collect()
+        messages.map(|passage| passage.place.2).chain(self.in_facts.iter().copied()).collect()
     }
 
-    /// Notes what was left out and returns what was chosen.
+    /// Counts what was left out, and returns what was chosen.
     pub fn done(mut self) -> Chosen {
         let shown = self.shown();
         for passage in self.chosen.stable.iter().chain(&self.chosen.live) {
@@ -255,7 +256,7 @@ impl<'a> Choice<'a> {
         self.chosen
     }
 
-    /// Returns the messages of `rows` that were said in the time asked for, with their passages.
+    /// Returns the messages of `rows` within the requested time, with their passages.
     async fn said(&mut self, rows: Vec<MessageRow>) -> Result<Vec<(MessageRow, Passage)>> {
         let rows: Vec<MessageRow> =
             rows.into_iter().filter(|row| self.asked.filter.is_within(row.time)).collect();
@@ -273,14 +274,15 @@ impl<'a> Choice<'a> {
     }
 }
 
-/// Whether the closed segments are shown as they are: what costs less than seven eighths of the budget needs no
-/// summaries, and leaves room for the open end. It depends on them alone, so what is shown stays until one closes.
+/// Whether the closed segments are shown in full: they take less than seven eighths of the budget, so they need no
+/// summaries and leave room for the open end. It depends only on closed segments, so the passages stay the same until
+/// the next one closes.
 fn fits_whole(closed: &[SegmentRow], budget: usize) -> bool {
     let tokens: i64 = closed.iter().map(|row| row.tokens + row.messages * LINE).sum();
     usize::try_from(tokens).is_ok_and(|tokens| tokens <= budget / contexts::WHOLE.1 * contexts::WHOLE.0)
 }
 
-/// Returns the tokens for what is stable, and of them for facts and summaries.
+/// Returns the limits in tokens for all stable passages, and among them for facts and for summaries.
 fn limits(asked: &Asked, summary_ratio: f64) -> (usize, usize, usize) {
     let budget = asked.budget - FRAME;
     let shares = Shares::of(summary_ratio);
@@ -293,7 +295,7 @@ fn limits(asked: &Asked, summary_ratio: f64) -> (usize, usize, usize) {
     }
 }
 
-/// Returns the passage of a message that was said last.
+/// Returns the passage of a recent message.
 fn said(session: &SessionId, row: &MessageRow, text: &str, most: usize) -> Passage {
     let whole = usize::try_from(row.tokens).unwrap_or(0);
     let name = row.speaker.as_deref().or(row.role.map(Role::as_str)).unwrap_or("?");
@@ -303,7 +305,7 @@ fn said(session: &SessionId, row: &MessageRow, text: &str, most: usize) -> Passa
     Passage { part: Part::Recent, head, place, cost: cost(&line), line }
 }
 
-/// Returns the passage of something that was stored or derived.
+/// Returns the passage of a stored or derived fact.
 pub(super) fn fact(session: &SessionId, memory: &Memory, most: usize) -> Passage {
     let text = tokens::truncate(&memory.text, most);
     known_as(session, render::fact(memory.kind.as_str(), memory.id.as_str(), text))

@@ -1,6 +1,6 @@
-//! Assembles contexts: what of a conversation, or of all, is shown for a question within a budget.
+//! Assembles contexts: chooses what to show of one conversation, or of all, for a question within a budget.
 //!
-//! [`within_session`] and [`across_sessions`] choose [`passages`]; an operation makes an answer of what was chosen.
+//! [`within_session`] and [`across_sessions`] choose [`passages`]; an operation builds its answer from them.
 
 pub(crate) mod across_sessions;
 mod choice;
@@ -13,31 +13,31 @@ use serde::{Deserialize, Serialize};
 use crate::filter::Filter;
 use crate::scope::{Scope, SessionId};
 
-/// What a context is made of.
+/// What a context consists of.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IncludeLevel {
-    /// Summaries alone.
+    /// Only summaries.
     Summary,
     /// Summaries and messages.
     #[default]
     Mixed,
-    /// Messages alone.
+    /// Only messages.
     Full,
 }
 
-/// A call whose arguments were read.
+/// The checked arguments of a call.
 pub(crate) struct Asked {
     /// The question.
     pub query: String,
-    /// The conversation it is asked in.
+    /// The conversation that the question belongs to, if it is named.
     pub session: Option<SessionId>,
-    /// What may be looked at.
+    /// The sessions that may be read.
     pub scope: Scope,
-    /// When it was said.
+    /// Restricts when messages were written.
     pub filter: Filter,
-    /// What the context is made of.
+    /// What the context consists of.
     pub level: IncludeLevel,
-    /// Its tokens.
+    /// The budget in tokens.
     pub budget: usize,
 }

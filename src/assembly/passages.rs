@@ -1,4 +1,4 @@
-//! Passages: the lines that a context is made of, each with its cost and its place.
+//! Passages: the lines of a context, each with its cost and its place.
 
 use std::collections::BTreeMap;
 
@@ -13,20 +13,20 @@ use crate::tokens;
 /// A part of a context, as its costs are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
-    /// What was decided, marked, or stored as a fact.
+    /// Decisions, marked messages and stored facts.
     Facts,
     /// Summaries of segments and sessions.
     Summaries,
-    /// What was said last.
+    /// The latest messages.
     Recent,
-    /// What answers the question, and what was said around it.
+    /// Messages that answer the question, and their neighbours.
     Relevant,
-    /// Commits that answer it.
+    /// Commits that answer the question.
     Commits,
 }
 
 impl Part {
-    /// Returns the word it is listed under.
+    /// Returns the part's name in answers.
     pub fn as_str(self) -> &'static str {
         match self {
             Part::Facts => "facts",
@@ -38,53 +38,54 @@ impl Part {
     }
 }
 
-/// A line of a context, with the head it stands under.
+/// A line of a context, with the heading above it.
 #[derive(Clone, Debug)]
 pub struct Passage {
-    /// What it is counted as.
+    /// The part that its cost counts for.
     pub part: Part,
-    /// The line that names its session and day; empty where there is none.
+    /// The heading with session and day; empty if there is none.
     pub head: String,
-    /// Where it stands among the others.
+    /// Its place in the order: time, session, ordinal.
     pub place: (Millis, String, i64),
-    /// What is shown.
+    /// The line as shown.
     pub line: String,
-    /// What that costs.
+    /// Its cost in tokens.
     pub cost: usize,
 }
 
-/// All that is chosen for a context.
+/// Everything chosen for a context.
 #[derive(Debug, Default)]
 pub struct Chosen {
-    /// What doesn't depend on the question, in the order in which it is shown.
+    /// The passages that don't depend on the question, in the order shown.
     pub stable: Vec<Passage>,
-    /// What does, what matters most first.
+    /// The passages that depend on it, most important first.
     pub live: Vec<Passage>,
-    /// How much of each part was left out.
+    /// How many passages of each part were left out.
     pub dropped: BTreeMap<&'static str, usize>,
-    /// What waits to be embedded or summarised.
+    /// How many memories wait to be embedded or summarised.
     pub pending: usize,
-    /// What the answer is missing, in words.
+    /// Notices about what the answer lacks.
     pub notices: Vec<String>,
 }
 
-/// Tokens that an answer takes beside its lines, about: two envelopes, their marks, and what is listed below.
+/// About the tokens of an answer without its lines: two envelopes, their marks, and the lists below them.
 pub const FRAME: usize = 180;
 
-/// The same of an answer with one envelope.
+/// The same for an answer with one envelope.
 pub const SMALL_FRAME: usize = 120;
 
-/// Returns what a line costs.
+/// Returns the cost of a line in tokens, from above.
 pub fn cost(line: &str) -> usize {
     render::cost(line)
 }
 
-/// Returns the day of a time.
+/// Returns the day of a time in milliseconds, as `YYYY-MM-DD`.
 pub fn day(time: Millis) -> String {
     times::show_time(time).chars().take_while(|c| *c != 'T').collect()
 }
 
-/// Takes the passages that fit, in order, each with its head where that isn't shown yet.
+/// Takes the passages that fit, in order, each with its heading if that isn't shown yet. Counts those left out if
+/// `says_dropped`.
 pub(crate) fn fill(passages: Vec<Passage>, budget: &mut Budget, chosen: &mut Chosen, says_dropped: bool) {
     let mut names: Vec<String> = chosen.live.iter().map(|passage| passage.head.clone()).collect();
     names.sort_unstable();
@@ -109,12 +110,12 @@ pub(crate) fn fill(passages: Vec<Passage>, budget: &mut Budget, chosen: &mut Cho
     }
 }
 
-/// Returns the most tokens that one message may take.
+/// Returns the most tokens that one message may take of `budget`.
 pub(crate) fn longest(budget: usize) -> usize {
     (budget / 8).max(200)
 }
 
-/// Returns the passage of a message that was read whole; `text` is what is shown of it.
+/// Returns the passage of a message, which shows `text`.
 pub(crate) fn remembered(
     part: Part,
     session: &SessionId,
@@ -131,7 +132,7 @@ pub(crate) fn remembered(
     Passage { part, head: render::head(session.as_str(), &day(memory.time)), place, cost: cost(&line), line }
 }
 
-/// Returns the line of a message with `whole` tokens, of which at most `most` are shown: their beginning.
+/// Returns the line of a message of `whole` tokens. At most `most` of them are shown, from the beginning.
 pub(crate) fn line(ordinal: i64, name: &str, text: &str, whole: usize, most: usize) -> String {
     match whole > most {
         true => render::message(ordinal, name, tokens::truncate(text.trim_start(), most), Some(whole)),

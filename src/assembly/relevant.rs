@@ -1,4 +1,4 @@
-//! What of a conversation answers the question, and what fills the rest of the budget.
+//! Chooses the passages of a conversation that answer the question, and passages that fill the rest of the budget.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -18,15 +18,16 @@ use crate::summaries::segments;
 use crate::tuning::contexts;
 use crate::tuning::ranking::BEST_SCORE;
 
-/// Messages before the recent ones that fill what is left of a budget, and the tokens that even a short one takes.
+/// The highest number of earlier messages that may fill the rest of a budget, and the fewest tokens that a message
+/// takes.
 const MOST_BEFORE: usize = 400;
 const LEAST_LINE: usize = 8;
 
-/// What may answer a question: what was said, and what was stored with the conversation.
+/// The kinds of memories that may answer a question within a conversation.
 const KINDS: &[Kind] = &[Kind::Message, Kind::Fact, Kind::Decision, Kind::Research, Kind::TaskState];
 
 impl Choice<'_> {
-    /// Chooses what answers the question and isn't shown yet, then what was said around it, while there is room.
+    /// Chooses passages that answer the question and aren't shown yet, then their neighbours, while there is room.
     pub async fn relevant(&mut self, embedder: Option<Arc<Embedder>>) -> Result<()> {
         let Asked { scope, query, .. } = self.asked;
         let store = &self.project.store;
@@ -50,7 +51,7 @@ impl Choice<'_> {
         let most = self.most;
         let mut found: Vec<(f64, Memory, Passage)> = read
             .into_iter()
-            // What was derived stands in the messages it was derived from.
+            // A derived memory repeats the messages it was derived from.
             .filter(|each| each.memory.ordinal.is_some() || each.memory.provenance != Provenance::Derived)
             .filter(|each| each.chunk.start > 0 || !each.memory.ordinal.is_some_and(|it| begun.contains(&it)))
             .map(|each| {
@@ -66,7 +67,7 @@ impl Choice<'_> {
             })
             .collect();
         found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.id.cmp(&b.1.id)));
-        let seqs: Vec<MemoryKey> =
+        let keys: Vec<MemoryKey> =
             found.iter().take(contexts::WITH_NEIGHBOURS).map(|(_, memory, _)| memory.seq).collect();
         self.found.extend(found.iter().filter_map(|(_, memory, _)| memory.ordinal));
         shown.extend(&self.found);
@@ -74,7 +75,7 @@ impl Choice<'_> {
         let passages = found.into_iter().map(|(.., passage)| passage).filter(is_new).collect();
         fill(passages, &mut self.budget, &mut self.chosen, false);
         if self.budget.left() > most.min(200) {
-            let beside = store.beside(scope, seqs).await?;
+            let beside = store.beside(scope, keys).await?;
             let beside = beside.iter().filter(|memory| self.is_new(memory, &shown));
             let passage = |memory| self.passage(memory);
             let beside = beside.map(passage).collect();
@@ -83,8 +84,8 @@ impl Choice<'_> {
         Ok(())
     }
 
-    /// Returns the passage of a message or fact that answers: of a message too long to be shown whole, its `piece`, a range
-    /// of bytes.
+    /// Returns the passage of a message or fact that answers. Of a message too long to be shown whole it has `piece`, a
+    /// range of bytes.
     fn answer(&self, memory: &Memory, piece: Range<usize>) -> Passage {
         let most = self.most;
         if memory.ordinal.is_none() {
@@ -97,7 +98,7 @@ impl Choice<'_> {
         remembered(Part::Relevant, self.session, memory, piece, most)
     }
 
-    /// Spends what is left of the budget: on what had no room in its share, then on what was said before that, the last
+    /// Spends the rest of the budget on passages that exceeded their part's share, then on earlier messages, latest
     /// first.
     pub async fn rest(&mut self) -> Result<()> {
         let shown = self.shown();
@@ -118,7 +119,7 @@ impl Choice<'_> {
         Ok(())
     }
 
-    /// Whether the message is within the time asked for, and none of those in `shown`.
+    /// Whether the message is within the requested time and not in `shown`.
     fn is_new(&self, memory: &Memory, shown: &BTreeSet<i64>) -> bool {
         memory.ordinal.is_some_and(|ordinal| !shown.contains(&ordinal))
             && self.asked.filter.is_within(memory.time)

@@ -1,7 +1,7 @@
-//! The context of one conversation: what doesn't depend on the question, then what answers it.
+//! Assembles the context of one conversation: first a part that doesn't depend on the question, then what answers it.
 //!
-//! The first is a function of the closed segments and of the budget: it stays byte for byte until a segment closes,
-//! whatever is asked and said meanwhile. The open end of the conversation and what is relevant come after it.
+//! The first part depends only on the closed segments and the budget: its bytes stay the same until a segment closes.
+//! The open end of the conversation and the relevant passages follow.
 
 use std::sync::Arc;
 
@@ -16,22 +16,22 @@ use crate::scope::SessionId;
 use crate::store::SegmentRow;
 use crate::summaries::segments::{self, Closed, Leaves};
 
-/// Summaries that a call makes where they are missing, the last first: about a tenth of a second.
+/// The highest number of missing summaries that a call makes, latest first: about a tenth of a second.
 const SUMMARIES_AT_ONCE: usize = 24;
 
-/// What stands of a conversation before anything is asked.
+/// The segments and summaries of a conversation.
 pub struct Prepared {
     closed: Vec<SegmentRow>,
     leaves: Leaves,
-    /// Whether segments were closed or summaries made just now.
+    /// Whether this call closed segments or made summaries.
     pub wrote: bool,
-    /// Messages that are still to be cut into segments.
+    /// Messages that are not divided into segments yet.
     pub waiting: usize,
-    /// Why what was made of it just now is not stored, where it isn't.
+    /// Why the segments and summaries of this call are not stored, if they aren't.
     unkept: Option<String>,
 }
 
-/// Closes segments and makes summaries that are missing, as far as one call may.
+/// Closes segments and makes missing summaries, as far as one call may.
 pub async fn prepare(engine: &Engine, project: &OpenProject, session: &SessionId) -> Result<Prepared> {
     let Closed { segments: closed, wrote, waiting, unkept } =
         segments::close(engine, project, session).await?;
@@ -41,8 +41,8 @@ pub async fn prepare(engine: &Engine, project: &OpenProject, session: &SessionId
     Ok(Prepared { wrote: wrote || leaves.new > 0, waiting, unkept, closed, leaves })
 }
 
-/// Chooses what is shown of the conversation: what doesn't depend on the question, the open end, what answers, and with
-/// what is left of the budget what was left out before.
+/// Chooses the passages: those that don't depend on the question, the open end, those that answer, then others while
+/// budget is left.
 pub async fn choose(
     engine: &Engine,
     project: &OpenProject,
@@ -56,7 +56,7 @@ pub async fn choose(
     let mut begins = prepared.closed.last().map_or(0, |row| row.last + 1);
     let open_from = begins;
     if asked.filter.has_range() {
-        // What was said in that time is a conversation of its own.
+        // With a range of time, the messages within it count as a conversation of their own.
         let rows = project.store.session_messages(&project.scope, session, 0).await?;
         let mut within = rows.iter().filter(|row| asked.filter.is_within(row.time)).map(|row| row.ordinal);
         let first = within.next().unwrap_or(i64::MAX);

@@ -1,4 +1,4 @@
-//! Puts summaries into the queue of those that a model is to write.
+//! Puts summaries into the queue of the models.
 
 use crate::ask;
 use crate::config::Use;
@@ -10,20 +10,20 @@ use crate::scope::SessionId;
 use crate::store::{self, AskedBy, MessageRow};
 use crate::summaries::wanted::Wanted;
 
-/// How long a summary that failed waits before it is tried again, in milliseconds.
+/// How long a summary waits after its first failure, in milliseconds.
 pub(crate) const FIRST_WAIT: Millis = 60_000;
 
-/// How far ahead a session may be put off. Beyond a day a date counts as one of a clock that was wrong.
+/// The furthest that a session's summary may be postponed. A later time counts as the result of a wrong clock.
 const FARTHEST: Millis = 23 * 60 * 60 * 1000;
 
-/// Has a summary that the user asked for, and a model failed at, tried again.
+/// Queues a summary that the user requested and a model failed at.
 pub(crate) async fn after_failure(engine: &Engine, project: &OpenProject, wanted: &Wanted) -> Result<()> {
     let (Some(first), Some(last)) = (wanted.rows.first(), wanted.rows.last()) else { return Ok(()) };
     let range = (first.ordinal, last.ordinal);
     wait(engine, project, &wanted.session, wanted.level, range, AskedBy::User, FIRST_WAIT).await
 }
 
-/// Has the session that ends with `last` summarised by a model, once nothing was said in it for a while.
+/// Queues the session that ends with `last`, due once no message was added for a while.
 pub(crate) async fn once_at_rest(
     engine: &Engine,
     project: &OpenProject,

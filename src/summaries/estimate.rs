@@ -1,14 +1,14 @@
-//! What having summaries written by a model takes: requests, tokens and dollars.
+//! What summarising by a model takes: requests, tokens and dollars.
 
 use serde::Serialize;
 
 use crate::humanize::counted;
 
-/// Summaries in a row that get no answer before nobody is asked for the rest. Arbitrary: nobody waits out the deadline of a
-/// thousand.
+/// After this many summaries in a row without an answer, the rest is not requested. Arbitrary: otherwise a thousand
+/// summaries could each wait for the whole deadline.
 pub(crate) const PATIENCE: usize = 3;
 
-/// What asking a model takes at most.
+/// The most that asking a model takes.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct AtMost {
     /// Requests.
@@ -17,10 +17,10 @@ pub struct AtMost {
     pub input: usize,
     /// Tokens received.
     pub output: usize,
-    /// What it costs in US dollars; absent where nobody knows.
+    /// The highest cost in US dollars; absent if unknown.
     pub cost_usd: Option<f64>,
-    /// What it will likely cost: each answer does, comes at once, and is as long as the summary is to be. Left out where it
-    /// costs nothing.
+    /// The likely cost in US dollars: each first answer is good enough, comes at the first request, and has the
+    /// requested length. Absent if nothing is charged.
     #[serde(skip_serializing_if = "costs_nothing")]
     pub likely_usd: Option<f64>,
 }
@@ -36,7 +36,7 @@ impl Default for AtMost {
 }
 
 impl AtMost {
-    /// Adds what something else takes.
+    /// Adds `other` to this.
     pub(crate) fn add(&mut self, other: AtMost) {
         self.requests += other.requests;
         self.input += other.input;
@@ -47,7 +47,7 @@ impl AtMost {
     }
 }
 
-/// Prints it as the end of a sentence.
+/// Formats it as the end of a sentence.
 impl std::fmt::Display for AtMost {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let AtMost { requests, input, output, .. } = self;
@@ -57,7 +57,7 @@ impl std::fmt::Display for AtMost {
     }
 }
 
-/// Returns what is said of a cost that is likely and at most so much, in US dollars.
+/// Returns the words for a likely and a highest cost in US dollars.
 pub(crate) fn cost(likely: Option<f64>, most: Option<f64>) -> String {
     match (likely, most) {
         (_, Some(0.0)) => "at no cost".to_owned(),

@@ -1,4 +1,4 @@
-//! Stores a summary that was made, and keeps it to be given again.
+//! Stores a finished summary, as a version of its range and in the cache.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -10,11 +10,11 @@ use crate::project::OpenProject;
 use crate::store::{Saved, Summary};
 use crate::summaries::wanted::{Made, Wanted};
 
-/// How long to wait for others who write, with what can be made again: the answer waits meanwhile.
+/// How long to wait for other writers. The answer waits meanwhile, and the summary can be made again.
 const TURN: Duration = Duration::from_millis(250);
 
-/// Stores the summary as a version of its range, where its messages are still all there; returns its id. What another process
-/// stored since `began` stands in its place.
+/// Stores the summary as a version of its range, if all its messages still exist. Returns its id, or the id of the
+/// version that another process stored since `began`.
 pub(crate) async fn keep(
     engine: &Engine,
     project: &OpenProject,
@@ -43,12 +43,12 @@ pub(crate) async fn keep(
     };
     match project.store.save_version(&project.scope, new, began, engine.now()).await? {
         Saved::Made(id) | Saved::AlreadyMade(id) => Ok(Some(id.to_string())),
-        // A range by time has holes, or something was forgotten meanwhile.
+        // A range chosen by time may have gaps, or a message was forgotten meanwhile.
         Saved::SourcesChanged => Ok(None),
     }
 }
 
-/// Keeps the summary to be given again, unless a message of it was forgotten meanwhile.
+/// Caches the summary, unless one of its messages was forgotten meanwhile.
 pub(crate) async fn cache(
     engine: &Engine,
     project: &OpenProject,
@@ -65,7 +65,7 @@ pub(crate) async fn cache(
     project.store.cache(&project.scope, key, body, engine.now(), ttl, most).await
 }
 
-/// Returns how many of its messages are still there.
+/// Returns how many of the messages still exist.
 pub(crate) async fn living(project: &OpenProject, wanted: &Wanted) -> Result<usize> {
     let first = wanted.rows.first().map_or(0, |row| row.ordinal);
     let living = project.store.session_messages(&project.scope, &wanted.session, first).await?;

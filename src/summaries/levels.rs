@@ -1,8 +1,7 @@
-//! From a summary down to its messages, and back: what `expand_detail` opens beside memories.
+//! Opens a summary down to its messages and collapses messages into summaries, for `expand_detail`.
 //!
-//! A range of messages has four levels: brief, standard, detailed, and the messages themselves. Opening a summary goes
-//! one level down, collapsing one up; both make the summary that is wanted where there is none yet. A message collapses
-//! into its segment.
+//! A range of messages has four depths: brief, standard, detailed, and the messages themselves. Opening goes one depth
+//! down, collapsing one up. A summary that is missing is made. A message collapses into its segment.
 
 use std::fmt;
 
@@ -22,10 +21,12 @@ use crate::summaries::wanted::Wanted;
 use crate::summaries::{make, messages, segments};
 use crate::summarize::{self, Source};
 
-/// Messages of a range that are shown at most; further ones by a shorter range. Arbitrary: far beyond what is read.
+/// The highest number of messages shown of a range; a shorter range shows the others. Arbitrary: far more than is ever
+/// read.
 const MOST_MESSAGES: usize = 3000;
 
-/// Messages before and after one that are taken for its segment as long as there is none. Arbitrary: about a segment.
+/// Messages before and after a message that stand in for its segment while that isn't closed. Arbitrary: about a
+/// segment.
 const BESIDE: i64 = 10;
 
 /// How much of a range is shown.
@@ -58,7 +59,7 @@ impl Depth {
         }
     }
 
-    /// Returns the depth of a summary of the level.
+    /// Returns the depth of a summary of `level`.
     pub(crate) fn of(level: Level) -> Depth {
         match level {
             Level::Brief => Depth::Brief,
@@ -67,7 +68,7 @@ impl Depth {
         }
     }
 
-    /// Returns the next depth on the way down to the messages.
+    /// Returns the next depth towards the messages.
     pub(crate) fn deeper(self) -> Depth {
         match self {
             Depth::Brief => Depth::Standard,
@@ -85,25 +86,27 @@ impl Depth {
     }
 }
 
-/// How a range is to be shown.
+/// How a range is shown.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Walk {
-    /// At this level.
+    /// The depth, if it was requested.
     pub level: Option<Depth>,
-    /// One level up.
+    /// Whether to go one depth up.
     pub collapse: bool,
-    /// What matters in it; empty for everything.
+    /// The topic to concentrate on; empty for everything.
     pub focus: String,
 }
 
 impl Walk {
-    /// Tells whether a memory is to be shown otherwise than in full.
+    /// Returns whether anything but the full text is requested.
     pub fn leads_away(&self) -> bool {
         self.level.is_some() || self.collapse || !self.focus.is_empty()
     }
 }
 
-/// Returns the session and the ordinal that `text` names as `SESSION#ORDINAL`; `None` where it doesn't.
+/// Returns the session and the ordinal that `text` names as `SESSION#ORDINAL`; `None` if it has another form.
+///
+/// Errors if a part is invalid, naming `argument`.
 pub(crate) fn place(redactor: &Redactor, argument: &str, text: &str) -> Result<Option<(SessionId, i64)>> {
     let Some((name, ordinal)) = text.trim().rsplit_once('#') else { return Ok(None) };
     let Ok(ordinal) = ordinal.parse::<i64>() else { return Ok(None) };
@@ -113,7 +116,7 @@ pub(crate) fn place(redactor: &Redactor, argument: &str, text: &str) -> Result<O
     Ok(Some((SessionId::read(redactor, argument, name)?, ordinal)))
 }
 
-/// Returns the message at the place in the session; `None` where there is none.
+/// Returns the message with `ordinal` in the session, if there is one.
 pub(crate) async fn message(
     project: &OpenProject,
     session: &SessionId,
@@ -123,7 +126,8 @@ pub(crate) async fn message(
     Ok(found.into_iter().find(|memory| memory.ordinal == Some(ordinal)))
 }
 
-/// Returns the ids of the memories that `texts` name, by their ids or as messages, and those places that hold none.
+/// Returns the ids of the memories that `texts` name, by id or as `SESSION#ORDINAL`, and the texts that name no
+/// message.
 pub(crate) async fn ids(
     engine: &Engine,
     caller: &Caller,
@@ -145,7 +149,7 @@ pub(crate) async fn ids(
     Ok((ids, unknown))
 }
 
-/// Returns what the summary called `id` stands for, at the level that `walk` leads to; `None` where none is called so.
+/// Returns the range of the summary with `id`, at the depth that `walk` requests; `None` if there is no such summary.
 pub(crate) async fn summary(
     engine: &Engine,
     caller: &Caller,
@@ -163,14 +167,15 @@ pub(crate) async fn summary(
         _ => at.deeper(),
     };
     let rows = make::range(project, &session, (Some(first), Some(last)), (None, None)).await?;
-    // Collapsed as far as it goes, it is what it is.
+    // The summary is at the requested depth already.
     if wanted == at && walk.focus.is_empty() {
         return Ok(Some(shown(id.clone(), &session, &rows, wanted, &text)));
     }
     Ok(Some(at_depth(engine, caller, id.clone(), session, rows, wanted, &walk.focus).await?))
 }
 
-/// Returns the segment of `memory`, a message, at the level that `walk` leads to; another memory in short.
+/// Returns the segment of the message `memory` at the depth that `walk` requests. A memory that is no message is
+/// returned shortened.
 pub(crate) async fn around(engine: &Engine, caller: &Caller, memory: Memory, walk: &Walk) -> Result<Memory> {
     let project = caller.project(engine).await?;
     let depth = walk.level.unwrap_or(if walk.collapse { Depth::Detailed } else { Depth::Messages });
@@ -182,7 +187,7 @@ pub(crate) async fn around(engine: &Engine, caller: &Caller, memory: Memory, wal
     let open = segments.last().map_or(0, |last| last.last + 1);
     let range = match segment {
         Some(segment) => (Some(segment.first), Some(segment.last)),
-        // Where segments are still to be closed, about one.
+        // Without a closed segment, the messages around this one are used.
         None if waiting > 0 => (Some((ordinal - BESIDE).max(open)), Some(ordinal + BESIDE)),
         None => (Some(open), None),
     };
@@ -190,7 +195,8 @@ pub(crate) async fn around(engine: &Engine, caller: &Caller, memory: Memory, wal
     at_depth(engine, caller, memory.id, session, rows, depth, &walk.focus).await
 }
 
-/// Returns a commit, a fact or whatever else is no message at `depth`: what a model wrote of a commit, where it did.
+/// Returns a memory that is no message at `depth`. A commit is shown as the summary that a model wrote of it, if there
+/// is one.
 async fn in_short(project: &OpenProject, memory: Memory, depth: Depth, focus: &str) -> Result<Memory> {
     let Some(level) = depth.level() else { return Ok(memory) };
     if !speaks_of(focus, &memory.text) {
@@ -206,7 +212,7 @@ async fn in_short(project: &OpenProject, memory: Memory, depth: Depth, focus: &s
     }
     let focus = focus.to_owned();
     messages::blocking(move || {
-        // Why a commit was made is in its message, not in the list of what changed.
+        // The reason for a commit is in its message, not in the list of changes.
         let text = match (memory.kind, level) {
             (Kind::Commit, Level::Brief | Level::Standard) => import::git::split(&memory.text).0,
             _ => &memory.text,
@@ -259,7 +265,7 @@ async fn at_depth(
     Ok(shown(id, &session, &rows, depth, &body))
 }
 
-/// Tells whether a text has a word of `focus`; every text has, where there is none.
+/// Returns whether `text` contains a word of `focus`, or `focus` is empty.
 fn speaks_of(focus: &str, text: &str) -> bool {
     let text = text.to_lowercase();
     focus.is_empty() || query::terms(focus).iter().any(|word| text.contains(word.as_str()))
@@ -269,7 +275,7 @@ fn nothing_of(focus: &str) -> Error {
     Error::not_found(format!("nothing of it has a word of `{}`", quoted(focus))).hint("leave `focus` out")
 }
 
-/// Returns a range at a level as a memory, to be shown as one.
+/// Returns the text of a range at a depth, as a memory.
 fn shown(id: MemoryId, session: &SessionId, rows: &[MessageRow], depth: Depth, text: &str) -> Memory {
     let (first, last) = (&rows[0], &rows[rows.len() - 1]);
     let text = format!("{depth} of #{} to #{}\n{}", first.ordinal, last.ordinal, text.trim_end());

@@ -1,8 +1,8 @@
-//! Makes the summary of a range of messages, as several tools need it: what is read, who writes it, what is kept.
+//! Makes the summary of a range of messages: reads the messages, asks a model or chooses sentences, stores the result.
 //!
-//! A summary of a range at its usual length is stored as a version of it, with the range; one of another length or with
-//! a focus is kept in the cache alone. Both are found by the hash of which messages they are made of, so that nothing
-//! is shown of what was forgotten, and of nothing that changed.
+//! A summary of the usual length is stored as a version of its range. One of another length or with a focus is only
+//! cached. Both are found by a hash of their messages, so a summary is never used after one of its messages was
+//! forgotten or changed.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,26 +26,26 @@ use crate::summarize::{self, Wish};
 
 pub(crate) use crate::summaries::messages::range;
 
-/// Tokens by which a second request is larger than the first and what it shows of its answer: no more than bytes. From above.
+/// The most tokens that a second request adds to the first one, apart from the first answer.
 pub(crate) const AGAIN: usize = 1000;
 
-/// Tokens of an instruction to merge summaries, without them. From above, likewise.
+/// The most tokens of an instruction to merge summaries, without the summaries.
 const MERGE: usize = 1500;
 
 /// What making a summary would take.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Estimate {
-    /// Who would be asked; `None` where nobody is.
+    /// The provider that would be asked; `None` if none would.
     pub provider: Option<String>,
-    /// Requests.
+    /// The highest number of requests.
     pub requests: usize,
-    /// Tokens sent, from above.
+    /// The highest number of tokens sent.
     pub input: usize,
-    /// Tokens that come back, at most.
+    /// The highest number of tokens received.
     pub output: usize,
-    /// What it costs at most, in US dollars, where that is known.
+    /// The highest cost in US dollars, if known.
     pub cost_usd: Option<f64>,
-    /// What it will likely cost: every answer will do, and none has to be asked for again.
+    /// The likely cost in US dollars: each first answer is good enough.
     pub likely_usd: Option<f64>,
 }
 
@@ -65,18 +65,18 @@ pub(crate) async fn estimate(engine: &Engine, project: &OpenProject, wanted: &Wa
     let longest = parts.first().map_or(0, |part| part.max_output);
     let mut sent: Vec<usize> = parts.iter().map(Request::tokens).collect();
     if parts.len() > 1 {
-        // The parts are merged by one more, of their answers.
+        // One more request merges the answers for the parts.
         sent.push(parts.len() * summarize::SHOWN_AGAIN * most + MERGE);
     }
     let likely = (sent.iter().sum(), sent.len() * most.min(longest));
-    // An answer that won't do is asked for once more.
+    // An answer that falls short is requested once more.
     sent.extend(sent.last().map(|last| last + summarize::SHOWN_AGAIN * most + AGAIN));
     let (requests, input, output) = (sent.len(), sent.iter().sum(), sent.len() * longest);
     let (cost_usd, likely_usd) = ask::dearest(engine, Use::Summarize)?.costs((input, output), likely);
     Ok(Estimate { provider: Some(provider.provider.name), requests, input, output, cost_usd, likely_usd })
 }
 
-/// Makes the summary, or returns it as it was made before.
+/// Makes the summary, or returns it from the store or the cache.
 pub(crate) async fn make(
     engine: &Engine,
     caller: &Caller,
@@ -123,11 +123,11 @@ pub(crate) async fn make(
     }
     made.notices.extend(notices);
     match living(project, &wanted).await? {
-        0 => return Err(Error::not_found("what was to be summarised was forgotten meanwhile")),
+        0 => return Err(Error::not_found("the messages to summarise were forgotten meanwhile")),
         left if left < wanted.rows.len() => {
             let gone = wanted.rows.len() - left;
             made.notices.push(format!(
-                "{} of its messages {} forgotten while it was made, and it may still tell of them",
+                "{} of its messages {} forgotten while it was made, and the summary may still mention them",
                 gone,
                 if gone == 1 { "was" } else { "were" }
             ));
@@ -135,11 +135,12 @@ pub(crate) async fn make(
         }
         _ => {}
     }
-    // What a model failed at is tried again by the next call, and before that by an idle server.
+    // After a failure nothing is cached: the next call asks a model again, or the idle server does so before.
     match has_failed {
         true if made.id.is_some() => {
             if let Err(error) = enqueue::after_failure(engine, project, &wanted).await {
-                made.notices.push(format!("it is not asked for again: {}", error.with_hint()));
+                made.notices
+                    .push(format!("the summary is not queued for another try: {}", error.with_hint()));
             }
         }
         true => {}
@@ -148,10 +149,10 @@ pub(crate) async fn make(
     Ok(made)
 }
 
-/// Makes the summary by a model and no other way, and stores it; where nobody has asked for it yet, of instructions and
-/// answers alone.
+/// Makes the summary by a model only, and stores it. A summary that the user has not requested uses instructions and
+/// answers only.
 ///
-/// Errors with [`Kind::NotFound`] where there is nothing to make it of any more.
+/// Errors with [`Kind::NotFound`] if no message is left.
 pub(crate) async fn make_by_model(
     engine: &Engine,
     caller: &Caller,
@@ -164,7 +165,7 @@ pub(crate) async fn make_by_model(
     let texts = messages::texts(project, &wanted.rows).await?;
     let texts = match asked_by {
         AskedBy::User => texts,
-        AskedBy::Nobody => messages::told(&texts),
+        AskedBy::Nobody => messages::instructions_and_answers(&texts),
     };
     if texts.is_empty() {
         return Err(Error::not_found("nothing is left to summarise"));
@@ -184,9 +185,9 @@ pub(crate) async fn make_by_model(
     Ok(made)
 }
 
-/// Returns who writes it: a model, where the user named one for summaries.
+/// Returns the provider that writes the summary; `None` if the user named none or the summary may not use one.
 ///
-/// Errors where the configuration can't be read.
+/// Errors if the configuration can't be read.
 fn writer(engine: &Engine, wanted: &Wanted) -> Result<Option<Configured>> {
     match wanted.by_model {
         true => ask::first(engine, Use::Summarize),
@@ -203,7 +204,7 @@ pub(crate) fn deadline(engine: &Engine, provider: &Configured) -> Duration {
     })
 }
 
-/// Returns the summary that chooses sentences.
+/// Returns a summary made of chosen sentences.
 async fn extracted(wanted: &Wanted, texts: Arc<Vec<(MessageRow, String)>>) -> Result<Made> {
     let (level, most, focus) = (wanted.level, wanted.most(), wanted.focus.clone());
     blocking(move || {
@@ -234,31 +235,31 @@ async fn extracted(wanted: &Wanted, texts: Arc<Vec<(MessageRow, String)>>) -> Re
     .await
 }
 
-/// A summary that a model is asked for.
+/// A request to a model for a summary.
 struct Asking<'a> {
     engine: &'a Engine,
     caller: &'a Caller,
     project: &'a OpenProject,
     wanted: &'a Wanted,
-    /// What is summarised.
+    /// The messages, with their texts.
     texts: &'a Arc<Vec<(MessageRow, String)>>,
     provider: &'a Configured,
-    /// What the requests cost.
+    /// Adds up the cost of all requests.
     bill: &'a Bill,
 }
 
-/// A request of the thread that writes a summary, and where it waits for the answer.
+/// A request of the thread that writes the summary, with the channel for its answer.
 type Question = (Request, oneshot::Sender<Result<Reply>>);
 
-/// A summary as a model wrote it, with its quality.
+/// A model's summary with its quality.
 type Written = Result<(summarize::Summary, f64)>;
 
 impl Asking<'_> {
-    /// Returns the summary that the model wrote, or where it failed the one that chooses sentences, if that is made
-    /// already; and whether the model failed.
+    /// Returns the model's summary, and whether the model failed. After a failure the summary is one of chosen
+    /// sentences if that is finished already, otherwise `None`.
     async fn ask_or_choose(&self, notices: &mut Vec<String>) -> Result<(Option<Made>, bool)> {
         let mut chosen = None;
-        // When the model's time draws to an end, sentences are chosen meanwhile, in case that it makes no summary.
+        // After three fifths of the model's time, sentences are chosen as well, in case the model fails.
         let ahead = async {
             tokio::time::sleep(deadline(self.engine, self.provider) * 3 / 5).await;
             extracted(self.wanted, Arc::clone(self.texts)).await
@@ -284,7 +285,8 @@ impl Asking<'_> {
         })
     }
 
-    /// Returns the summary that the model wrote, from the one before where there is one and only what was said since.
+    /// Returns the model's summary. If the provider summarised the beginning of the range before, the request has that
+    /// summary and only the messages since.
     async fn ask(&self, notices: &mut Vec<String>) -> Result<Made> {
         let began = Instant::now();
         let deadline = deadline(self.engine, self.provider);
@@ -295,8 +297,8 @@ impl Asking<'_> {
         let mut answered: Vec<Answered> = Vec::new();
         let work = self.answer(writing, asked, deadline, began, &mut answered);
         let late = || Err(Error::new(Kind::Provider, format!("no summary within {} s", deadline.as_secs())));
-        // A provider that passes the deadline reports it, and what was put aside for it is settled; this is for one that
-        // does not.
+        // A provider that passes the deadline reports an error, and its reservation is settled. This timeout is for one
+        // that doesn't.
         let made = tokio::time::timeout(deadline + deadline / 20, work).await.unwrap_or_else(|_| late());
         notices.extend(answered.iter().flat_map(|answer| answer.notices.clone()));
         notices.extend(self.bill.disclosures());
@@ -321,7 +323,7 @@ impl Asking<'_> {
         })
     }
 
-    /// Writes the summary on a thread where nothing else waits for answers to be weighed; requests go to `questions`.
+    /// Writes the summary on another thread, since rating answers takes long. Requests go to `questions`.
     fn write(
         &self,
         secret: [u8; 32],
@@ -339,7 +341,7 @@ impl Asking<'_> {
             let ask = |request: Request| {
                 let questions = &questions;
                 async move {
-                    let over = || Error::new(Kind::Provider, "nobody waits for the summary any more");
+                    let over = || Error::new(Kind::Provider, "the call that wanted the summary ended");
                     let (answer, answered) = oneshot::channel();
                     questions.send((request, answer)).await.map_err(|_| over())?;
                     answered.await.unwrap_or_else(|_| Err(over()))
@@ -350,7 +352,7 @@ impl Asking<'_> {
                 all.iter().filter(|source| source.ordinal > known).copied().collect();
             let mut made = thread.block_on(summarize::by_model(&new, &wish, &|text| count(text), ask))?;
             if previous.is_some() {
-                // What it took over from the one before rests on messages of that.
+                // Sentences taken over from the previous summary rest on its messages.
                 made.cited = summarize::cite(&made.text, &all);
             }
             let quality = summarize::quality(&made.text, &all, max_tokens);
@@ -358,8 +360,8 @@ impl Asking<'_> {
         })
     }
 
-    /// Sends the requests of `writing` to the provider until it ends, and adds the answers to `answered`: requests are sent
-    /// from here, so they end with this call.
+    /// Sends the requests of `writing` to the provider until it ends, and collects the answers in `answered`.
+    /// Cancelling the call cancels the requests.
     async fn answer(
         &self,
         writing: impl Future<Output = Result<Written>>,
@@ -378,7 +380,7 @@ impl Asking<'_> {
             let request = Request { temperature, ..request };
             let left = deadline.saturating_sub(began.elapsed());
             let answer = ask::ask(self.engine, self.caller, Use::Summarize, &request, left, self.bill).await;
-            // The receiver is gone where weighing broke off.
+            // The receiver is gone if `writing` stopped early.
             let _ = reply.send(answer.map(|answer| {
                 let reply = answer.reply.clone();
                 answered.push(answer);
@@ -387,7 +389,7 @@ impl Asking<'_> {
         }
     }
 
-    /// Returns the record of what was asked and what became of it.
+    /// Returns the record of this attempt: its requests, their cost and the result.
     fn attempt(&self, made: &Written, answered: &[Answered], began: Instant) -> Attempt {
         let (wanted, provider) = (self.wanted, &self.provider.provider);
         let last = answered.last();
@@ -410,7 +412,7 @@ impl Asking<'_> {
     }
 }
 
-/// Returns the newest summary by the same provider of the beginning of the range, and where that ends.
+/// Returns the newest summary of the beginning of the range by the same provider, and the ordinal where it ends.
 async fn previous(project: &OpenProject, wanted: &Wanted, provider: &str) -> Result<Option<(i64, String)>> {
     let (Some(first), Some(last)) = (wanted.rows.first(), wanted.rows.last()) else { return Ok(None) };
     if wanted.max_tokens.is_some() || !wanted.focus.is_empty() {

@@ -1,4 +1,4 @@
-//! The messages of a session as summaries are made of them: read with their texts, turned into sources, counted.
+//! The messages of a session as input of summaries: read with their texts, turned into sources, counted.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,10 @@ use crate::store::MessageRow;
 use crate::summarize::Source;
 use crate::tokens;
 
-/// Returns the messages of the session between two places and two times, in order.
+/// Returns the messages of the session between two ordinals and two times (milliseconds), in order. `None` is
+/// unbounded.
 ///
-/// Errors where there are none.
+/// Errors with [`Kind::NotFound`](crate::error::Kind::NotFound) if there are none.
 pub(crate) async fn range(
     project: &OpenProject,
     session: &SessionId,
@@ -36,15 +37,15 @@ pub(crate) async fn range(
     }
 }
 
-/// Returns the texts of the rows, in order; what is gone by now is left out.
+/// Returns the rows with their texts, in order. Messages that are gone by now are left out.
 pub(crate) async fn texts(project: &OpenProject, rows: &[MessageRow]) -> Result<Vec<(MessageRow, String)>> {
-    let seqs = rows.iter().map(|row| row.seq).collect();
+    let keys = rows.iter().map(|row| row.seq).collect();
     let mut texts: BTreeMap<MemoryKey, String> =
-        project.store.texts(&project.scope, seqs).await?.into_iter().collect();
+        project.store.texts(&project.scope, keys).await?.into_iter().collect();
     Ok(rows.iter().filter_map(|row| Some((row.clone(), texts.remove(&row.seq)?))).collect())
 }
 
-/// Returns the messages as sources.
+/// Returns the messages as sources of a summary.
 pub(crate) fn sources(texts: &[(MessageRow, String)]) -> Vec<Source<'_>> {
     texts
         .iter()
@@ -63,24 +64,24 @@ pub(crate) fn count(text: &str) -> usize {
     tokens::count(text)
 }
 
-/// Does what takes long where nobody waits for it to answer others.
+/// Runs `work`, which takes long, on a thread where it delays no other task.
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
     tokio::task::spawn_blocking(work)
         .await
         .map_err(|error| Error::new(Kind::Store, "summarising stopped").source(error))
 }
 
-/// Bytes of a message that are read: further on it is a file that was pasted. Arbitrary.
+/// Bytes read of a message: what follows is mostly pasted. Arbitrary.
 const MOST_READ: usize = 4096;
 
-/// Returns the instructions and answers among the messages, without what was pasted into them.
-pub(crate) fn told(texts: &[(MessageRow, String)]) -> Vec<(MessageRow, String)> {
+/// Returns the instructions and answers among the messages, without pasted text.
+pub(crate) fn instructions_and_answers(texts: &[(MessageRow, String)]) -> Vec<(MessageRow, String)> {
     let talk = texts.iter().filter(|(row, _)| matches!(row.role, Some(Role::User | Role::Assistant)));
     let told = talk.map(|(row, text)| (row.clone(), without_pasted(text)));
     told.filter(|(_, text)| !text.is_empty()).collect()
 }
 
-/// Returns the beginning of a message without blocks of code in it.
+/// Returns the beginning of a message without its blocks of code.
 fn without_pasted(text: &str) -> String {
     let text = &text[..text.floor_char_boundary(MOST_READ)];
     let mut is_inside = false;
@@ -97,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pasted_code_is_left_out_of_what_stands_for_a_session() {
+    fn pasted_code_is_left_out_of_the_memory_of_a_session() {
         assert_eq!(without_pasted("Look:\n```rust\nfn f() {}\n```\nWhy?"), "Look:\nWhy?");
         assert_eq!(without_pasted("Look:\n  ```\nnever closed"), "Look:");
         assert_eq!(without_pasted(&"ä".repeat(MOST_READ)).len(), MOST_READ);

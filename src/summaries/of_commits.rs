@@ -1,8 +1,8 @@
-//! Has commits summarised by the model that the user named for summaries: from message, digest and changed lines.
+//! Asks the model that the user named for summaries to summarise commits, from their message, digest and changed lines.
 //!
-//! What comes back is a memory of its own, found by a search and derived from its commit: it is forgotten, comes back and is
-//! purged with it. It has one identity for each commit, so two processes store it once. A commit that a model fails at has
-//! none, since what would be chosen of it is said by the commit itself.
+//! A summary is a memory derived from its commit. A search finds it, and it is forgotten, restored and purged with the
+//! commit. Its id is derived from the commit's, so two processes store it once. If the model fails, a commit has no
+//! summary: sentences chosen from the commit would only repeat it.
 
 use std::time::Instant;
 
@@ -33,46 +33,47 @@ const MOST_OF_DIFF: usize = 16 * 1024;
 /// Commits read at once.
 const STEP: usize = 64;
 
-/// What is said where nobody may be asked.
+/// The error if the user named no model for summaries.
 pub(crate) const NOBODY: &str = "commits are summarised by a model, and none is named for summaries";
 
 /// What `tiro summarize --commits` takes.
 #[derive(Debug, Default)]
 pub struct Args {
-    /// At most this many commits; the newest ones.
+    /// The highest number of commits, newest first.
     pub limit: Option<usize>,
-    /// Only says what it would take and cost.
+    /// Whether to report only what it would take and cost.
     pub dry_run: bool,
 }
 
 /// What `tiro summarize --commits` answers.
 #[derive(Debug, Default, Serialize)]
 pub struct Summarised {
-    /// Whether nothing was made.
+    /// Whether this was a dry run.
     pub dry_run: bool,
-    /// Commits without a summary that were looked at.
+    /// Commits without a summary that were considered.
     pub commits: usize,
-    /// Commits that have one now; of a dry run, those that a model would be asked for.
+    /// Commits that have a summary now; in a dry run, those that a model would be asked about.
     pub summarised: usize,
-    /// Who writes them.
+    /// The provider that writes them.
     pub provider: String,
-    /// Commits that a model was asked for in vain, with the reason: they stay as they are.
+    /// Commits that the model failed at, with the reason. They stay as they are.
     pub failed: Vec<String>,
-    /// Of a dry run, what it takes at most.
+    /// In a dry run, the most that it takes.
     pub at_most: Option<AtMost>,
-    /// What it cost in US dollars.
+    /// The cost in US dollars.
     pub cost_usd: f64,
     /// Tokens that left this machine.
     pub disclosed_tokens: u64,
     /// Pieces not embedded yet.
     pub pending: usize,
-    /// What else there is to know.
+    /// Further notices for the user.
     pub notices: Vec<String>,
 }
 
-/// Has the newest commits summarised that have no summary, or says what that would take; `progress` hears done and all.
+/// Summarises the newest commits that have no summary, or returns what that would take. `progress` gets the number done
+/// and the total.
 ///
-/// Errors with [`Kind::Provider`] where nobody is named for summaries. Can be interrupted and repeated.
+/// Errors with [`Kind::Provider`] if no provider is named for summaries. An interrupted run can be repeated.
 pub(crate) async fn summarise(
     engine: &Engine,
     caller: &Caller,
@@ -102,7 +103,7 @@ pub(crate) async fn summarise(
         for (commit, diff) in commits.iter().zip(diffs) {
             progress(output.commits, all);
             output.commits += 1;
-            // Its summary was purged alone, and stays so.
+            // Its summary was purged, but not the commit: it stays without one.
             if store.is_purged(scope, &id(&commit.id)).await? {
                 continue;
             }
@@ -126,10 +127,10 @@ pub(crate) async fn summarise(
                 Err(why) => why,
             };
             let name = commit.source_id.as_deref().unwrap_or(commit.id.as_str());
-            let told = why.to_string();
-            output.failed.push(format!("{name:.12}: {told}"));
+            let message = why.to_string();
+            output.failed.push(format!("{name:.12}: {message}"));
             if why.kind() == Kind::Limit || silent_in_a_row == PATIENCE {
-                output.notices.push(format!("no model was asked from then on: {told}"));
+                output.notices.push(format!("the other commits were not summarised: {message}"));
                 break 'asking;
             }
         }
@@ -141,12 +142,12 @@ pub(crate) async fn summarise(
     Ok(output)
 }
 
-/// What came of asking for one commit.
+/// The result of asking about one commit.
 struct Asked {
     text: Result<String>,
     cost_usd: f64,
     disclosed_tokens: u64,
-    /// Whether nobody answered anything.
+    /// Whether no request got an answer.
     is_silent: bool,
 }
 
@@ -184,12 +185,12 @@ async fn make(
     })
 }
 
-/// Returns what asking for the commit with this text takes at most: it may be asked for twice, and each time be repeated,
-/// which the cost has in it.
+/// Returns the most that summarising this commit takes. A second request may be needed, and each may be repeated; the
+/// cost includes both.
 pub(crate) fn estimate(writer: &Configured, dearest: &Dearest, text: &str, diff: &str) -> AtMost {
     let (message, changes) = import::split(text);
     let wish = wish(writer, message, &[0; 32]);
-    // What its window has no room for it isn't asked.
+    // A commit that doesn't fit the model's window isn't sent.
     let Ok(request) = summarize::commit_request(&Commit { message, changes, diff }, &wish, &count) else {
         return AtMost::default();
     };
@@ -211,7 +212,7 @@ fn wish<'a>(writer: &Configured, message: &str, secret: &'a [u8; 32]) -> Wish<'a
     }
 }
 
-/// Returns the changed lines of each of `commits`, without secrets; nothing of those that are not in this clone.
+/// Returns the redacted changed lines of each of `commits`, in order; empty for commits that are not in this clone.
 async fn diffs(engine: &Engine, project: &OpenProject, commits: &[Memory]) -> Result<Vec<String>> {
     let shas: Vec<Option<Sha>> =
         commits.iter().map(|commit| commit.source_id.as_deref().and_then(|sha| sha.parse().ok())).collect();
@@ -228,13 +229,13 @@ async fn diffs(engine: &Engine, project: &OpenProject, commits: &[Memory]) -> Re
     .await
 }
 
-/// Returns what takes secrets out of diffs.
+/// Returns the redactor for diffs. It uses the installation's secret if there is one.
 pub(crate) fn redactor(installation: Option<&Installation>) -> Redactor {
     Redactor::new(installation.map_or([0; 32], |installation| installation.secret))
 }
 
-/// Returns the changed lines of a commit as a model gets them. Its marks are its own, and compare with no others: within
-/// it, that a secret was changed is seen.
+/// Returns the redacted changed lines of a commit, as a model gets them. The marks of secrets compare only within this
+/// diff, so that a changed secret is visible as a change.
 pub(crate) fn diff(
     repository: &Repository,
     reader: &mut Reader<'_>,
@@ -247,7 +248,7 @@ pub(crate) fn diff(
     reader.diff(sha, &redactor.within(&format!("diff {sha}")), MOST_OF_DIFF).unwrap_or_default()
 }
 
-/// Stores the summary of a commit; returns what became of it, and how many pieces wait to be embedded.
+/// Stores the summary of a commit. Returns the outcome and how many chunks wait to be embedded.
 async fn keep(
     engine: &Engine,
     project: &OpenProject,
@@ -268,7 +269,7 @@ async fn keep(
     Ok((outcome, kept.pending))
 }
 
-/// Returns what names the summary of a commit.
+/// Returns the name from which the id of a commit's summary is derived.
 fn name(commit: &MemoryId) -> String {
     format!("of commit {commit}")
 }

@@ -1,8 +1,8 @@
-//! Sums up the conversations of each quarter that is over.
+//! Summarises the conversations of each past quarter.
 //!
-//! It is one memory that a search finds, chosen from those that stand for the conversations, to which it refers. They and
-//! what was said in them stay as they are. It leaves with the first of them that the user forgets; where `tiro gc` forgets
-//! them by their age it stays, and is not made anew without them.
+//! The summary is one memory that a search finds. Its sentences are chosen from the memories that represent the
+//! conversations, and it refers to these; conversations and messages stay as they are. It is removed when the user
+//! forgets one of the conversations. If `tiro gc` removes them by age, it stays and is not made again without them.
 
 use std::collections::BTreeMap;
 
@@ -20,21 +20,21 @@ use crate::summarize::{self, Source};
 use crate::times;
 use crate::tuning::summaries::{QUARTER_SESSIONS, QUARTER_TOKENS};
 
-/// Conversations read at once.
+/// Memories of conversations read at once.
 const PAGE: usize = 500;
 
-/// A quarter that was, or would be, summed up.
+/// A quarter that was summarised, or would be in a dry run.
 #[derive(Debug, Serialize)]
 pub struct Quarter {
     /// Such as `2026-Q1`.
     pub quarter: String,
-    /// How many conversations ended in it.
+    /// The number of conversations that ended in it.
     pub conversations: usize,
-    /// The tokens (o200k) of what sums them up; 0 of a dry run.
+    /// The tokens (o200k) of the summary; 0 in a dry run.
     pub tokens: usize,
 }
 
-/// Sums up each quarter before this one whose conversations are not those that were summed up before; returns which.
+/// Summarises each past quarter whose conversations changed since its last summary. Returns these quarters.
 pub(crate) async fn sum_up(engine: &Engine, project: &OpenProject, dry_run: bool) -> Result<Vec<Quarter>> {
     let (store, scope) = (&project.store, &project.scope);
     let mut done = Vec::new();
@@ -51,8 +51,8 @@ pub(crate) async fn sum_up(engine: &Engine, project: &OpenProject, dry_run: bool
         let mut summed = Quarter { quarter, conversations: ids.len(), tokens: 0 };
         if !dry_run {
             let time = conversations.last().map_or(0, |last| last.time);
-            let told = blocking(move || in_short(&conversations)).await?;
-            let text = format!("{}, {} conversations: {told}", summed.quarter, summed.conversations);
+            let summary = blocking(move || in_short(&conversations)).await?;
+            let text = format!("{}, {} conversations: {summary}", summed.quarter, summed.conversations);
             let mut draft = Draft::new(Kind::Summary, Provenance::Derived, text, time);
             draft.identity = Identity::Named(key);
             draft.title = Some(summed.quarter.clone());
@@ -61,7 +61,7 @@ pub(crate) async fn sum_up(engine: &Engine, project: &OpenProject, dry_run: bool
             let redactor = &project.redactor;
             let (memory, _) = remember::prepare(redactor, draft, &mut || engine.random());
             summed.tokens = usize::try_from(memory.tokens).unwrap_or(0);
-            // Something of it was forgotten meanwhile: the next time it is summed up without.
+            // A conversation was forgotten meanwhile: the next run summarises the quarter without it.
             if store.save_quarter(scope, memory, engine.now()).await? == Outcome::Forgotten {
                 continue;
             }
@@ -71,7 +71,7 @@ pub(crate) async fn sum_up(engine: &Engine, project: &OpenProject, dry_run: bool
     Ok(done)
 }
 
-/// Returns the quarters that are over with what stands for their conversations, earliest first.
+/// Returns the past quarters with the memories that represent their conversations, earliest first.
 async fn over(engine: &Engine, project: &OpenProject) -> Result<BTreeMap<String, Vec<Memory>>> {
     let filter = Filter { kinds: Some(vec![Kind::Conversation]), ..Filter::default() };
     let this = times::quarter(engine.now());
@@ -95,7 +95,7 @@ async fn over(engine: &Engine, project: &OpenProject) -> Result<BTreeMap<String,
     Ok(quarters)
 }
 
-/// Returns what the conversations come down to, each sentence behind the name of its conversation.
+/// Returns a summary of the conversations: each sentence follows the name of its conversation.
 fn in_short(conversations: &[Memory]) -> String {
     let sources: Vec<Source<'_>> = conversations
         .iter()

@@ -1,8 +1,8 @@
-//! Works off the summaries that wait for a model: what one was asked for in vain, and sessions that came to rest.
+//! Asks models for the summaries in the queue: those that a model failed at, and sessions at rest.
 //!
-//! Nothing waits where the user named no provider for summaries. The idle server asks for one at a time, in one process of
-//! a project, with a pause before the next; what fails waits longer each time and is given up after some tries. Until then,
-//! and for good, what was made without a model stands.
+//! Nothing is queued unless the user named a provider for summaries. The idle server asks for one at a time, in one
+//! process per project, with pauses. A summary that fails waits longer after each try, and is dropped after several.
+//! Until a model's summary is stored, the one made without a model is used.
 
 use std::time::Duration;
 
@@ -17,16 +17,16 @@ use crate::store::{self, Queued};
 use crate::summaries::wanted::Wanted;
 use crate::summaries::{make, sessions};
 
-/// The least time between two summaries that nobody waits for.
+/// The least time between two summaries of the queue.
 const PAUSE: Duration = Duration::from_secs(5);
 
-/// How long after the last moment of a summary the process that asked for it is taken for dead.
+/// How long after a summary's deadline its process counts as dead, in milliseconds.
 const GRACE: Millis = 60_000;
 
-/// How long what failed waits at first, and at most: each time four times as long, and as long as its provider asked
-/// to be left alone.
+/// How long a summary waits after its first failure, in milliseconds. Each further wait is four times as long, and at
+/// least as long as the provider asked for.
 const FIRST_WAIT: Millis = 60_000;
-/// Works off what waits until it is dropped; an idle server runs it. Nothing is opened that no call has opened.
+/// Processes the queue until it is dropped; the idle server runs it. Opens only stores that a call has opened.
 pub(crate) async fn keep_up(engine: &Engine, caller: &Caller) {
     loop {
         tokio::time::sleep(PAUSE).await;
@@ -37,7 +37,7 @@ pub(crate) async fn keep_up(engine: &Engine, caller: &Caller) {
     }
 }
 
-/// Asks for one summary, where one is due and no other process asks.
+/// Asks for one summary, if one is due and no other process asks.
 async fn step(engine: &Engine, caller: &Caller, project: &OpenProject) -> Result<()> {
     let (store, scope, holder) = (&project.store, &project.scope, engine.process());
     let now = engine.now();
@@ -51,21 +51,21 @@ async fn step(engine: &Engine, caller: &Caller, project: &OpenProject) -> Result
         return Ok(());
     }
     let asked = next(engine, caller, project).await;
-    // Held on to, so that the others pause too.
+    // The lease is kept during the pause, so that other processes pause too.
     store.lease(scope, "asking", holder, PAUSE.as_millis() as Millis).await?;
     asked
 }
 
-/// Returns how long one process is the one that asks: longer than a summary may take.
+/// Returns how long the lease on asking lasts, in milliseconds: longer than a summary may take.
 fn lease(options: &Options) -> Millis {
     let longest = options.summary_local_deadline_s.max(options.summary_external_deadline_s);
-    // A tenth more is what a deadline may be missed by.
+    // A deadline may be missed by up to a tenth.
     Millis::try_from(longest.saturating_mul(1100)).unwrap_or(Millis::MAX / 2).saturating_add(GRACE)
 }
 
 async fn next(engine: &Engine, caller: &Caller, project: &OpenProject) -> Result<()> {
     let (store, scope, holder) = (&project.store, &project.scope, engine.process());
-    let Some(Queued { seq, wanted, tries }) =
+    let Some(Queued { seq: key, wanted, tries }) =
         store.next_queued(scope, holder, lease(&engine.config().options), engine.now()).await?
     else {
         return Ok(());
@@ -73,19 +73,19 @@ async fn next(engine: &Engine, caller: &Caller, project: &OpenProject) -> Result
     let made = make(engine, caller, project, &wanted).await;
     let now = engine.now();
     match made {
-        Ok(()) => store.finish(scope, seq, holder, now).await,
-        // All of it was forgotten.
-        Err(error) if error.kind() == Kind::NotFound => store.drop_queued(scope, seq, holder).await,
+        Ok(()) => store.finish(scope, key, holder, now).await,
+        // All of its messages were forgotten.
+        Err(error) if error.kind() == Kind::NotFound => store.drop_queued(scope, key, holder).await,
         Err(error) => {
             let wait = match error.kind() {
-                // There may be money again tomorrow.
+                // The limit of a day or month may be free again later.
                 Kind::Limit => ask::LONGEST_WAIT,
                 _ => FIRST_WAIT << (2 * tries.clamp(0, 8)),
             };
             let asked =
                 error.retry_after().map_or(0, |wait| i64::try_from(wait.as_millis()).unwrap_or(i64::MAX));
             let wait = wait.max(asked).min(ask::LONGEST_WAIT);
-            store.fail(scope, seq, holder, &error.to_string(), now + wait, now).await
+            store.fail(scope, key, holder, &error.to_string(), now + wait, now).await
         }
     }
 }
@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_asks_is_let_be_for_as_long_as_a_summary_may_take() {
+    fn the_lease_lasts_as_long_as_a_summary_may_take() {
         let of = |local, external| {
             lease(&Options {
                 summary_local_deadline_s: local,

@@ -1,7 +1,7 @@
-//! Keeps a session's segments closed, what was decided in them noted, and their summaries made.
+//! Closes a session's segments, extracts their facts and decisions, and makes their summaries.
 //!
-//! It is done in bounded steps by whoever needs it, a call or an idle server; nothing runs without a client. What two
-//! processes do at once is the same and is stored once.
+//! A call that needs them or the idle server does so in bounded steps. Equal messages give equal results, so two
+//! processes that do it at once store it once.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -21,19 +21,20 @@ use crate::summaries::messages::{blocking, count, sources, texts};
 use crate::summarize;
 use crate::tuning::summaries::{FACTS_OF_SEGMENT, SEGMENT_TOKENS};
 
-/// Messages that segments are closed of at a time, as a rule less than a second: a session may have a hundred thousand.
+/// The highest number of messages whose segments are closed at a time, usually within a second. A session may have a
+/// hundred thousand messages.
 const STEP: usize = 4000;
 
-/// Facts of an earlier version that are made findable by one step: some ten milliseconds. Arbitrary.
+/// Facts of earlier versions that one step makes searchable: some ten milliseconds. Arbitrary.
 const MENDED_AT_ONCE: usize = 200;
 
-/// Bytes of a message that tell its topic. Arbitrary.
+/// Bytes of a message used to determine its topic. Arbitrary.
 const MOST_READ: usize = 4096;
 
-/// How long to wait for others who write: what is made for an answer can be made again, and the answer waits.
+/// How long to wait for other writers. The answer waits meanwhile, and what was made for it can be made again.
 const TURN: Duration = Duration::from_millis(250);
 
-/// Returns the tiers as configured.
+/// Returns the configured tiers.
 pub fn tiers(engine: &Engine) -> Tiers {
     let options = &engine.config().options;
     let kept = |percent: f64| 1.0 - percent / 100.0;
@@ -46,7 +47,7 @@ pub fn tiers(engine: &Engine) -> Tiers {
     }
 }
 
-/// Returns the weights of importance as configured.
+/// Returns the configured weights of importance.
 pub fn weights(engine: &Engine) -> importance::Weights {
     let options = &engine.config().options;
     importance::Weights {
@@ -57,7 +58,7 @@ pub fn weights(engine: &Engine) -> importance::Weights {
     }
 }
 
-/// Returns the segment that the row says.
+/// Returns the segment that is stored in the row.
 pub fn segment(row: &SegmentRow) -> Segment {
     let count = |count: i64| usize::try_from(count).unwrap_or(0);
     Segment { first: row.first, last: row.last, messages: count(row.messages), tokens: count(row.tokens) }
@@ -68,15 +69,16 @@ pub fn segment(row: &SegmentRow) -> Segment {
 pub struct Closed {
     /// All of them, in order.
     pub segments: Vec<SegmentRow>,
-    /// Whether some were closed just now.
+    /// Whether this call closed some.
     pub wrote: bool,
-    /// Messages that nobody has looked at yet: closing goes on with the next call.
+    /// Messages not yet examined; the next call goes on with them.
     pub waiting: usize,
-    /// Why those that were closed just now are not stored, where they aren't.
+    /// Why the segments closed by this call are not stored, if they aren't.
     pub unkept: Option<Error>,
 }
 
-/// Closes the segments that the session's messages fill, noting what was decided in them, as far as one step goes.
+/// Closes the segments that the session's messages fill, and extracts their facts and decisions. One call does a
+/// bounded part.
 pub async fn close(engine: &Engine, project: &OpenProject, session: &SessionId) -> Result<Closed> {
     let (store, scope) = (&project.store, &project.scope);
     let segments = store.segments(scope, session).await?;
@@ -103,11 +105,11 @@ pub async fn close(engine: &Engine, project: &OpenProject, session: &SessionId) 
         store.add_segments(scope, session, added.clone()).await
     };
     if let Err(error) = kept.await {
-        // On a full disk, or beside a writer that takes long, the answer is made of them all the same.
+        // If the disk is full or another writer takes long, the answer still uses the segments.
         let segments = [segments, added].concat();
         return Ok(Closed { segments, wrote: false, waiting, unkept: Some(error) });
     }
-    // Another process may have closed them first, elsewhere.
+    // Another process may have closed them first, with other boundaries.
     Ok(Closed { segments: store.segments(scope, session).await?, wrote: true, waiting, unkept: None })
 }
 
@@ -121,7 +123,7 @@ fn message<'a>(row: &MessageRow, text: &'a str) -> Message<'a> {
     }
 }
 
-/// Stores what was decided and said to be so in the segments, as memories that refer to their source.
+/// Stores the facts and decisions found in the segments as memories that refer to their messages.
 async fn note(
     engine: &Engine,
     project: &OpenProject,
@@ -152,16 +154,17 @@ async fn note(
     project.store.save(&project.scope, notes, engine.now(), |_| ()).await.map(drop)
 }
 
-/// Makes findable a bounded number of facts and decisions that an earlier version noted without a chunk; returns how many.
+/// Adds chunks to a bounded number of facts and decisions that an earlier version stored without, so that a search
+/// finds them. Returns how many.
 pub async fn mend(engine: &Engine, store: &Store, scope: &Scope) -> Result<usize> {
     let bare = store.derived_without_chunk(scope, MENDED_AT_ONCE).await?;
     let count = bare.len();
     let chunked = move || {
         let chunked = bare.into_iter().map(|memory| {
-            let Memory { id, seq, kind, provenance, text, session, time, .. } = memory;
+            let Memory { id, seq: key, kind, provenance, text, session, time, .. } = memory;
             let draft = Draft { session, ..Draft::new(kind, provenance, text, time) };
             let chunks = remember::pieces(&draft, &id);
-            (seq, draft, chunks)
+            (key, draft, chunks)
         });
         chunked.collect::<Vec<_>>()
     };
@@ -172,21 +175,21 @@ pub async fn mend(engine: &Engine, store: &Store, scope: &Scope) -> Result<usize
     Ok(count)
 }
 
-/// The summaries of a session's segments, by the place of their first message.
+/// The summaries of a session's segments, by the ordinal of their first message.
 #[derive(Debug, Default)]
 pub struct Leaves {
-    /// Those there are.
+    /// The summaries that exist.
     pub made: BTreeMap<i64, Summary>,
-    /// How many of them were made just now.
+    /// How many of them this call made.
     pub new: usize,
-    /// How many of those wanted are still to be made.
+    /// How many wanted summaries are still missing.
     pub waiting: usize,
-    /// Why those that were made just now are not stored, where they aren't.
+    /// Why the summaries made by this call are not stored, if they aren't.
     pub unkept: Option<Error>,
 }
 
-/// Returns the summaries of the segments that `wanted` gives a level and a length, making up to `most` that are missing,
-/// the last first.
+/// Returns the summaries of the segments in `wanted`, each with its level and length. Makes up to `most` missing ones,
+/// latest first.
 pub async fn summaries(
     engine: &Engine,
     project: &OpenProject,
@@ -216,7 +219,7 @@ pub async fn summaries(
         }
     }
     let Some(from) = missing.iter().map(|(row, ..)| row.first).min() else { return Ok(leaves) };
-    // Read once for all that are made: a session may have a hundred thousand messages.
+    // The session is read once for all: it may have a hundred thousand messages.
     let rows = store.session_messages(scope, session, from).await?;
     for (row, level, tokens) in missing {
         let start = rows.partition_point(|each| each.ordinal < row.first);
@@ -228,7 +231,7 @@ pub async fn summaries(
         };
         match kept {
             Ok(true) => {}
-            // Something of it was forgotten meanwhile: there is nothing to show.
+            // A message of the segment was forgotten meanwhile: there is nothing to show.
             Ok(false) => continue,
             Err(error) => leaves.unkept = Some(error),
         }
@@ -238,7 +241,7 @@ pub async fn summaries(
     Ok(leaves)
 }
 
-/// Stores the summary of a segment; returns whether its messages are still those it was made of.
+/// Stores the summary of a segment. Returns whether its messages are still the same.
 async fn keep(engine: &Engine, project: &OpenProject, summary: &Summary) -> Result<bool> {
     let (store, scope) = (&project.store, &project.scope);
     store.await_turn(scope, TURN).await?;
@@ -285,7 +288,8 @@ async fn make(
     blocking(summarise).await
 }
 
-/// Returns the level and the length of the summary that each segment has in its tier; none for what is shown in full.
+/// Returns the level and length in tokens of the summary of each segment, by its tier. Segments shown in full are left
+/// out.
 pub fn wanted(tiers: &Tiers, closed: &[SegmentRow]) -> Vec<(SegmentRow, Level, usize)> {
     let segments: Vec<Segment> = closed.iter().map(segment).collect();
     let by_tier = closed.iter().zip(tiers.of(&segments)).zip(&segments);

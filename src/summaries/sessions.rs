@@ -1,11 +1,12 @@
-//! Works off the sessions that grew: closes their segments, summarises these, and makes the memory that stands for each.
+//! Processes the sessions that grew: closes their segments, summarises them, and updates the memory that represents
+//! each session.
 //!
-//! It is done in bounded steps by imports, by `tiro index`, by an idle server and by calls that need it; a write only
-//! leaves a mark. Nothing runs without a client. All of it is made without a model and is the same each time, so two
-//! processes that do it at once store it once.
+//! A write only marks its session. Imports, `tiro index`, the idle server, and calls that need the result do the work
+//! in bounded steps. It uses no model, and equal messages give equal bytes, so two processes that do it at once store
+//! it once.
 //!
-//! What stands for a session is made of instructions and answers: not of what tools printed, which is long and says
-//! little of what was wanted, nor of files that were pasted.
+//! A session is represented by its instructions and answers. Tool outputs and pasted files are left out: they are long
+//! and say little about what was wanted.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -18,35 +19,35 @@ use crate::project::OpenProject;
 use crate::remember;
 use crate::scope::SessionId;
 use crate::store::{ConversationRow, GrownSession, MessageRow, Saved, source_hash};
-use crate::summaries::messages::told;
+use crate::summaries::messages::instructions_and_answers;
 use crate::summaries::wanted::Made;
 use crate::summaries::{enqueue, messages, segments};
 use crate::summarize;
 use crate::tuning::summaries::SESSION_ENDED;
 
-/// Sessions looked for at once.
+/// Sessions read from the store at once.
 const SESSIONS: usize = 16;
 
-/// Summaries of a session's segments made between two looks at the clock.
+/// Summaries of segments made between two looks at the clock.
 const STEP: usize = 32;
 
-/// Messages that what stands for a session is chosen from. Of more, some are passed over evenly.
+/// The highest number of messages from which the representing memory is chosen. Of more, evenly spaced ones are used.
 const MOST_MESSAGES: usize = 1000;
 
-/// What was worked off.
+/// What [`work_off`] did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Worked {
-    /// Sessions that have nothing left to do.
+    /// Sessions that are up to date now.
     pub sessions: usize,
-    /// Memories made that stand for a session.
+    /// Memories of sessions made or updated.
     pub conversations: usize,
-    /// Whether time ran out before all was done.
+    /// Whether time ran out before all sessions were processed.
     pub is_left: bool,
 }
 
-/// Works off the sessions that grew, until `patience` is over.
+/// Processes the sessions that grew, for at most `patience`.
 ///
-/// A session that fails is left for the next time.
+/// A session that fails is logged and left for the next time.
 pub(crate) async fn work_off(engine: &Engine, caller: &Caller, patience: Duration) -> Result<Worked> {
     let began = Instant::now();
     let is_over = || began.elapsed() >= patience;
@@ -61,11 +62,11 @@ pub(crate) async fn work_off(engine: &Engine, caller: &Caller, patience: Duratio
             if summarise_segments(engine, project, &grown.session).await? > 0 {
                 return Ok(());
             }
-            worked.conversations += usize::from(stand_for(engine, project, &grown).await?);
+            worked.conversations += usize::from(represent(engine, project, &grown).await?);
             worked.sessions += 1;
             Ok::<(), Error>(())
         };
-        // The others are none the worse for it.
+        // An error in one session doesn't stop the others.
         if let Err(error) = step.await {
             tracing::warn!(%error, "a session is not summarised");
             failed.insert(grown.session);
@@ -81,20 +82,20 @@ pub(crate) async fn work_off(engine: &Engine, caller: &Caller, patience: Duratio
         worked.conversations += usize::from(renew(engine, project, &session).await?);
     }
     if worked.conversations > 0 {
-        // They wait to be embedded.
+        // The new memories wait to be embedded.
         engine.wrote();
     }
     Ok(worked)
 }
 
-/// Closes the session's segments and makes some of the summaries that they lack; returns how much is left.
+/// Closes the session's segments and makes some of their missing summaries. Returns how many are still missing.
 async fn summarise_segments(engine: &Engine, project: &OpenProject, session: &SessionId) -> Result<usize> {
     let closed = segments::close(engine, project, session).await?;
     if let Some(error) = closed.unkept {
         return Err(error);
     }
     if closed.waiting > 0 {
-        // Which summaries are wanted depends on where the last segment ends.
+        // The position of the last segment decides which summaries are wanted.
         return Ok(closed.waiting);
     }
     let wanted = segments::wanted(&segments::tiers(engine), &closed.segments);
@@ -102,8 +103,8 @@ async fn summarise_segments(engine: &Engine, project: &OpenProject, session: &Se
     leaves.unkept.map_or(Ok(leaves.waiting), Err)
 }
 
-/// Makes the memory that stands for a session which grew, or says when it is to be made anew; returns whether it was made.
-async fn stand_for(engine: &Engine, project: &OpenProject, grown: &GrownSession) -> Result<bool> {
+/// Makes the memory that represents the session, or stores when it is due. Returns whether it was made.
+async fn represent(engine: &Engine, project: &OpenProject, grown: &GrownSession) -> Result<bool> {
     let (store, scope) = (&project.store, &project.scope);
     let known = store.conversation(scope, &grown.session).await?;
     let rows = store.session_messages(scope, &grown.session, 0).await?;
@@ -119,13 +120,13 @@ async fn stand_for(engine: &Engine, project: &OpenProject, grown: &GrownSession)
     Ok(is_made)
 }
 
-/// Makes the memory of a session anew that was put off.
+/// Updates the memory of a session whose update is due. Returns whether it was stored.
 async fn renew(engine: &Engine, project: &OpenProject, session: &SessionId) -> Result<bool> {
     let rows = project.store.session_messages(&project.scope, session, 0).await?;
     make(engine, project, session, &rows).await
 }
 
-/// When the memory of a session is to be made.
+/// When the memory of a session is due.
 #[derive(Debug, PartialEq, Eq)]
 enum Due {
     Now,
@@ -133,7 +134,10 @@ enum Due {
     Never,
 }
 
-/// Returns when the memory of the session with the messages `rows` is to be made, where it is `known` as far as it was.
+/// Returns when the memory of a session with the messages `rows` is due. `known` is its present memory.
+///
+/// A growing session is updated once it has twice as many messages, or after `interval`. Without the first rule, a
+/// memory made from two messages would represent a long session for a while.
 ///
 /// A session that goes on is told anew when it has doubled, and else when `interval` has passed: what is made of its
 /// first two messages would stand for it for long otherwise.
@@ -152,7 +156,7 @@ fn is_due(known: Option<&ConversationRow>, rows: &[MessageRow], interval: Millis
     }
 }
 
-/// Makes the memory that stands for the session of the messages `rows`; returns whether it was stored.
+/// Makes the memory that represents the session with the messages `rows`. Returns whether it was stored.
 async fn make(
     engine: &Engine,
     project: &OpenProject,
@@ -176,8 +180,8 @@ async fn make(
     Ok(is_made)
 }
 
-/// Lets a model's summary of the session stand for it, in place of what was made without one; does nothing where that is of
-/// other messages by now.
+/// Replaces the memory that represents the session by a model's summary. Does nothing if the session has other messages
+/// by now.
 pub(crate) async fn supersede(
     engine: &Engine,
     project: &OpenProject,
@@ -192,13 +196,13 @@ pub(crate) async fn supersede(
     }
     let by = format!(" {} {}", made.provider, made.model);
     if save(engine, project, session, rows, made.text.clone(), &by).await? {
-        // It waits to be embedded.
+        // The new memory waits to be embedded.
         engine.wrote();
     }
     Ok(())
 }
 
-/// Stores the memory that stands for the session of the messages `rows`, which says `text`; returns whether it wasn't there.
+/// Stores `text` as the memory that represents the session with the messages `rows`. Returns whether it is new.
 async fn save(
     engine: &Engine,
     project: &OpenProject,
@@ -220,12 +224,12 @@ async fn save(
     Ok(matches!(saved, Saved::Made(_)))
 }
 
-/// Returns what the messages come down to.
+/// Returns a summary of the messages, made of their sentences.
 fn in_short(texts: &[(MessageRow, String)]) -> String {
     let tokens = texts.iter().map(|(row, _)| usize::try_from(row.tokens).unwrap_or(0)).sum();
     let most = summarize::length(Level::Standard, tokens);
-    let told = told(texts);
-    summarize::extract(&messages::sources(&told), Level::Standard, most, "", &messages::count).text
+    let texts = instructions_and_answers(texts);
+    summarize::extract(&messages::sources(&texts), Level::Standard, most, "", &messages::count).text
 }
 
 #[cfg(test)]
@@ -253,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_for_a_session_is_made_when_it_doubled_ended_or_an_hour_passed() {
+    fn a_session_is_due_when_it_doubled_ended_or_an_hour_passed() {
         let known = |last| ConversationRow {
             id: MemoryId::derive(MemoryKind::Conversation, None, ""),
             last,

@@ -1,4 +1,4 @@
-//! A summary that is wanted, and one that was made.
+//! The arguments and the result of making a summary.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,32 +8,32 @@ use crate::scope::SessionId;
 use crate::store::{MessageRow, source_hash};
 use crate::summarize;
 
-/// Tokens of a model's window where nobody knows them: the least that is common.
+/// Assumed context window in tokens of a model whose window is unknown: the smallest common one.
 pub(crate) const UNKNOWN_WINDOW: usize = 8192;
 
 /// What to summarise, and how.
 #[derive(Clone, Debug)]
 pub(crate) struct Wanted {
-    /// Whose messages.
+    /// The session whose messages are summarised.
     pub session: SessionId,
-    /// Which, in order.
+    /// The messages, in order.
     pub rows: Vec<MessageRow>,
-    /// How much it says.
+    /// How detailed the summary is.
     pub level: Level,
-    /// Its tokens at most; as many as usual if left out.
+    /// The highest number of tokens (o200k); `None` for the level's usual length.
     pub max_tokens: Option<usize>,
-    /// What it is about; empty for everything.
+    /// The topic to concentrate on; empty for everything.
     pub focus: String,
-    /// Whether a model may write it, where the user named one for it.
+    /// Whether a model may write it, if the user named one for summaries.
     pub by_model: bool,
 }
 
-/// A summary that was made, or made before.
+/// A summary, made now or taken from the cache.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Made {
-    /// Its id, where it is stored as a version of its range.
+    /// Its id, if it is stored as a version of its range.
     pub id: Option<String>,
-    /// What it says.
+    /// The text.
     pub text: String,
     /// Its tokens (o200k).
     pub tokens: usize,
@@ -41,30 +41,30 @@ pub(crate) struct Made {
     pub provider: String,
     /// The provider's model.
     pub model: String,
-    /// How much it keeps of the names, decisions and numbers that it could, 0 to 1.
+    /// The share of names, decisions and numbers that it keeps, 0 to 1, relative to the most that fits.
     pub quality: f64,
-    /// The ordinals its sentences come from.
+    /// The ordinals of the messages that its sentences come from.
     pub cited: Vec<i64>,
     /// What it cost, in US dollars.
     pub cost_usd: f64,
-    /// Whether it was made before.
+    /// Whether it was taken from the store or the cache.
     #[serde(skip)]
     pub is_kept: bool,
-    /// Whether a model was asked and nobody answered anything.
+    /// Whether a model was asked and no request got an answer.
     #[serde(skip)]
     pub is_silent: bool,
-    /// What was sent, and why another way was taken than asked for.
+    /// What was sent to a model, and why the summary was made in another way than requested.
     #[serde(default)]
     pub notices: Vec<String>,
 }
 
 impl Wanted {
-    /// Returns the tokens of what is summarised.
+    /// Returns the tokens (o200k) of the messages.
     pub fn tokens(&self) -> usize {
         self.rows.iter().map(|row| usize::try_from(row.tokens).unwrap_or(0)).sum()
     }
 
-    /// Returns the tokens that the summary has at most.
+    /// Returns the highest number of tokens of the summary.
     pub fn most(&self) -> usize {
         self.max_tokens.unwrap_or_else(|| summarize::length(self.level, self.tokens()))
     }
@@ -74,7 +74,8 @@ impl Wanted {
         source_hash(self.rows.iter().map(|row| &row.id))
     }
 
-    /// Returns what the summary is kept under.
+    /// Returns the key under which the summary is cached: a hash of the messages and of all that decides how it is
+    /// made.
     pub fn key(&self, provider: Option<&Configured>, temperature: f64) -> [u8; 32] {
         let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 summary");
         hasher.update(&self.hash());

@@ -327,7 +327,7 @@ fn an_unknown_provider_cannot_be_the_default_and_a_limit_can_be_removed() {
     assert!(home.run(&project, &[&lab[..], &limits[..]].concat()).is_ok);
     let shown = home.run(&project, &["provider", "show"]);
     assert!(shown.stdout.contains("summaries are made without a model"), "{shown:?}");
-    assert!(shown.stdout.contains("`lab` is not asked: nobody said what `m`"), "{shown:?}");
+    assert!(shown.stdout.contains("`lab` is not asked: the price of model `m`"), "{shown:?}");
     assert!(shown.stdout.contains("$0.50 a call, $1.00 a day"), "{shown:?}");
     let tiny = home.run(&project, &["provider", "add", "lab", "--limit-call", "0.0000001"]);
     assert!(!tiny.is_ok && tiny.stderr.contains("at least 0.000001"), "{tiny:?}");
@@ -519,7 +519,7 @@ fn a_provider_with_an_unknown_price_is_not_asked() {
         "[providers.lab]\nservice = 'openai-compatible'\nmodel = 'm'\nendpoint = 'https://lab.invalid/v1'\n",
     );
     let refused = home.run(&project, &["provider", "test", "lab"]);
-    assert!(!refused.is_ok && refused.stderr.contains("nobody said what `m`"), "{refused:?}");
+    assert!(!refused.is_ok && refused.stderr.contains("the price of model `m`"), "{refused:?}");
     assert!(refused.stderr.contains("--price"), "{refused:?}");
     let closed = home.run(&project, &["provider", "test", "lab", "--set", "external=never"]);
     assert!(closed.stderr.contains("`external` is `never`"), "{closed:?}");
