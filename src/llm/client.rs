@@ -1,5 +1,4 @@
-//! Asks a provider: repeats a request that failed where that can help, until there is an answer, an error, or no time
-//! left.
+//! Asks a provider. Repeats a failed request if that can help, until there is an answer, an error, or no time left.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -186,7 +185,7 @@ impl Client {
                 return Err(failure.error(&self.provider, attempts));
             }
             repeated += 1;
-            // A service that names a time in the past, or none, is overloaded all the same.
+            // A service that names a time in the past, or none, is still overloaded.
             let wait = failure.wait().unwrap_or_default().max(self.backoff(repeated));
             let left = end.saturating_duration_since(Instant::now());
             if wait >= left {

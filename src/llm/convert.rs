@@ -167,7 +167,7 @@ fn usage(request: &Request, text: &str, calls: &[Call], reported: genai::chat::U
     }
 }
 
-/// Returns why genai failed, where the relay has no better reason.
+/// Returns why genai failed, unless the relay has a better reason.
 fn failed(error: &Error, key: Option<&str>, request: &Request) -> Failure {
     match error {
         Error::ChatResponse { body, .. } => Failure::Reported(failure::word(body, key, request)),

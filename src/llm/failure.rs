@@ -197,7 +197,7 @@ pub(super) fn too_long(
     let error = failure.error(provider, attempts);
     let (wait, left) = (wait.as_secs_f64().ceil(), left.as_secs_f64().floor());
     let wait = if wait > ENDLESS { "more than a year".to_owned() } else { format!("{wait} s") };
-    Error::new(Kind::Provider, format!("{error}; the next may follow in {wait}, and {left} s are left"))
+    Error::new(Kind::Provider, format!("{error}; the service asks to wait for {wait}, and {left} s are left"))
         .with_retry_after(failure.wait())
         .hint("try again later, or allow another provider")
 }

@@ -1,8 +1,8 @@
 //! Asks language models.
 //!
 //! A [`Provider`] comes from the configuration. A [`Client`] asks it: it keeps its deadline, limits what it reads,
-//! repeats a request where that can help, and ends the request when it is dropped. This module knows nothing of
-//! memories, of budgets of answers or of what an answer is for. It spends money only as far as the caller reserved it.
+//! repeats a failed request if that can help, and ends the request when it is dropped. This module knows nothing of
+//! memories, budgets of answers, or the purpose of an answer. It spends money only as far as the caller reserved it.
 //!
 //! `convert` translates to genai, which knows the dialects of the services; `relay` makes the connection and says why.
 //! Google's Vertex is left out, because its sign-in can't be tested here.

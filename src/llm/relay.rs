@@ -264,7 +264,7 @@ impl Exchange {
         Failure::of_status(status, word, wait)
     }
 
-    /// Records why the exchange failed; the first reason counts.
+    /// Records why the exchange failed. Only the first reason counts.
     fn fail(&self, failure: Failure) {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(failure);
     }

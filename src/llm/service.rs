@@ -109,7 +109,7 @@ impl Provider {
         self.check_encryption_as(&format!("provider `{}`", self.name))
     }
 
-    /// Does what [`Provider::check_encryption`] does; the error calls the provider `name`.
+    /// Like [`Provider::check_encryption`], but the error calls the provider `name`.
     pub fn check_encryption_as(&self, name: &str) -> Result<()> {
         if !self.sends_key_in_clear() {
             return Ok(());

@@ -23,9 +23,9 @@ pub struct Commit<'a> {
     pub diff: &'a str,
 }
 
-/// Returns the request to the model; where its window is too small, changed lines are omitted from the end.
+/// Returns the request to the model. If its window is too small, changed lines are omitted from the end.
 ///
-/// Errors with [`Kind::Limit`] where the window is too small for the message.
+/// Errors with [`Kind::Limit`] if the window is too small for the message.
 pub fn commit_request(
     commit: &Commit<'_>,
     wish: &Wish<'_>,
@@ -49,7 +49,7 @@ pub fn commit_request(
 
 /// Asks a model for the summary of a commit; `ask` sends a request and waits for the answer.
 ///
-/// Errors as [`commit_request`] and `ask` do, and with [`Kind::Provider`] where the answer is rejected twice.
+/// Errors as [`commit_request`] and `ask` do, and with [`Kind::Provider`] if both answers are rejected.
 pub async fn commit_by_model<A, W>(
     commit: &Commit<'_>,
     wish: &Wish<'_>,
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_keeps_what_the_message_says_and_may_tell_what_changed() {
+    fn an_answer_keeps_the_message_and_may_mention_changes() {
         let (made, requests) = asked(&[GOOD]);
         assert_eq!((made.unwrap().as_str(), requests), (GOOD, 1));
         let made_up = "Redis 7 and Kafka replace MySQL in Berlin by Friday, Greg says.";

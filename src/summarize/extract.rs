@@ -1,9 +1,9 @@
 //! Chooses the sentences whose words are worth most for their tokens; each word counts once.
 //!
-//! A word is worth more the rarer it is among the sentences, and more where it is a name, a number, or occurs more than
-//! once. The gain of a sentence only shrinks as others are chosen, so the next best is found without computing all gains
-//! again. On LoCoMo this keeps 62.5% of the words of answers in 22% of the tokens, speakers' names included; TextRank keeps
-//! 33.0%, the first sentences 24.2% (`evals summaries`).
+//! A rarer word is worth more, and so is a name, a number, or a word that occurs more than once. The gain of a sentence
+//! only shrinks as others are chosen, so the next best is found without computing all gains again. On LoCoMo this keeps
+//! 62.5% of the words of answers in 22% of the tokens, speakers' names included; TextRank keeps 33.0%, the first
+//! sentences 24.2% (`evals summaries`).
 
 use std::cmp::{Ordering, Reverse};
 use std::collections::{BTreeSet, BinaryHeap};
@@ -16,7 +16,7 @@ use crate::tuning::summaries::{
     TOKENS_FOR_TOPICS, TOPICS,
 };
 
-/// How often the tokens that labels and spaces left over are spent again. Arbitrary.
+/// How many rounds choose sentences again for tokens that labels and spaces did not need. Arbitrary.
 const ROUNDS: usize = 3;
 
 /// Sentences in a row that are too long for the remaining budget, after which choosing ends. Arbitrary: counting their
@@ -29,11 +29,12 @@ const LONGEST_NAME: usize = 40;
 /// The heading of the sentences that belong to no topic.
 const REST: &str = "…";
 
-/// Returns sentences of `sources` in their order, with the speaker's name where the speaker changes: two at
-/// [`Level::Brief`], else as many as fit into `max_tokens` by `count`. Sentences with words of `focus` are preferred. At
-/// [`Level::Detailed`] the sentences of many sources are grouped by topic, each under its name, where there is room.
+/// Returns sentences of `sources` in their order, with the speaker's name when the speaker changes: two at
+/// [`Level::Brief`], otherwise as many as fit into `max_tokens` by `count`. Sentences with words of `focus` are
+/// preferred. At [`Level::Detailed`] the sentences of many sources are grouped by topic, each under its name, if there
+/// is room.
 ///
-/// Never more than `max_tokens`; where not even one sentence fits, the beginning of the best. The same input gives the
+/// Never more than `max_tokens`: if not even one sentence fits, the beginning of the best one. The same input gives the
 /// same text.
 pub fn extract(
     sources: &[Source<'_>],
@@ -78,7 +79,7 @@ struct Choice<'r> {
     is_covered: Vec<bool>,
     /// The sentences that are not chosen, by their rate when it was last computed, the best on top.
     heap: BinaryHeap<(Rate, Reverse<usize>)>,
-    /// The speaker of each source; `None` where all have the same.
+    /// The speaker of each source; `None` if all have the same.
     labels: Option<Vec<&'r str>>,
     has_label: BTreeSet<usize>,
     /// How many sentences may still be chosen.
@@ -204,8 +205,8 @@ impl Topics {
         Topics(recurring(reading, most).into_iter().map(named).collect())
     }
 
-    /// Returns the chosen sentences in groups with their headings, in order within each, the groups in order of their first
-    /// sentence. Returns one group without a heading where there would be fewer than two with one.
+    /// Returns the chosen sentences in groups with their headings, in order within each, the groups in order of their
+    /// first sentence. Returns one group without a heading if fewer than two groups would have one.
     fn groups(&self, reading: &Reading<'_>, chosen: &[usize]) -> Vec<(Option<&str>, Vec<usize>)> {
         let mut places = chosen.to_vec();
         places.sort_unstable();
@@ -239,7 +240,7 @@ impl Topics {
     }
 }
 
-/// Renders the chosen sentences in their order, grouped where there are topics.
+/// Renders the chosen sentences in their order, grouped if there are topics.
 fn render(
     sources: &[Source<'_>],
     reading: &Reading<'_>,
@@ -287,7 +288,7 @@ fn push_in_a_line(to: &mut String, text: &str) {
     }
 }
 
-/// Returns the beginning of the best sentence that fits, in whole words where it has spaces.
+/// Returns the beginning of the best sentence that fits, in whole words if it has spaces.
 fn beginning(
     sources: &[Source<'_>],
     reading: &Reading<'_>,

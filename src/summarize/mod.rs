@@ -1,9 +1,9 @@
 //! Summaries of messages and commits, by choosing sentences or by a model.
 //!
-//! [`extract()`] needs nothing but the messages: it chooses the sentences whose words are worth most for their tokens, in
-//! their order. It works in any language, gives the same text each time, and is the fallback of every other way.
-//! [`by_model`] asks a model, in parts where its window is too small, and rejects the answer where [`quality()`] finds too
-//! few of the names, decisions and numbers in it.
+//! [`extract()`] needs nothing but the messages: it chooses the sentences whose words are worth most for their tokens,
+//! in their order. It works in any language, gives the same text each time, and is the fallback of every other way.
+//! [`by_model`] asks a model, in parts if its window is too small, and rejects an answer if [`quality()`] finds too few
+//! of the names, decisions and numbers in it.
 //!
 //! Everything here is pure or asks through a closure. It doesn't store summaries, and it doesn't decide which provider may
 //! be asked or what may be spent.
@@ -36,7 +36,7 @@ pub struct Source<'a> {
     pub speaker: &'a str,
     /// The speaker's role.
     pub role: Role,
-    /// When it was said.
+    /// When it was written, in milliseconds.
     pub time: Millis,
     /// The text.
     pub text: &'a str,
@@ -45,7 +45,7 @@ pub struct Source<'a> {
 /// A summary, and the sources that it cites.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// The text; empty where the sources are, or where no word fits.
+    /// The text; empty if the sources are, or if no word fits.
     pub text: String,
     /// The ordinals of the sources that its sentences come from, ascending.
     pub cited: Vec<i64>,

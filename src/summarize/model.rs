@@ -1,8 +1,8 @@
-//! Summaries by a model: makes the requests, in parts where the model's window is too small, and checks the answer.
+//! Summaries by a model: makes the requests, in parts if the model's window is too small, and checks the answer.
 //!
-//! Everything quoted is in an envelope, so that it can't pass for an instruction. Where an answer is empty, too long, off
-//! topic, or lacks most of the names, decisions and numbers that it could keep, the model is asked once more, with what the
-//! answer lacks. If that fails too, the caller chooses sentences instead.
+//! All quoted text is in an envelope, so that it can't pass for an instruction. If an answer is empty, too long, off
+//! topic, or lacks most of the names, decisions and numbers that it could keep, the model is asked once more, with what
+//! the answer lacks. If that fails too, the caller chooses sentences instead.
 //!
 //! The prompts are files in `prompts/`.
 
@@ -47,10 +47,10 @@ pub struct Wish<'a> {
     pub secret: &'a [u8; 32],
 }
 
-/// Returns the first requests to the model, one for each part. Where there are several, [`by_model`] merges their answers
-/// by one more request.
+/// Returns the first requests to the model, one for each part. If there are several, [`by_model`] merges their answers
+/// with one more request.
 ///
-/// Errors with [`Kind::Limit`] where the window is too small or the parts are too many.
+/// Errors with [`Kind::Limit`] if the window is too small or there are too many parts.
 pub fn requests(
     sources: &[Source<'_>],
     wish: &Wish<'_>,
@@ -79,7 +79,7 @@ pub fn requests(
 
 /// Asks a model for the summary of `sources`, in as many requests as needed; `ask` sends one and waits for the answer.
 ///
-/// Errors as [`requests`] and `ask` do, and with [`Kind::Provider`] where the answer is rejected twice.
+/// Errors as [`requests`] and `ask` do, and with [`Kind::Provider`] if both answers are rejected.
 pub async fn by_model<A, W>(
     sources: &[Source<'_>],
     wish: &Wish<'_>,
@@ -112,10 +112,10 @@ where
     Ok(Summary { cited: cite(&text, sources), text, unread: 0 })
 }
 
-/// Asks for a text that `judge` gives at least the quality `least`; where it doesn't, asks once more with what the answer
-/// lacks.
+/// Requests a text that `judge` gives at least the quality `least`. If the first answer falls short, asks once more
+/// with what it lacks.
 ///
-/// Errors as `ask` does, and with [`Kind::Provider`] where the second answer is rejected too.
+/// Errors as `ask` does, and with [`Kind::Provider`] if the second answer is rejected too.
 pub(super) async fn until_good<A, W>(
     mut last: Request,
     wish: &Wish<'_>,
@@ -132,7 +132,7 @@ where
     for _ in 0..2 {
         let answer = ask(last.clone()).await?.text;
         let text = answer.trim();
-        // Counting and judging take time by the length of the text.
+        // Counting and judging take time in proportion to the length of the text.
         let is_too_long = text.len() > LONGEST * wish.max_tokens;
         let tokens = if is_too_long { text.len() / 4 } else { count(text) };
         fault = match () {
@@ -265,7 +265,7 @@ mod tests {
         tokens::count(text)
     }
 
-    /// Asks a model that gives these answers; returns the result and the requests.
+    /// Asks a model that gives these answers. Returns the result and the requests.
     fn asked(sources: &[Source<'_>], window: usize, answers: &[&str]) -> (Result<Summary>, Vec<Request>) {
         let asked = RefCell::new(Vec::new());
         let wish = Wish {
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_brief_is_measured_against_the_sentences_that_would_stand_in_its_place() {
+    fn a_brief_is_measured_against_the_sentences_that_would_replace_it() {
         let said = [
             "We decided on SQLite 3.50 because Postgres needs a server that nobody here wants to keep running.",
             "Mira tests the import of Parquet on Windows ARM by Friday, and tells Jonas what broke.",
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn what_will_not_do_is_asked_for_once_more_with_what_it_lacks() {
+    fn a_rejected_answer_is_requested_once_more_with_what_it_lacks() {
         let long = GOOD.repeat(9);
         for bad in ["", "They had a nice talk about gardening in Provence.", long.as_str()] {
             let (made, requests) = asked(&[source(0, SOURCE)], 8000, &[bad, GOOD]);
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_put_into_a_prompt_is_a_place_to_fill() {
+    fn braces_in_quoted_text_are_not_filled() {
         let wish = Wish {
             level: Level::Standard,
             max_tokens: 60,
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_answer_is_neither_weighed_nor_sent_back_whole() {
+    fn an_endless_answer_is_neither_counted_nor_sent_back_whole() {
         let endless = GOOD.repeat(40_000);
         let began = std::time::Instant::now();
         let (made, requests) = asked(&[source(0, SOURCE)], 8000, &[&endless, &endless]);

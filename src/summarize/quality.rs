@@ -1,4 +1,5 @@
-//! Measures a summary: the names, decisions and numbers that it keeps, beside the most that as many tokens can keep.
+//! Measures a summary: the names, decisions and numbers that it keeps, relative to the most that as many tokens can
+//! keep.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,8 +9,8 @@ use super::sentences::sentences;
 use super::words::{self, words};
 use crate::tuning::summaries::{CITED_SHARE, DECISION_WORD, DENSE, FEW_NAMES, ON_TOPIC};
 
-/// Returns how many of the names, decisions and numbers of `sources` the summary keeps, from 0 to 1, where 1 is what the best
-/// sentences within `max_tokens` keep.
+/// Returns the share of names, decisions and numbers of `sources` that the summary keeps, from 0 to 1; 1 is what the
+/// best sentences within `max_tokens` keep.
 ///
 /// An empty summary has 0. Words, names and numbers that the sources don't have lower the quality.
 pub fn quality(summary: &str, sources: &[Source<'_>], max_tokens: usize) -> f64 {
@@ -53,7 +54,7 @@ pub(super) fn quality_beside(summary: &str, sources: &[Source<'_>], beside: &str
     (has / best).min(1.0) * on_topic * honest
 }
 
-/// Returns the weightiest words of `sources` that `summary` lacks, in their most frequent spelling.
+/// Returns the words of `sources` with the highest weights that `summary` lacks, in their most frequent spelling.
 pub(super) fn missing(summary: &str, sources: &[Source<'_>], max_tokens: usize) -> Vec<String> {
     let reading = Reading::of(sources, "");
     let weights = weights(&reading);
@@ -87,7 +88,7 @@ pub fn cite(text: &str, sources: &[Source<'_>]) -> Vec<i64> {
             }
         }
         let most = shared.values().copied().fold(0.0, f64::max);
-        // A sentence may have several sources that say as much. A source with fewer words in common isn't cited.
+        // A sentence may have several equally good sources. A source with fewer common words isn't cited.
         cited.extend(
             shared
                 .iter()
@@ -98,14 +99,14 @@ pub fn cite(text: &str, sources: &[Source<'_>]) -> Vec<i64> {
     cited.into_iter().collect()
 }
 
-/// Tells whether the word at `start` begins a sentence.
+/// Returns whether the word at `start` begins a sentence.
 fn begins(text: &str, start: usize) -> bool {
     let before = text[..start].trim_end_matches(['"', '\'', '(', '“', '‘', '*', '-', '#', ' ']);
     before.is_empty() || before.ends_with(['.', '!', '?', ':', '\n'])
 }
 
 /// Returns the weight of each word for quality: names and numbers by how many sentences have them, words of decisions a
-/// little, other words nothing. Where there are few names and numbers, every word counts.
+/// little, other words nothing. If there are few names and numbers, every word counts.
 fn weights(reading: &Reading<'_>) -> Vec<f64> {
     let often = |sentences: u32| (1.0 + f64::from(sentences)).ln();
     let of = |word: &super::reading::Word| if word.is_key() { often(word.sentences) } else { 0.0 };

@@ -8,22 +8,22 @@ use super::{Source, Topic};
 use crate::memory::Role;
 use crate::tuning::summaries;
 
-/// Bytes of all sources that are read: a third of a second. Where they have more, a part of each is read, or some are
+/// Bytes of all sources that are read: a third of a second. If there are more, a part of each is read, or some are
 /// skipped.
 const MOST_BYTES: usize = 1 << 20;
 
 /// Bytes of one source that are read, at most: three quarters from its beginning, one from its end. Arbitrary.
 const MOST_OF_ONE: usize = 32 << 10;
 
-/// Bytes of one source that are read, at least: of more sources than that allows, some are skipped. Arbitrary.
+/// Bytes of one source that are read, at least. If there are too many sources for that, some are skipped. Arbitrary.
 const LEAST_OF_ONE: usize = 200;
 
-/// Words that begin a greeting, thanks or praise; such a sentence is worth less where it is short.
+/// Words that begin a greeting, thanks or praise. A short sentence that begins with one is worth less.
 const OPENINGS: &str = "hey hi hello wow thanks thank thx yeah yes yep yup bye goodbye good great awesome amazing cool \
     congrats congratulations sure absolutely definitely haha lol glad nice sounds ok okay right hola gracias bonjour \
     merci hallo danke ciao grazie olá obrigado obrigada привет спасибо hej tack cześć dzięki";
 
-/// First words of a sentence that refers to the one before it: alone it says less, or something else.
+/// First words of a sentence that refers to the previous one: alone it says less, or something else.
 const REFERENCES: [&str; 9] = ["it", "its", "this", "that", "these", "those", "they", "he", "she"];
 
 /// Greetings and thanks in scripts without spaces.
@@ -80,18 +80,18 @@ pub(super) struct Word {
 }
 
 impl Word {
-    /// Tells whether it is a name or a number.
+    /// Returns whether it is a name or a number.
     pub(super) fn is_key(&self) -> bool {
         !self.is_speaker && (self.has_digit || (self.as_name > 0 && self.as_name * 2 >= self.times))
     }
 }
 
 impl<'a> Reading<'a> {
-    /// Reads `sources`; sentences with words of `focus` are worth more, the others less.
+    /// Reads `sources`. Sentences with words of `focus` are worth more, the others less.
     pub(super) fn of(sources: &[Source<'a>], focus: &str) -> Reading<'a> {
         let mut reading =
             Reading { sentences: Vec::new(), words: Vec::new(), numbers: HashMap::new(), unread: 0 };
-        // Common words count only where there are no others.
+        // Common words count only if there are no others.
         for keep_common in [false, true] {
             reading.read(sources, keep_common);
             if reading.sentences.iter().any(|sentence| !sentence.words.is_empty()) {
@@ -182,7 +182,7 @@ impl<'a> Reading<'a> {
         Sentence { source, text, words: numbers, worth: 1.0, decides }
     }
 
-    /// Makes sentences with words of `focus` worth more than the rest; changes nothing where no sentence has any.
+    /// Makes sentences with words of `focus` worth more than the rest; changes nothing if no sentence has any.
     fn focus_on(&mut self, focus: &str) {
         let wanted: Vec<u32> = words(focus)
             .iter()

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::words::is_spaceless;
 
-/// Bytes of a sentence, at most; longer ones are cut at a comma, else at a space, else anywhere. Arbitrary.
+/// Bytes of a sentence, at most. A longer one is cut at a comma, otherwise at a space, otherwise anywhere. Arbitrary.
 const LONGEST: usize = 500;
 
 /// Bytes from which a line may be wrapped, and from which Thai text is cut at a space. Arbitrary.
@@ -64,7 +64,7 @@ pub(super) fn sentences(text: &str) -> Vec<(Range<usize>, Form)> {
     found
 }
 
-/// Tells whether the line `next` continues the wrapped line `open`: no sentence ends there, and none begins.
+/// Returns whether the line `next` continues the wrapped line `open`: no sentence ends there, and none begins.
 fn is_wrapped(open: &str, next: &str) -> bool {
     let last = open.rsplit('\n').next().unwrap_or(open);
     last.len() >= LONG_LINE
@@ -72,7 +72,7 @@ fn is_wrapped(open: &str, next: &str) -> bool {
         && next.starts_with(|c: char| c.is_lowercase() || is_spaceless(c) || matches!(c, '(' | '"' | '\''))
 }
 
-/// Tells whether a line looks like code, a table or a program's output: few letters, an ending such as `;`, or a deep
+/// Returns whether a line looks like code, a table or a program's output: few letters, an ending such as `;`, or a deep
 /// indentation with signs of code.
 fn is_code(line: &str) -> bool {
     let body = line.trim();
@@ -132,7 +132,7 @@ fn prose(text: &str, range: Range<usize>, found: &mut Vec<(Range<usize>, Form)>)
     divide(text, piece.clone(), form(&text[piece]), found);
 }
 
-/// Tells whether the full stop after `before` belongs to an abbreviation, an initial, or the number of an item.
+/// Returns whether the full stop after `before` belongs to an abbreviation, an initial, or the number of an item.
 fn is_abbreviated(before: &str) -> bool {
     let last = before.rsplit(|c: char| c.is_whitespace() || c == '(').next().unwrap_or(before);
     let is_initial = last.chars().count() == 1 && last.starts_with(char::is_uppercase) && last != "I";
@@ -151,7 +151,7 @@ fn form(piece: &str) -> Form {
     }
 }
 
-/// Adds `range` without the white space around it, in parts where it is too long; adds nothing where it has no letter or
+/// Adds `range` without the white space around it, in parts if it is too long; adds nothing if it has no letter or
 /// digit.
 fn divide(text: &str, range: Range<usize>, form: Form, found: &mut Vec<(Range<usize>, Form)>) {
     let mut start = range.start;
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_are_told() {
+    fn forms_are_recognised() {
         for (text, form) in [
             ("Shall we?", Form::Question),
             ("好吗？", Form::Question),

@@ -1,4 +1,4 @@
-//! What summaries promise, over made-up conversations.
+//! Promises of summaries, checked with invented conversations.
 
 use proptest::prelude::*;
 
@@ -96,7 +96,7 @@ fn a_session_of_one_message_of_tool_output_or_of_nothing() {
 }
 
 #[test]
-fn what_is_too_long_to_be_read_is_said() {
+fn sources_too_long_to_be_read_are_counted() {
     let long = "The cache of shard 17 is cold. ".repeat(170_000);
     let summary = extract(&sources(&[("Ana", &long), ("Ben", "Noted.")]), Level::Standard, 50, "", &count);
     assert_eq!(summary.unread, 1);
@@ -109,7 +109,7 @@ fn what_is_too_long_to_be_read_is_said() {
 }
 
 #[test]
-fn quality_finds_what_is_empty_off_topic_or_made_up() {
+fn quality_rejects_empty_off_topic_and_invented_summaries() {
     let sources = sources(TALK);
     let good = "Export to Parquet fails on Windows since 0.9.2 because pyarrow gets a colon in C:\\data (seen in CI on \
         Monday). They decided in March to use URIs, which S3 needs, so open_sink() converts; Ben does it by Friday. Open: \
@@ -130,7 +130,7 @@ fn quality_finds_what_is_empty_off_topic_or_made_up() {
 }
 
 #[test]
-fn topics_are_named_with_where_they_are() {
+fn topics_have_names_and_ordinals() {
     let names: Vec<String> = topics(&sources(TALK), 3)
         .into_iter()
         .map(|topic| format!("{} {:?}", topic.name, topic.ordinals))
@@ -184,7 +184,7 @@ fn a_long_talk_in_detail_goes_by_topic_and_in_time_within_each() {
     shown.sort_unstable();
     shown.dedup();
     assert_eq!(summary.cited, shown);
-    // The summary of both topics has sentences of both.
+    // The summary of both topics has sentences of each.
     assert!(summary.text.contains("Parquet") && summary.text.contains("Helsinki"), "{}", summary.text);
     let standard = extract(&sources, Level::Standard, 400, "", &count);
     assert!(!standard.text.contains('\n'), "{}", standard.text);
@@ -239,7 +239,7 @@ proptest! {
         prop_assert!(summary.cited.is_sorted() && summary.cited.iter().all(|each| (0..said.len() as i64).contains(each)));
         prop_assert_eq!(summary.text.is_empty(), summary.cited.is_empty());
         let cited: String = summary.cited.iter().map(|place| in_a_line(said[*place as usize].1) + "\n").collect();
-        // All of it but names with a colon occurs in a source.
+        // Everything except names with a colon occurs in a source.
         for word in summary.text.split_whitespace() {
             prop_assert!(cited.contains(word) || word.ends_with(':'), "{} in {}", word, cited);
         }

@@ -30,7 +30,7 @@ pub(super) struct Word<'a> {
 pub(super) fn words(text: &str) -> Vec<Word<'_>> {
     let mut words = Vec::new();
     let mut start = None;
-    // The character before, where its script has no spaces, and whether a pair holds it already.
+    // The previous character if its script has no spaces, and whether a pair has it already.
     let mut before: Option<(usize, bool)> = None;
     let end = text.char_indices().map(Some).chain([None]);
     for place in end {
@@ -68,7 +68,7 @@ pub(super) fn key(word: &str) -> String {
     key
 }
 
-/// Tells whether a word with this key is common, or a single letter.
+/// Returns whether a word with this key is common, or a single letter.
 pub(super) fn is_common(word: &str, key: &str) -> bool {
     let is_letter = key.chars().nth(1).is_none() && !key.starts_with(|c: char| c.is_numeric());
     (is_letter && key.is_ascii())
@@ -76,18 +76,18 @@ pub(super) fn is_common(word: &str, key: &str) -> bool {
         || (word.is_ascii() && COMMON_WORDS.contains(word.to_ascii_lowercase().as_str()))
 }
 
-/// Tells whether `word` is a number, or an identifier with one.
+/// Returns whether `word` is a number, or an identifier with one.
 pub(super) fn has_digit(word: &str) -> bool {
     word.contains(|c: char| c.is_numeric())
 }
 
-/// Tells whether `word` is written like an identifier, with a capital letter inside.
+/// Returns whether `word` is written like an identifier, with a capital letter inside.
 pub(super) fn is_identifier(word: &str) -> bool {
     let mut letters = word.chars().skip_while(|c| c.is_uppercase());
     letters.next().is_some_and(char::is_lowercase) && letters.any(char::is_uppercase)
 }
 
-/// Tells whether the script of `character` has no spaces between words.
+/// Returns whether the script of `character` has no spaces between words.
 pub(super) fn is_spaceless(character: char) -> bool {
     match character {
         // Thai, Lao, Myanmar, Khmer.

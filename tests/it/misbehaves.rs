@@ -107,7 +107,7 @@ fn a_summary_arrives_in_time_whatever_the_model_does_and_names_the_failure() {
         ),
         (Manner::Says(GOOD.repeat(40)), "tokens, not"),
         (Manner::Refuses(401, ""), "401"),
-        (Manner::Refuses(429, "retry-after: 86400\r\n"), "the next may follow in 86400 s"),
+        (Manner::Refuses(429, "retry-after: 86400\r\n"), "the service asks to wait for 86400 s"),
         (Manner::Refuses(404, ""), "has no model `m`"),
     ];
     let mut billed = 0.0;

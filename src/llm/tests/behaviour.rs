@@ -1,4 +1,4 @@
-//! Services that hang, drip, flood, refuse, redirect, break off and repeat what they should keep to themselves.
+//! Services that hang, drip, flood, refuse, redirect, break off, and repeat secrets in their errors.
 
 use std::io::Write;
 use std::sync::Mutex;
@@ -52,7 +52,7 @@ async fn a_deadline_covers_all_repetitions() {
     let slow = answer(503, "Retry-After: 1.5\r\n", "");
     let (reply, mock, took) = ask(vec![slow], deadline).await;
     let error = reply.unwrap_err();
-    // The second pause would end after the deadline, so it is not begun.
+    // The second pause would end after the deadline, so the client doesn't wait.
     assert!(took < deadline && mock.seen().len() == 2, "{took:?}: {error}");
 }
 
@@ -63,7 +63,7 @@ async fn a_flood_is_cut_off() {
         let (error, mock) = fails(vec![flood]).await;
         assert!(error.to_string().contains("more than 4 MiB"), "{error}");
         tokio::time::timeout(Duration::from_secs(5), mock.left.notified()).await.expect("the flood went on");
-        // What was on the way when the connection ended is a few buffers.
+        // What was on the way when the connection ended fits into a few buffers.
         let sent = mock.record.lock().unwrap().bytes_sent;
         assert!(sent < 50_000_000, "{sent} bytes were taken");
         assert_eq!(mock.seen().len(), 1);
@@ -143,13 +143,13 @@ async fn a_retry_after_that_is_over_is_no_reason_to_ask_at_once() {
     }
     let endless = "Retry-After: Fri, 31 Dec 9999 23:59:59 GMT\r\n";
     let (error, mock) = fails(vec![answer(429, endless, ""), completion("Seven.")]).await;
-    assert!(error.to_string().contains("the next may follow in more than a year"), "{error}");
+    assert!(error.to_string().contains("the service asks to wait for more than a year"), "{error}");
     assert_eq!(mock.seen().len(), 1);
 }
 
 #[tokio::test]
 async fn what_became_of_each_request_is_told_and_decides_whether_it_is_repeated() {
-    let told = |script: Vec<Step>, most: usize| async move {
+    let ask = |script: Vec<Step>, most: usize| async move {
         let mock = Mock::start(script).await;
         let seen: Arc<Mutex<Vec<Failed>>> = Arc::default();
         let on_failure: OnFailure = {
@@ -171,14 +171,14 @@ async fn what_became_of_each_request_is_told_and_decides_whether_it_is_repeated(
     let failed = |fate, is_repeated| Failed { fate, is_repeated };
     let broken = || Step::BreakOff("{\"choices\":".into());
     let script = vec![answer(429, "", ""), broken(), answer(500, "", ""), completion("Seven.")];
-    let (answered, seen, requests) = told(script, 9).await;
+    let (answered, seen, requests) = ask(script, 9).await;
     assert_eq!((answered.unwrap().attempts, requests), (4, 4));
     assert_eq!(seen, [failed(Fate::Refused, true), failed(Fate::Lost, true), failed(Fate::Lost, true)]);
-    let (answered, seen, requests) = told(vec![broken(), completion("Seven.")], 1).await;
+    let (answered, seen, requests) = ask(vec![broken(), completion("Seven.")], 1).await;
     let error = answered.unwrap_err();
     assert_eq!((error.kind(), error.way_out(), requests, seen.len()), (Kind::Limit, Some("wait"), 1, 1));
     assert!(error.to_string().contains("broke off") && error.to_string().contains("no room"), "{error}");
-    let (_, seen, _) = told(vec![answer(404, "", "")], 9).await;
+    let (_, seen, _) = ask(vec![answer(404, "", "")], 9).await;
     assert_eq!(seen, [failed(Fate::Refused, false)]);
 }
 
@@ -257,7 +257,7 @@ async fn nobody_there_is_told_with_the_address() {
 #[tokio::test]
 async fn a_stream_that_breaks_off_is_an_error_and_is_not_repeated_once_it_spoke() {
     let piece = "data: {\"choices\": [{\"index\": 0, \"delta\": {\"content\": \"Seven\"}}]}\n\n";
-    // Closed in the middle, and closed in good order without having said why it ends.
+    // Closed in the middle, and closed properly without a reason for the end.
     let orderly = answer(200, "Content-Type: text/event-stream\r\n", piece);
     for step in [Step::BreakOff(piece.into()), orderly] {
         let mock = Mock::start(vec![step, completion("Eight.")]).await;
@@ -268,7 +268,7 @@ async fn a_stream_that_breaks_off_is_an_error_and_is_not_repeated_once_it_spoke(
         assert!(error.to_string().contains("broke off"), "{error}");
         assert_eq!((said.lock().unwrap().as_str(), mock.seen().len()), ("Seven", 1));
     }
-    // Before it spoke it may be repeated.
+    // Before its first text it may be repeated.
     let done = format!(
         "{piece}data: {{\"choices\": [{{\"index\": 0, \"delta\": {{}}, \"finish_reason\": \"stop\"}}]}}\n\ndata: [DONE]\n\n"
     );
@@ -352,7 +352,7 @@ async fn what_cannot_be_asked_is_refused_before_anything_is_sent() {
         let error = Client::new(provider, Arc::new(|_| Ok(None))).err().unwrap();
         assert_eq!(error.kind(), Kind::BadInput);
     }
-    // A key with a line feed would be another header.
+    // A line feed in a key would begin another header.
     let mock = Mock::start(vec![completion("Seven.")]).await;
     let keys: Keys = Arc::new(|_| Ok(Some("sk-1\r\nX-Other: 2".into())));
     let client = Client::new(provider(Service::Openai, &mock.endpoint), keys).unwrap().retries(0);

@@ -1,4 +1,4 @@
-//! Each service as it answers when nothing is wrong: text, a call, tokens; whole and in pieces.
+//! Each service with its normal answers: text, a call, tokens; whole and in pieces.
 
 use std::sync::Mutex;
 
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::mock::{Mock, Step};
 use super::*;
 
-/// A dialect: where it is asked, how it wants its key, and the same answer whole and in pieces.
+/// A dialect: its path, the header of its key, and the same answer whole and in pieces.
 struct Dialect {
     service: Service,
     path: &'static str,
@@ -21,7 +21,7 @@ fn sse(events: &[Value]) -> String {
     events.iter().map(|event| format!("data: {event}\n\n")).collect()
 }
 
-/// Returns events that name their type outside the data too.
+/// Returns events that repeat their type outside the data.
 fn named_sse(events: &[Value]) -> String {
     events
         .iter()
@@ -222,7 +222,7 @@ async fn every_service_answers_with_text_calls_and_tokens() {
             assert!(body.contains(sent), "{service:?}: no {sent} in {body}");
         }
         assert!(body.contains("300") && body.contains("0.3"), "{service:?}: no limits in {body}");
-        // Once in the parameters of the function, once as the form of the answer.
+        // The schema appears in the parameters of the function, and as the form of the answer.
         assert!(body.matches(r#""required":["at"]"#).count() == 2, "{service:?}: no schema in {body}");
     }
 }

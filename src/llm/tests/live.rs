@@ -1,11 +1,11 @@
-//! Clients against a server that runs already: another implementation of the dialects. Run by hand, and by
-//! `tests/clients/aimock.sh` where Cargo is there.
+//! Asks a running server, another implementation of the dialects. Run by hand, and by `tests/clients/aimock.sh` if
+//! Cargo is installed.
 
 use serde_json::json;
 
 use super::*;
 
-/// Asks the servers that `TIRO_LIVE` names, `service endpoint model key` each, separated by commas.
+/// Asks the servers that `TIRO_LIVE` lists: `service endpoint model key` each, separated by commas.
 #[tokio::test]
 #[ignore = "needs servers, named in TIRO_LIVE"]
 async fn a_running_server_answers() {

@@ -1,4 +1,4 @@
-//! A service that follows a script: one step for each connection; the last step is repeated.
+//! A service that follows a script: one step for each connection. The last step is repeated.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -17,7 +17,7 @@ pub enum Step {
     Hang,
     /// Sends one byte of an answer every few milliseconds, without end.
     Drip,
-    /// Sends so many bytes, in pieces without a length where `is_chunked`.
+    /// Sends this many bytes; in pieces without a length if `is_chunked`.
     Flood { bytes: usize, is_chunked: bool },
     /// Closes the connection.
     Close,
@@ -25,7 +25,7 @@ pub enum Step {
     BreakOff(String),
 }
 
-/// What the service was asked.
+/// A request that the service received.
 #[derive(Clone, Debug)]
 pub struct Seen {
     pub path: String,

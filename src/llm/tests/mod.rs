@@ -1,4 +1,4 @@
-//! Clients against a service of our own: that behaves, in six dialects, and that does not.
+//! Tests of clients against a service of our own, well-behaved in six dialects, and misbehaving.
 
 mod behaviour;
 mod dialects;
@@ -17,7 +17,7 @@ use crate::error::Result;
 
 const KEY: &str = "sk-numbat_key";
 
-/// Long enough for whatever is not about time.
+/// Long enough for tests that don't measure time.
 const AMPLE: Duration = Duration::from_secs(30);
 
 fn provider(service: Service, endpoint: &str) -> Provider {
