@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::corpus;
 use crate::random::Random;
 
-/// A memory and the words that mark its texts.
+/// The memory of one owner and project, and the words that mark its texts.
 #[derive(Clone, Copy, Debug)]
 pub struct Scope {
     /// The owner of its data directory.
@@ -50,7 +50,7 @@ pub struct Source<'a> {
 }
 
 impl Pool {
-    /// Takes every id, session, cursor and URI out of an answer that the server of `scope` gave.
+    /// Adds every id, session, cursor and URI of an answer from the server of `scope`.
     pub fn harvest(&mut self, scope: usize, answer: &Value) {
         match answer {
             Value::Object(fields) => {
@@ -100,7 +100,7 @@ fn keep(pool: &mut Vec<(usize, String)>, scope: usize, text: &str) {
     }
 }
 
-/// Whether a field or argument of this name holds something by which a server finds things.
+/// Whether a field or argument of this name contains an id, session, cursor or URI.
 fn is_handle(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     ["id", "ids", "session", "sessions", "cursor", "references", "undo", "operation", "source"]
@@ -113,7 +113,7 @@ pub fn text_of(scope: &Scope, random: &mut Random) -> String {
     format!("The {} keeps {} near the {}.", scope.word, scope.secret, shared_words(random))
 }
 
-/// Returns words that the texts of all scopes have in common: one scope's question fits another's text.
+/// Returns words that the texts of all scopes contain, so that a question of one scope matches texts of another.
 fn shared_words(random: &mut Random) -> String {
     let words = [
         "harbor", "ledger", "deploy", "latency", "parser", "garden", "invoice", "kernel", "rollback", "queue",
@@ -128,12 +128,12 @@ impl<'a> Source<'a> {
         Source { scopes, scope, sample, foreign: 0 }
     }
 
-    /// Returns how many foreign things have been used.
+    /// Returns how many handles of other scopes were used.
     pub fn foreign(&self) -> usize {
         self.foreign
     }
 
-    /// Returns a resource URI: one handed out, or one with an id put in that another resource has.
+    /// Returns a resource URI: one from an answer, or one with the id of another resource.
     pub fn uri(&mut self, random: &mut Random) -> String {
         let uri = match self.sample.uris.is_empty() {
             true => "tiro://memory/1".to_string(),
@@ -148,8 +148,8 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Returns arguments that fit `schema`: all that are required and of the others just one, as tools want
-    /// that take one of several, or a random share.
+    /// Returns arguments that fit `schema`: all required ones and either exactly one optional one, for tools that take
+    /// one of several, or a random share of them.
     pub fn object(&mut self, schema: &Value, random: &mut Random) -> Value {
         let mut arguments = Map::new();
         let required = schema["required"].as_array().cloned().unwrap_or_default();
@@ -176,7 +176,7 @@ impl<'a> Source<'a> {
         Value::Object(arguments)
     }
 
-    /// Returns a value for the argument `name`; `root` is where references of the schema lead.
+    /// Returns a value for the argument `name`. References of `schema` are resolved in `root`.
     fn value(&mut self, name: &str, schema: &Value, root: &Value, random: &mut Random) -> Value {
         let schema = resolve(schema, root);
         if let Some(choices) = schema["enum"].as_array().filter(|choices| !choices.is_empty()) {

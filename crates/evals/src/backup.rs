@@ -26,13 +26,13 @@ pub struct Args {
     /// Messages in the store
     #[arg(long, default_value_t = 60_000)]
     messages: usize,
-    /// Messages stored a second while it is backed up
+    /// Messages stored per second during the backups with writes
     #[arg(long, default_value_t = 50)]
     rate: usize,
     /// Backups without writes, and as many with writes
     #[arg(long, default_value_t = 5)]
     rounds: usize,
-    /// Where the random choices start
+    /// Seed of the random choices
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -157,7 +157,7 @@ fn count(backup: &Path) -> Result<usize> {
     Ok(count as usize)
 }
 
-/// What the writer did.
+/// The acknowledged writes.
 struct Writes {
     rate: f64,
     milliseconds: Vec<f64>,

@@ -165,7 +165,7 @@ pub fn texts(messages: &[Message]) -> HashMap<&str, &str> {
     messages.iter().map(|message| (message.id.as_str(), message.text.as_str())).collect()
 }
 
-/// Returns the share of the question's evidence whose text is in `text`, all of it.
+/// Returns the share of the question's evidence whose full text is in `text`.
 pub fn kept(query: &Query, texts: &HashMap<&str, &str>, text: &str) -> f64 {
     let mut gold: Vec<&String> = query.gold.iter().collect();
     gold.sort();

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 /// Lines of a server's standard error that are kept.
 const LOG_LINES: usize = 1000;
 
-/// The program under measurement and what every run of it is given.
+/// The program under measurement, and the settings of every run.
 #[derive(Clone, Debug)]
 pub struct Tiro {
     /// The binary to run.
@@ -29,7 +29,7 @@ pub struct Tiro {
     pub model_dir: Option<PathBuf>,
     /// The longest wait for one answer.
     pub answer_timeout: Duration,
-    /// Variables that every run has besides its own.
+    /// Environment variables of every run.
     pub environment: Vec<(String, String)>,
 }
 
@@ -42,7 +42,7 @@ pub struct Place {
     pub project: PathBuf,
 }
 
-/// How a client opens the conversation.
+/// The way a client opens the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Era {
     /// `initialize`, then requests: protocol 2025-06-18.
@@ -51,8 +51,7 @@ pub enum Era {
     Stateless,
 }
 
-/// A running server and both ends of the conversation with it. Dropping it closes its input and, after two
-/// seconds, kills it.
+/// A running server, with its input and output. Dropping it closes its input and, after two seconds, kills it.
 pub struct Server {
     child: Child,
     stdin: Option<ChildStdin>,
@@ -83,7 +82,7 @@ impl Place {
         Ok(place)
     }
 
-    /// Returns the home directory of the user: beside the data directory.
+    /// Returns the user's home directory, next to the data directory.
     pub fn home(&self) -> PathBuf {
         self.data_dir.with_file_name("home")
     }
@@ -122,7 +121,8 @@ impl Tiro {
     /// Runs a command of the program on `place` to its end and returns its standard output.
     ///
     /// # Errors
-    /// When it fails, with the end of its standard error, or runs longer than `timeout`.
+    ///
+    /// If it fails, with the end of its standard error, or if it runs longer than `timeout`.
     pub fn run(&self, place: &Place, arguments: &[&str], timeout: Duration) -> Result<String> {
         let (status, stdout, stderr) = self.run_to_end(place, arguments, timeout)?;
         if !status.success() {
@@ -131,7 +131,7 @@ impl Tiro {
         Ok(stdout)
     }
 
-    /// As [`Tiro::run`], but returns status, standard output and standard error of a command that may fail.
+    /// Like [`Tiro::run`], but returns status, standard output and standard error of a command that may fail.
     pub fn run_to_end(
         &self,
         place: &Place,
@@ -146,7 +146,7 @@ impl Tiro {
         self.serve_with(place, era, &[])
     }
 
-    /// As [`Tiro::serve`], with more arguments.
+    /// Like [`Tiro::serve`], with more arguments.
     pub fn serve_with(&self, place: &Place, era: Era, arguments: &[&str]) -> Result<Server> {
         let mut server = self.start_with(place, era, arguments)?;
         server
@@ -204,10 +204,11 @@ impl Server {
         Ok(())
     }
 
-    /// Calls the tool `name` and returns what it answered.
+    /// Calls the tool `name` and returns its answer.
     ///
     /// # Errors
-    /// Also when the tool itself reports an error; [`Server::try_tool`] returns that as an answer.
+    ///
+    /// Also if the tool itself reports an error; [`Server::try_tool`] returns that as an answer.
     pub fn tool(&mut self, name: &str, arguments: Value) -> Result<Answer> {
         let answer = self.try_tool(name, arguments)?;
         if answer.is_error() {
@@ -216,7 +217,7 @@ impl Server {
         Ok(answer)
     }
 
-    /// Calls the tool `name` and returns what it answered, be it an error.
+    /// Calls the tool `name` and returns its answer, even if that is an error.
     pub fn try_tool(&mut self, name: &str, arguments: Value) -> Result<Answer> {
         let started = Instant::now();
         let result = self.request("tools/call", json!({"name": name, "arguments": arguments}))?;
@@ -286,7 +287,8 @@ impl Server {
     /// Closes the server's input and returns how long it took to end.
     ///
     /// # Errors
-    /// When it is still there after ten seconds.
+    ///
+    /// If it still runs after ten seconds.
     pub fn close(mut self) -> Result<Duration> {
         let started = Instant::now();
         drop(self.stdin.take());
@@ -296,12 +298,12 @@ impl Server {
         }
     }
 
-    /// Returns the server's resident memory in MiB; none without `/proc`.
+    /// Returns the server's resident memory in MiB; `None` without `/proc`.
     pub fn resident_mib(&self) -> Option<f64> {
         self.memory_mib("VmRSS:")
     }
 
-    /// Returns the server's peak resident memory in MiB; none without `/proc`.
+    /// Returns the server's peak resident memory in MiB; `None` without `/proc`.
     pub fn peak_mib(&self) -> Option<f64> {
         self.memory_mib("VmHWM:")
     }
@@ -320,13 +322,13 @@ impl Server {
         written.map_err(|error| anyhow!("the server does not read: {error}{}", self.said()))
     }
 
-    /// Returns what the server has written to its standard error, the last [`LOG_LINES`] lines of it.
+    /// Returns the last [`LOG_LINES`] lines of the server's standard error.
     pub fn log(&self) -> String {
         let kept = self.stderr.lock().expect("no holder panics");
         kept.iter().map(|line| format!("{line}\n")).collect()
     }
 
-    /// Returns the end of the server's standard error, to be put behind a message.
+    /// Returns the end of the server's standard error, to append to a message.
     fn said(&self) -> String {
         let kept = self.stderr.lock().expect("no holder panics");
         if kept.is_empty() {
@@ -364,7 +366,7 @@ impl Answer {
         parts.filter_map(|part| part["text"].as_str()).collect::<Vec<_>>().join("\n")
     }
 
-    /// Returns the hits of a search, none when there are none.
+    /// Returns the hits of a search; empty if the answer has none.
     pub fn hits(&self) -> &[Value] {
         self.structured()["hits"].as_array().map_or(&[], Vec::as_slice)
     }
@@ -407,7 +409,7 @@ fn read_all(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<Vec<u8>>
     })
 }
 
-/// Waits for the end of a process, at most for `timeout`; none when it is still running.
+/// Waits for the end of a process, at most for `timeout`; `None` if it still runs.
 fn wait(child: &mut Child, timeout: Duration) -> Result<Option<ExitStatus>> {
     let deadline = Instant::now() + timeout;
     let mut pause = Duration::from_micros(200);

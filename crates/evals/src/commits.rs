@@ -127,7 +127,7 @@ fn import(tiro: &Tiro, place: &Place) -> Result<()> {
     tiro.run(place, &["import", "git", "--project", calls::path_text(&place.project)?], LONG).map(drop)
 }
 
-/// Returns the oldest commit that is no merge and has a unique subject of at least five words.
+/// Returns the id and subject of the oldest commit that is no merge and has a unique subject of at least five words.
 fn oldest_telling_commit(place: &Place) -> Result<(String, String)> {
     let log = calls::git(&place.project, &["log", "--no-merges", "--reverse", "--format=%H %s"])?;
     let lines: Vec<(&str, &str)> = log.lines().filter_map(|line| line.split_once(' ')).collect();

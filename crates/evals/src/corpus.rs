@@ -1,4 +1,4 @@
-//! Synthetic conversations from a seed: any number of messages, the same ones every time.
+//! Synthetic conversations of any length. The same seed gives the same messages.
 //!
 //! Words follow Zipf's law over a vocabulary of plain words and identifiers built from them. Sessions of fifty
 //! messages have a topic. Most messages are short, a few have several hundred words. So indexes and the encoder do
@@ -165,7 +165,7 @@ impl Corpus {
         random.pick(&self.words).to_string()
     }
 
-    /// Returns the identifier of `rank`: two words joined in one of the ways of programming languages.
+    /// Returns the identifier of `rank`: two words joined in one of the styles of programming languages.
     fn identifier(&self, random: &mut Random, rank: usize) -> String {
         let mut fixed = self.random(6, rank);
         let (first, second) = (fixed.pick(&self.words), fixed.pick(&self.words));

@@ -37,7 +37,7 @@ pub struct Args {
     /// Writes during which the server is killed
     #[arg(long, default_value_t = 100)]
     kills: usize,
-    /// Where the random choices start
+    /// Seed of the random choices
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -155,7 +155,7 @@ impl Worker<'_> {
             seen.milliseconds.push(answer.ms());
             seen.repeated += usize::from(repeats);
         }
-        // Half of the servers end as a client ends them, the others are killed while they may be embedding.
+        // Half of the servers end because their client does; the others are killed, perhaps while embedding.
         if self.number.is_multiple_of(2) {
             server.close()?;
         } else {
@@ -164,7 +164,7 @@ impl Worker<'_> {
         Ok(())
     }
 
-    /// Makes up a write: one to four messages, in a session of its own or one that all share, or a fact.
+    /// Makes a random write: one to four messages, in a session of its own or one that all share, or a fact.
     fn write(&self, ticket: usize, corpus: &Corpus, random: &mut Random) -> Write {
         let mark = |part: usize| format!("{MARK}{}x{ticket}x{part}", self.number);
         let text = |part: usize| format!("{} {}", mark(part), corpus.text(ticket * 4 + part, ticket, WORDS));
@@ -247,7 +247,7 @@ fn unfound(server: &mut Server, marks: &[String], random: &mut Random) -> Result
     Ok(unfound)
 }
 
-/// Whether a word is a mark: the opening, then numbers with `x` between them.
+/// Whether a word is a mark: [`MARK`], then numbers with `x` between them.
 fn is_mark(word: &str) -> bool {
     let numbers = word.strip_prefix(MARK).map(|rest| rest.split('x'));
     numbers.is_some_and(|mut parts| parts.all(|part| part.parse::<usize>().is_ok()))
@@ -285,7 +285,7 @@ fn doctor_complaints(tiro: &Tiro, place: &Place) -> Result<Vec<String>> {
     Ok(complaints)
 }
 
-/// Collects, in any shape of report, the innermost objects that say that they are not in order.
+/// Collects the innermost objects of a report, in any shape, that report a failure.
 fn collect_failed(report: &Value, failed: &mut Vec<String>) {
     let inner: Vec<&Value> = match report {
         Value::Array(items) => items.iter().collect(),
@@ -301,7 +301,7 @@ fn collect_failed(report: &Value, failed: &mut Vec<String>) {
     }
 }
 
-/// Returns what SQLite's checks of pages, references and text indexes say of the databases in `directory`.
+/// Returns what SQLite's checks of pages, references and text indexes report about the databases in `directory`.
 fn damage(directory: &Path) -> Result<Vec<String>> {
     let mut complaints = Vec::new();
     for entry in std::fs::read_dir(directory)? {

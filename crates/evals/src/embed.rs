@@ -40,7 +40,7 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
         None => {
             let path = root.path().join("texts.jsonl");
             let corpus = Corpus::new(7);
-            // Lengths spread evenly on a logarithmic scale: from three words to past what the model reads.
+            // The lengths are spread evenly on a logarithmic scale: from three words to more than the model reads.
             let words = |index: usize| (3.0 * 80f64.powf((index * 37 % 100) as f64 / 100.0)) as usize;
             let rows = (0..args.count).map(|index| json!({"text": corpus.text(index, index, words(index))}));
             suite::write_lines(&path, rows)?;

@@ -134,7 +134,8 @@ impl State {
         }
         let mut command = tiro.command(&self.place, &["hook", "claude-code"]);
         if self.is_full {
-            // No file may grow; the signal that says so is ignored, so that writing fails as on a full disk.
+            // The file size limit is 0, and the signal for exceeding it is ignored, so that writing fails as on a full
+            // disk.
             let ours = command;
             command = Command::new("sh");
             command.args(["-c", "trap '' XFSZ; ulimit -f 0; exec \"$0\" \"$@\""]).arg(ours.get_program());
@@ -158,7 +159,7 @@ impl State {
 
 /// Returns the tokens that the model gets when a session begins.
 fn pointer(tiro: &Tiro, place: &Place, session: &Session, root: &Path) -> Result<f64> {
-    // That text also says how much is remembered by now.
+    // The text also says how much is remembered by now.
     let mut server = tiro.serve(place, Era::Session)?;
     session.hook(tiro, place)?;
     crate::calls::search(&mut server, "rattle", 5)?;

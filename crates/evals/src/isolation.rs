@@ -33,7 +33,7 @@ pub struct Args {
     /// Processes; they take turns at the four scopes
     #[arg(long, default_value_t = 4)]
     processes: usize,
-    /// Where the random choices start
+    /// Seed of the random choices
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }

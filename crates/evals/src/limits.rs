@@ -20,7 +20,7 @@ use crate::corpus::Corpus;
 use crate::random::Random;
 use crate::stats::{Goal, Report};
 
-/// What to measure.
+/// The sizes of the parts.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Memories beside the backlog
@@ -116,7 +116,7 @@ fn embedding(args: &Args, tiro: &Tiro, root: &Path, idle: f64, report: &mut Repo
     let few = Place::create(&root.join("few"))?;
     store_pieces(&few)?;
     let first = index(tiro, &few, None)?;
-    // The time of a process with nothing to embed.
+    // The time of a process that has nothing to embed.
     let start = index(tiro, &few, None)?.seconds;
     let rate = |run: &Indexed, pieces: i64| pieces as f64 / (run.seconds - start).max(0.001);
     let pieces = vectors(&few)?;
@@ -383,7 +383,7 @@ fn request(id: usize, method: &str, params: Value) -> String {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
 }
 
-/// A server that gets requests from a client that does not wait; dropping it kills the server.
+/// A server with a client that sends requests without waiting for answers. Dropping it kills the server.
 struct Asker {
     child: Child,
 }
@@ -395,7 +395,7 @@ impl Asker {
         Ok(Asker { child: command.spawn().context("starting a server")? })
     }
 
-    /// Writes a handshake and `lines` on a thread of its own, which keeps the input open.
+    /// Writes a handshake and `lines` on another thread, which keeps the input open.
     fn feed(&mut self, lines: Vec<String>) {
         let mut stdin = self.child.stdin.take().expect("stdin is piped, and fed once");
         let client = json!({"name": "evals", "version": env!("CARGO_PKG_VERSION")});

@@ -1,4 +1,4 @@
-//! Measures what Tiro promises, on the real binary over the real protocol.
+//! Measures Tiro's promises, on the real binary over the real protocol.
 //!
 //! Each number in docs/measurements.md is the output of one of these commands. Each command prints a table. With
 //! `--json` it also writes the figures to a file, with the version and the machine. Nothing here links to the

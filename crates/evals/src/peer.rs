@@ -69,7 +69,7 @@ pub fn last_round(answer: &Value) -> Result<f64> {
     rounds.last().copied().context("the answer names no `rounds`")
 }
 
-/// Returns the numbers under `name`, none when there are none.
+/// Returns the numbers under `name`; empty if there are none.
 pub fn numbers(answer: &Value, name: &str) -> Vec<f64> {
     answer[name].as_array().into_iter().flatten().filter_map(Value::as_f64).collect()
 }

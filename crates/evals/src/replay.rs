@@ -260,7 +260,7 @@ impl Replay<'_> {
         for arguments in [&ask, &across] {
             self.keeping.tool("retrieve_context", arguments.clone())?;
         }
-        // Which of the two answers show a text.
+        // Which of the two answers contain a text.
         let shows = |replay: &mut Self, text: &str| -> Result<[bool; 2]> {
             let mut shown = [false; 2];
             for (shown, arguments) in shown.iter_mut().zip([&ask, &across]) {

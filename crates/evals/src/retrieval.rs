@@ -129,7 +129,7 @@ fn answer(conversation: &Conversation, k: usize, tiro: &Tiro) -> Result<(Vec<Ran
     let started = Instant::now();
     calls::save_messages(&mut server, &conversation.messages)?;
     let saving = started.elapsed().as_secs_f64();
-    // The memory of a whole session can be a hit beside its messages.
+    // The memory that represents a whole session can be a hit beside its messages.
     calls::index(tiro, &place)?;
     calls::settle(tiro, &place, &mut server)?;
     let embedding = started.elapsed().as_secs_f64() - saving;

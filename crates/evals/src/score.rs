@@ -1,8 +1,8 @@
 //! Scores ranked answers against the ids that should have been found.
 //!
-//! Recall is the share of a question's evidence within the first k; `any` and `all` ask for one or every
-//! piece. Adversarial questions, whose answer is that there is none, are scored apart and never averaged in.
-//! A question without an answer scores zero.
+//! Recall is the share of a question's evidence within the first k; `any` and `all` require one or every piece.
+//! Adversarial questions, which have no answer, are scored separately and never averaged in. A question without a
+//! ranking scores zero.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -83,7 +83,7 @@ impl Scores {
     }
 }
 
-/// Returns the metrics of one ranking; of an id that comes twice the second is left out.
+/// Returns the metrics of one ranking. The second occurrence of an id is ignored.
 fn score_one(gold: &[String], ranked: &[String]) -> Metrics {
     let gold: HashSet<&str> = gold.iter().map(String::as_str).collect();
     let mut seen = HashSet::new();

@@ -53,7 +53,7 @@ struct Labelled {
 }
 
 impl Labelled {
-    /// Whether the value, or without one anything, is gone from `redacted`.
+    /// Whether the value, or without one any part of the text, is gone from `redacted`.
     fn is_changed(&self, redacted: &str) -> bool {
         let value = self.value.as_deref().filter(|value| !value.is_empty() && self.text.contains(value));
         match value {
@@ -213,7 +213,7 @@ fn generated(count: usize, random: &mut Random) -> Vec<Written> {
     written
 }
 
-/// Returns texts of 1 MB that each repeat one piece, from which the rules have to read on.
+/// Returns texts of 1 MB that each repeat one piece, so that the rules read far.
 fn hostile() -> Vec<String> {
     let pieces = [
         " ",

@@ -152,7 +152,7 @@ struct Import {
     answer: Value,
     seconds: f64,
     peak_mib: f64,
-    /// The most memory seen that is no file's.
+    /// The highest private memory in MiB.
     private_mib: f64,
 }
 

@@ -1,4 +1,4 @@
-//! Figures and how they are shown: percentiles, aligned tables, and the report that `--json` writes.
+//! Figures and their output: percentiles, aligned tables, and the report that `--json` writes.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -48,7 +48,7 @@ impl Report {
         self.figures.push(Figure { name: name.into(), value, unit, goal: Some(goal) });
     }
 
-    /// Adds a count that must be zero and marks the report broken when it is not.
+    /// Adds a count that must be zero, and marks the report broken if it isn't.
     pub fn must_be_zero(&mut self, name: impl Into<String>, count: usize) {
         self.aim(name, count as f64, "", Goal::AtMost(0.0));
         self.broken |= count > 0;
@@ -114,7 +114,7 @@ pub fn percentile(values: &[f64], share: f64) -> f64 {
     sorted.get(rank.clamp(1, sorted.len().max(1)) - 1).copied().unwrap_or(0.0)
 }
 
-/// Returns the median, the mean of the middle two where their number is even; 0 without values.
+/// Returns the median; for an even number of values the mean of the middle two; 0 without values.
 pub fn median(values: &[f64]) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -125,7 +125,7 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// Returns a number with three significant digits or so.
+/// Returns a number with about three significant digits.
 fn short(value: f64) -> String {
     match value.abs() {
         v if v == v.trunc() && v < 1e12 => format!("{value:.0}"),

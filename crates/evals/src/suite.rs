@@ -1,4 +1,4 @@
-//! The files of a retrieval suite: messages and questions in, rankings out, one JSON object a line.
+//! The files of a retrieval suite: messages and questions as input, rankings as output, one JSON object a line.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -22,10 +22,10 @@ pub struct Message {
     pub speaker: Option<String>,
     /// `user` or `assistant`.
     pub role: String,
-    /// When, as RFC 3339.
+    /// The time, as RFC 3339.
     #[serde(default)]
     pub time: Option<String>,
-    /// What was said.
+    /// The text.
     pub text: String,
 }
 
@@ -42,7 +42,7 @@ pub struct Query {
     pub gold: Vec<String>,
     /// The kind of question.
     pub category: String,
-    /// The short answer, where the suite gives one: a text or a number.
+    /// The short answer, a text or a number, if the suite has one.
     #[serde(default)]
     pub answer: Option<serde_json::Value>,
 }

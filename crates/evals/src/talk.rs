@@ -1,7 +1,7 @@
-//! Transcripts as Claude Code writes them, and a repository that changes meanwhile.
+//! Transcripts in the format of Claude Code, and a repository that changes along with them.
 //!
-//! Time is synthetic: transcripts and commits get the times they are given, so that weeks of work are scripted in
-//! seconds, and the same seed gives the same history.
+//! Time is synthetic: transcripts and commits get given times, so weeks of work are scripted in seconds, and the same
+//! seed gives the same history.
 
 use std::cell::Cell;
 use std::io::Write;
@@ -29,7 +29,7 @@ impl Repo {
         Ok(repo)
     }
 
-    /// Returns git at `time`, in seconds since 1970, or now where that is 0.
+    /// Returns a git command at `time`, in seconds since 1970; 0 means now.
     pub fn command(&self, time: i64, arguments: &[&str]) -> Command {
         let mut command = Command::new("git");
         command
@@ -61,7 +61,7 @@ impl Repo {
         append(&self.path.join(file), text)
     }
 
-    /// Commits the files named, and nothing else.
+    /// Commits the named files only.
     pub fn commit(&self, time: i64, files: &[String], subject: &str) -> Result<()> {
         let arguments = |first: &[&'static str]| -> Vec<String> {
             first.iter().map(|word| (*word).to_owned()).chain(files.iter().cloned()).collect()
@@ -76,18 +76,18 @@ impl Repo {
 
 /// A session and its transcript.
 pub struct Session {
-    /// The client's id of it.
+    /// The client's id of the session.
     pub id: String,
     /// The file that grows.
     pub transcript: PathBuf,
     directory: PathBuf,
-    /// What is checked out there.
+    /// The branch that is checked out.
     pub branch: String,
     lines: Cell<u64>,
 }
 
 impl Session {
-    /// Returns the session of this number, held in `directory`; its file is made by its first line.
+    /// Returns session `number`, held in `directory`. Its first line creates its file.
     pub fn new(home: &Path, number: usize, directory: &Path, branch: &str) -> Result<Session> {
         let id = format!("{number:08x}-0000-4000-8000-0123456789ab");
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
@@ -156,7 +156,7 @@ impl Session {
 pub fn feed(mut command: Command, input: &str) -> Result<Output> {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().with_context(|| format!("starting {command:?}"))?;
-    // Whoever doesn't want to read it all closes its end.
+    // A command that doesn't read everything closes its input.
     let _ = child.stdin.take().expect("stdin is piped").write_all(input.as_bytes());
     child.wait_with_output().context("waiting for it to end")
 }

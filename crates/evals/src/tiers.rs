@@ -1,10 +1,10 @@
 //! `evals tiers`: how many tokens the context of one long conversation saves, and how much evidence it keeps.
 //!
-//! Each conversation of the suite is joined with the next one, in a ring, into one session in order of time;
-//! joined ones with fewer than a thousand messages are left out. A piece of evidence is kept if the answer
-//! contains its full text. A fact is kept if the answer contains every word of the question's short answer that
-//! occurs in the conversation. The part of the context that does not depend on the question must have the same
-//! bytes for every question, up to the end of its envelope.
+//! Each conversation of the suite is joined with the next one, in a ring, into one session in order of time; joined
+//! ones with fewer than a thousand messages are left out. A piece of evidence is kept if the answer contains its full
+//! text. A fact is kept if the answer contains every word of the question's short answer that occurs in the
+//! conversation. The part of the context that does not depend on the question, up to the end of its envelope, must have
+//! the same bytes for every question.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -91,7 +91,7 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     Ok(report)
 }
 
-/// How often an answer began with the same bytes as the one before.
+/// How often an answer began with the same bytes as the previous one.
 #[derive(Default)]
 struct Prefixes {
     same: usize,
@@ -193,7 +193,8 @@ fn first_envelope(text: &str) -> &str {
     &text[..end.unwrap_or(text.len())]
 }
 
-/// Whether `text` contains every word of the short answer that the conversation contains; none without such a word.
+/// Whether `text` contains every word of the short answer that the conversation contains; `None` if there is no such
+/// word.
 fn fact(query: &Query, said: &HashSet<String>, text: &str) -> Option<f64> {
     let answer = query.answer.as_ref()?;
     let answer = answer.as_str().map_or_else(|| answer.to_string(), str::to_owned);

@@ -79,7 +79,7 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     Ok(report)
 }
 
-/// Returns the absolute paths of `named`; by default the directory of the sources that cargo has unpacked.
+/// Returns the absolute paths of `named`; if it is empty, the directory of the sources that cargo has unpacked.
 pub fn directories(named: &[PathBuf]) -> Result<Vec<PathBuf>> {
     if named.is_empty() {
         return Ok(vec![cargo_sources()?]);
@@ -113,12 +113,12 @@ fn cargo_sources() -> Result<PathBuf> {
     Ok(sources)
 }
 
-/// Returns files of code and prose below `directories`, spread over all that are found, up to `bytes` in sum.
+/// Returns files of code and prose below `directories`, evenly spread over all files found, up to `bytes` in sum.
 pub fn gather(directories: &[PathBuf], bytes: usize) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     directories.iter().try_for_each(|directory| walk(directory, &mut found))?;
     found.sort();
-    // Files spread over the sorted list: its beginning would be a single directory.
+    // The files are spread over the sorted list, since its beginning would be a single directory.
     let total: usize = found.iter().map(|(_, size)| size).sum();
     let step = (total / bytes.max(1)).max(1);
     let (mut chosen, mut sum) = (Vec::new(), 0);

@@ -1,6 +1,6 @@
 //! `evals vectors`: the ten nearest of many vectors, compared with the exact index of faiss.
 //!
-//! Both use one thread; from a million vectors on, as many threads as the store does.
+//! Both use one thread; for a million vectors and more, as many threads as the store does.
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -83,7 +83,7 @@ pub fn run(args: &Args, tiro: &Tiro) -> Result<Report> {
     Ok(report)
 }
 
-/// Returns the share of the exact nearest that were found.
+/// Returns the share of the exact nearest vectors that were found.
 fn recall(found: &Value, exact: &Value) -> f64 {
     let lists = |lists: &Value| lists.as_array().cloned().unwrap_or_default();
     let (mut hits, mut wanted) = (0, 0);
@@ -95,8 +95,8 @@ fn recall(found: &Value, exact: &Value) -> f64 {
     hits as f64 / f64::from(wanted.max(1) as u32)
 }
 
-/// Writes `count` vectors of length 1, as little-endian 32-bit floats, that lie around the centres as texts
-/// lie around topics.
+/// Writes `count` vectors of length 1 as little-endian 32-bit floats, grouped around the centres as texts are around
+/// topics.
 fn write_vectors(path: &Path, count: usize, centres: &[Vec<f32>], random: &mut Random) -> Result<()> {
     let file = std::fs::File::create(path).with_context(|| format!("creating `{}`", path.display()))?;
     let mut writer = BufWriter::with_capacity(1 << 20, file);
@@ -109,7 +109,7 @@ fn write_vectors(path: &Path, count: usize, centres: &[Vec<f32>], random: &mut R
     writer.flush().with_context(|| format!("writing `{}`", path.display()))
 }
 
-/// Returns a random vector of length 1, near `centre` where there is one.
+/// Returns a random vector of length 1, near `centre` if it is given.
 fn unit_vector(centre: Option<&Vec<f32>>, random: &mut Random) -> Vec<f32> {
     let spread = 1.2 / (DIMENSIONS as f64).sqrt();
     let mut vector: Vec<f32> = (0..DIMENSIONS).map(|_| (spread * random.normal()) as f32).collect();

@@ -60,8 +60,8 @@ pub fn forged_lines(tiro: &Tiro, place: &Place, timeout: Duration) -> Result<Vec
     Ok(forged.into_iter().collect())
 }
 
-/// Returns the lines of an answer from each opening mark to its closing one; of one for people, which has no marks, those
-/// at the margin.
+/// Returns the lines of an answer from each opening mark to its closing one. An answer for people has no marks; then
+/// these are the lines at the margin.
 fn quoting(answer: &str) -> impl Iterator<Item = &str> {
     let has_marks = answer.lines().any(|line| line.starts_with("[data "));
     let mut inside = false;

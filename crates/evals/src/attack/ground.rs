@@ -122,7 +122,7 @@ fn memory(tiro: &Tiro, place: &Place) -> Result<Vec<String>> {
     Ok(texts.filter_map(|memory| memory["text"].as_str().map(str::to_owned)).collect())
 }
 
-/// Makes a repository of three commits whose messages and files hold `word`.
+/// Makes a repository of three commits whose messages and files contain `word`.
 fn repository(path: &Path, subject: &str, word: &str) -> Result<()> {
     fs::create_dir_all(path)?;
     git(path, &["init", "--quiet", "--initial-branch=main"])?;
@@ -140,7 +140,7 @@ pub fn commit(path: &Path, arguments: &[&str]) -> Result<String> {
     git(path, &[&who[..], &["commit", "--quiet", "--allow-empty"], arguments].concat())
 }
 
-/// Copies a folder with everything in it; anything else than files and folders is left out.
+/// Copies a folder with its subfolders and regular files; anything else is left out.
 pub fn copy(from: &Path, to: &Path) -> Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {

@@ -1,8 +1,8 @@
 //! `evals attack`: whether hostile repositories and texts can read, change or delay anything they should not.
 //!
-//! Repositories, as an unpacked archive can contain them, try to reach the user's files, other projects' memories,
-//! and all of the machine's time and memory. Every tool and every command runs in each of them. Private keys are
-//! saved as tools print them, texts imitate the frame of an answer, and texts that are slow to process are stored.
+//! Hostile repositories, such as an unpacked archive can contain, try to reach the user's files, other projects'
+//! memories, and all of the machine's time and memory. Every tool and every command runs in each of them. Private keys
+//! are saved as tools print them, texts imitate the frame of an answer, and texts that are slow to process are stored.
 //! The command fails if anything is shown, lost or changed that must not be.
 
 mod frames;
@@ -36,7 +36,7 @@ pub struct Args {
     /// A shorter run
     #[arg(long)]
     short: bool,
-    /// Where the random choices start
+    /// Seed of the random choices
     #[arg(long, default_value_t = 1)]
     seed: u64,
 }
@@ -214,7 +214,7 @@ fn attack_by_frames(tiro: &Tiro, report: &mut Report) -> Result<()> {
 }
 
 fn attack_by_texts(args: &Args, tiro: &Tiro, report: &mut Report) -> Result<()> {
-    // Only saving is timed; embedding follows later.
+    // Only saving is timed. Embedding follows later.
     let tiro = &Tiro { model_dir: Some(std::path::PathBuf::from("/nowhere")), ..tiro.clone() };
     let bytes = if args.short { SHORT_TEXT } else { LONG_TEXT };
     let texts = texts::all(bytes);

@@ -213,7 +213,7 @@ fn requests(server: &mut Server, name: &str) -> Result<Vec<(&'static str, Value,
     Ok(requests)
 }
 
-/// Returns arguments for a tool: those given here, or else what its schema requires.
+/// Returns arguments for a tool: special ones for some tools, otherwise what its schema requires.
 fn arguments(tool: &str, schema: &Value, name: &str) -> Value {
     let stored = format!("{INTRUDER_WORD} was here: {name}");
     match tool {
@@ -226,9 +226,9 @@ fn arguments(tool: &str, schema: &Value, name: &str) -> Value {
         "mark_important" => json!({"ids": ["attack#1"]}),
         "expand_detail" => json!({"id": "attack#1"}),
         "summarize_conversation" => json!({"session_id": "attack"}),
-        // An accepted provider would be asked for every later summary.
+        // A provider that is accepted would be asked for every later summary.
         "configure_llm_provider" => {
-            json!({"provider": "nobody", "config": {"endpoint": "http://127.0.0.1:1"}})
+            json!({"provider": "nowhere", "config": {"endpoint": "http://127.0.0.1:1"}})
         }
         _ => {
             let required = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);

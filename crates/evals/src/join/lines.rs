@@ -57,7 +57,7 @@ pub(super) fn run(repository: &Path, seed: u64, tiro: &Tiro, root: &Path) -> Res
         }
         let before = *random.pick(&[400, 3_200, 20_200, 90_200]);
         truths.push((sha.to_owned(), write(&place, &mut sessions, at - before, &hunks)?));
-        let others: Vec<Hunk> = hunks.iter().filter_map(|hunk| hunk.taken_back(&added)).collect();
+        let others: Vec<Hunk> = hunks.iter().filter_map(|hunk| hunk.reverted(&added)).collect();
         if random.chance(0.5) && !others.is_empty() {
             let before = *random.pick(&[800, 5_400, 50_400, 200_400]);
             write(&place, &mut sessions, at - before, &others)?;
@@ -120,7 +120,7 @@ fn clone(repository: &Path, into: &Path) -> Result<String> {
     Ok(author)
 }
 
-/// Returns how often commits add each line, white space apart.
+/// Returns how many commits add each line, white space ignored.
 fn added(project: &Path) -> Result<HashMap<String, usize>> {
     let log = git(project, &["log", "-p", "-U0", "--no-merges", "--format=", "-n", "1500"])?;
     let mut added = HashMap::new();
@@ -161,13 +161,13 @@ fn hunks(diff: &str) -> Vec<Hunk> {
 }
 
 impl Hunk {
-    /// Returns the text that the second session wrote there; `None` if less than half of it differs.
-    fn taken_back(&self, added: &HashMap<String, usize>) -> Option<Hunk> {
+    /// Returns the text that the second session wrote in this place; `None` if less than half of it differs.
+    fn reverted(&self, added: &HashMap<String, usize>) -> Option<Hunk> {
         let is_common = |line: &String| added.get(&bare(line)).is_some_and(|times| *times >= MANY);
         let new: Vec<String> = self
             .new
             .iter()
-            .map(|line| if is_common(line) { line.clone() } else { spelled_anew(line) })
+            .map(|line| if is_common(line) { line.clone() } else { respelled(line) })
             .collect();
         let others = new.iter().zip(&self.new).filter(|(other, own)| other != own).count();
         let is_other = others > 0 && others * 2 >= new.len();
@@ -175,8 +175,8 @@ impl Hunk {
     }
 }
 
-/// Returns the line with the letters of its longer words in reverse.
-fn spelled_anew(line: &str) -> String {
+/// Returns the line with the letters of its longer words reversed.
+fn respelled(line: &str) -> String {
     let mut text = String::with_capacity(line.len());
     for word in line.split_inclusive(|c: char| !c.is_ascii_alphabetic()) {
         let letters = word.trim_end_matches(|c: char| !c.is_ascii_alphabetic());

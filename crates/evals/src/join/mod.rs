@@ -34,7 +34,7 @@ pub struct Args {
     /// Pieces of work with one or two sessions each
     #[arg(long, default_value_t = 100)]
     works: usize,
-    /// Where the random choices start
+    /// Seed of the random choices
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Repository whose commits are worked with, instead of scripted work
@@ -83,7 +83,8 @@ enum Work {
     Both,
     /// One session changes two files, which the user commits one by one, hours apart.
     OneByOne,
-    /// A session changes a file in the editor's place, and another one, later, more of it; each is committed.
+    /// A session changes a file by editing it in place, and later another one changes more of it; each change is
+    /// committed.
     InTurn,
 }
 
@@ -121,10 +122,10 @@ struct Truth {
 #[derive(Clone, Copy, Default)]
 struct Counts {
     commits: usize,
-    /// Commits that a session led to, and those of them whose first link is right.
+    /// Commits that a session led to, and how many of them have a right first link.
     with_session: usize,
     first: usize,
-    /// Right links, named links, and links that are both.
+    /// Right links, reported links, and links that are both.
     right: usize,
     named: usize,
     both: usize,

@@ -24,7 +24,7 @@ const FILES: usize = 40;
 pub(super) struct Script<'a> {
     tiro: &'a Tiro,
     pub(super) place: Place,
-    /// The work tree on `main`, and another on `side`; further ones come and stay.
+    /// The work tree on `main`, and another on `side`; further ones are added during the work.
     trees: Vec<Repo>,
     /// A colleague's clone.
     there: Repo,
@@ -139,7 +139,8 @@ impl<'a> Script<'a> {
             Work::OtherBranch => {
                 let other_branch = format!("reads-{}", self.branches);
                 let worker = self.worker(0, "main")?;
-                // Its transcript says another branch: it was begun there, and the user has changed branches since.
+                // Its transcript names another branch: the session began there, and the user has changed branches
+                // since.
                 let reader = self.worker(0, &other_branch)?;
                 self.talk(&[&worker])?;
                 for _ in 0..3 {
@@ -233,7 +234,7 @@ impl<'a> Script<'a> {
         let worker = self.worker(0, &branch)?;
         self.talk(&[&worker])?;
         self.commit(&worker, Work::Rebased, true)?;
-        // Meanwhile `main` goes on.
+        // Meanwhile `main` gets commits.
         self.now += self.between(30, 200) * MINUTE;
         self.trees[0].git(self.now, &["checkout", "--quiet", "main"])?;
         self.trees[0].append("CHANGES.md", "- more\n")?;
@@ -261,7 +262,7 @@ impl<'a> Script<'a> {
         self.looked(0)
     }
 
-    /// Like an agent with its own work tree.
+    /// Works like an agent with its own work tree.
     fn squashed_tree(&mut self) -> Result<()> {
         self.branches += 1;
         let branch = format!("tree-{}", self.branches);
@@ -395,7 +396,7 @@ impl<'a> Script<'a> {
                 self.ask_about(onlooker, &workers[0].files)?;
             }
         }
-        // Every file of theirs has changed, of two at once on the same files in the same way.
+        // All files of both workers changed; two at once on the same files changed them in the same way.
         let same = self.line();
         for worker in workers {
             for file in &worker.files {
