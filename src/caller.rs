@@ -1,4 +1,4 @@
-//! Who calls: an owner, their project, and the tools they may use.
+//! The caller of an operation: an owner, their project, and the tools they may use.
 //!
 //! A process on stdio has one caller. What is opened for a caller, above all the project's store, is kept in it; other
 //! callers of the process can't see it, and no operation finds its project in any other way. What all callers share is

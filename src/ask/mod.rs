@@ -108,7 +108,7 @@ pub(crate) async fn ask(
         return Err(match options.external {
             External::Never => {
                 Error::new(Kind::Provider, "no provider on this machine is named, and `external` is `never`")
-                    .hint("`tiro provider show` says who is configured")
+                    .hint("`tiro provider show` lists the configured providers")
             }
             External::Allowed => Error::new(Kind::Provider, "no provider is named for this")
                 .hint("`tiro provider add NAME --use summarize` names one"),

@@ -70,7 +70,7 @@ pub async fn choose(
         prepared
             .unkept
             .take()
-            .map(|why| format!("what was made of the conversation for this answer is not stored: {why}")),
+            .map(|why| format!("segments and summaries made for this answer are not stored: {why}")),
     );
     choice.stable(&prepared.closed, &prepared.leaves.made).await?;
     choice.open(open_from).await?;

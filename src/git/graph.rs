@@ -73,9 +73,6 @@ impl Graph {
     ///
     /// `parents_of` reads the parents of a commit; `None` means that the commit can't be read. It is then added to
     /// `missing` and left out.
-    ///
-    /// `parents_of` reads the parents of a commit, `None` where the commit can't be read. Such a commit is added to
-    /// `missing` and left out.
     pub fn add_history(
         &mut self,
         tip: Sha,

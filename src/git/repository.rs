@@ -12,7 +12,7 @@ use super::objects::Objects;
 use super::sha::Sha;
 use crate::error::{Context, Error, Kind, Result};
 
-/// What is checked out in a repository.
+/// The branch and the commit that are checked out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Head {
     /// The branch that is checked out, even if it has no commit yet; `None` when `HEAD` is detached.
@@ -185,7 +185,7 @@ impl Repository {
     pub fn head(&self) -> Result<Head> {
         let head = refs::head(&self.location, &self.packed);
         if let Some(fault) = head.fault {
-            return Err(Error::new(Kind::Git, format!("cannot read what is checked out: {fault}")));
+            return Err(Error::new(Kind::Git, format!("cannot read `HEAD`: {fault}")));
         }
         let branch = head.name.map(|name| name.strip_prefix("refs/heads/").unwrap_or(&name).to_owned());
         Ok(Head { branch, commit: head.commit })

@@ -59,7 +59,7 @@ async fn work_off(engine: &Engine, caller: &Caller) {
         }
         for (store, scope) in places {
             if let Err(error) = store.finish_purges(scope, engine.now() - ABANDONED).await {
-                tracing::debug!(%error, "a purge is still to be finished");
+                tracing::debug!(%error, "a purge is not finished yet");
             }
             while matches!(step(engine, store, scope, 1).await, Ok(done) if done > 0) {}
             if quiet >= QUIET {

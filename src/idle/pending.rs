@@ -38,7 +38,9 @@ pub(crate) async fn step(engine: &Engine, store: &Store, scope: &Scope, threads:
     };
     let holder = engine.process();
     if !store.lease(scope, "embedding", holder, LEASE).await? {
-        return Err(Error::new(Kind::Busy, "another process embeds already").hint("it will finish the work"));
+        return Err(
+            Error::new(Kind::Busy, "another process is already embedding").hint("it will finish the work")
+        );
     }
     let chunks = store.pending_chunks(scope, BATCH * threads).await?;
     let done = chunks.len();

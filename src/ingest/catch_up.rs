@@ -42,8 +42,8 @@ const GRAPH_BEFORE_A_CALL: Duration = Duration::from_millis(200);
 const WHILE_IDLE: Duration = Duration::from_secs(120);
 
 /// The notice of a call that git kept waiting too long.
-const LATE: &str = "git took too long: commits may be missing that are not stored yet; the server goes on while \
-    it is idle, `tiro import git` at once";
+const LATE: &str = "git took too long, so new commits may be missing: the idle server imports them, \
+    or run `tiro import git`";
 
 /// How long reading a transcript is tried again after an error, in milliseconds: a week.
 const GIVEN_UP: Millis = 7 * 24 * 60 * 60 * 1000;
@@ -88,7 +88,7 @@ async fn before(engine: &Engine, caller: &Caller) -> Vec<String> {
     };
     let followed = follow(engine, caller, project, BEFORE_A_CALL, Some(COMMITS_BEFORE_A_CALL)).await;
     let notices = followed.map_or_else(
-        |error| vec![format!("not caught up with hooks and commits: {error}")],
+        |error| vec![format!("transcripts and commits were not imported: {error}")],
         |each| each.notices,
     );
     project.trouble.iter().cloned().chain(notices).collect()
@@ -259,7 +259,7 @@ impl CatchUp<'_> {
         self.followed.imported += output.imported;
         if output.left_out > 0 {
             self.followed.notices.push(format!(
-                "{} not imported yet; the server does it while idle, `tiro import git` at once",
+                "{} not imported yet: the idle server does it, or run `tiro import git`",
                 counted(output.left_out, "commit is", "commits are")
             ));
         }
@@ -278,7 +278,7 @@ impl CatchUp<'_> {
     ) -> Result<()> {
         for taken in grown {
             if let Err(error) = self.project.store.await_turn(&self.project.scope, TURN).await {
-                self.followed.notices.push(format!("not caught up with all sessions: {error}"));
+                self.followed.notices.push(format!("not all transcripts were imported: {error}"));
                 break;
             }
             self.follow_session(taken, spool, importer).await?;
@@ -329,7 +329,7 @@ impl CatchUp<'_> {
     async fn read_graph(&self) -> Result<()> {
         let patience = if self.is_idle() { WHILE_IDLE } else { GRAPH_BEFORE_A_CALL };
         if let Err(error) = graph::learn(self.project, Some(Instant::now() + patience)).await {
-            tracing::warn!(%error, "the graph of commits is not kept");
+            tracing::warn!(%error, "the graph of commits is not stored");
         }
         link::take_back(self.project).await
     }
@@ -339,9 +339,8 @@ impl CatchUp<'_> {
         self.followed.imported += output.imported;
         if output.too_much > 0 {
             let entries = counted(output.too_much, "entry of a session is", "entries of sessions are");
-            let notice = format!(
-                "{entries} not stored: it is more than is kept of one session (16 MB) or of one entry"
-            );
+            let notice =
+                format!("{entries} not stored: beyond the limit of a session (16 MB) or of an entry");
             // No call waits for the idle server, so the answer of the next call reports it.
             match self.is_idle() {
                 true => self.caller.add_notice(notice),

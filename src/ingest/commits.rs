@@ -249,7 +249,7 @@ pub(crate) fn find(
     }
     if repository.lacks_alternates() {
         notices.push(
-            "objects of another repository belong to this one and are not read, so commits may be missing \
+            "this repository uses objects of another one, which are not read, so commits may be missing \
              (if you trust it, name this directory in the option `git.trusted`)"
                 .into(),
         );

@@ -18,7 +18,7 @@ pub(crate) async fn standing(project: &OpenProject, subjects: Vec<Subject>) -> V
     let count = subjects.len();
     let Some(repository) = project.repository.clone() else { return vec![Standing::CURRENT; count] };
     if let Err(error) = remember(project).await {
-        tracing::warn!(%error, "the graph of commits is read anew");
+        tracing::warn!(%error, "the graph of commits is read again");
     }
     let ask = move |_: &_| freshness::standing(&repository, &subjects);
     let Some(standing) = in_time(Some(Instant::now() + PATIENCE), ask).await else {

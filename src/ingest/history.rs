@@ -59,7 +59,7 @@ impl Stored {
         })
     }
 
-    /// Whether new commits can be told from old ones: following has begun.
+    /// Whether following has begun, so that new commits are distinguished from old ones.
     pub fn is_followed(&self) -> bool {
         self.imported.is_some() || self.seen.is_some()
     }

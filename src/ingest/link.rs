@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 use crate::error::Result;
 use crate::git::{Action, Reach, Reflog, Repository, Sha};
 use crate::import::correlate::{
-    AMENDED_WITHIN, Call, Change, ChangedLines, Commit, Evidence, HORIZON, Here, LEAST, Replaced, SECOND,
-    Seen, replaced, same_change,
+    Call, Change, ChangedLines, Commit, Evidence, Here, Replaced, SECOND, Seen, replaced, same_change,
 };
 use crate::ingest::in_time::in_time;
 use crate::memory::{MemoryKey, Millis};
 use crate::project::OpenProject;
 use crate::redact::Redactor;
 use crate::store::{CallRow, CommitLinks, MadeRow, SessionKey, WriteRow};
+use crate::tuning::links::{AMENDED_WITHIN, HORIZON, INHERITED, LEAST_CONFIDENCE};
 
 /// Commits linked by one transaction.
 const BATCH: usize = 500;
@@ -29,9 +29,6 @@ const GLANCE: Duration = Duration::from_millis(300);
 
 /// The least time that git gets, even if a call has less left: the few commits of a call take a hundredth of it.
 const LEAST_PATIENCE: Duration = Duration::from_secs(1);
-
-/// Factor on the confidence of a link that a commit takes over from one it replaces. Arbitrary.
-const INHERITED: f64 = 0.95;
 
 /// The name of the import cursor that has the version of the rules that made all links, and the current version.
 const RULES: (&str, &str) = ("links", "3");
@@ -331,7 +328,7 @@ fn inherit(links: &mut Vec<(SessionKey, f64)>, from: &[(SessionKey, f64)]) {
         let sure = sure * INHERITED;
         match links.iter_mut().find(|(known, _)| *known == session) {
             Some((_, known)) => *known = known.max(sure),
-            None if sure >= LEAST => links.push((session, sure)),
+            None if sure >= LEAST_CONFIDENCE => links.push((session, sure)),
             None => {}
         }
     }

@@ -77,7 +77,7 @@ pub(crate) async fn import(
     Ok(output)
 }
 
-/// Returns the transcripts that the user named, or else those of the project.
+/// Returns the transcripts that the user named, otherwise those of the project.
 pub(crate) fn find(
     engine: &Engine,
     place: &Place,

@@ -260,7 +260,7 @@ async fn at_depth(
         body += &format!("#{} {}: {}\n", source.ordinal, source.speaker, source.text.trim());
     }
     if rows.len() > MOST_MESSAGES {
-        body += "(The range goes on; summarize_conversation takes a part of it.)\n";
+        body += "(The range continues; summarize_conversation takes a part of it.)\n";
     }
     Ok(shown(id, &session, &rows, depth, &body))
 }
@@ -272,7 +272,7 @@ fn speaks_of(focus: &str, text: &str) -> bool {
 }
 
 fn nothing_of(focus: &str) -> Error {
-    Error::not_found(format!("nothing of it has a word of `{}`", quoted(focus))).hint("leave `focus` out")
+    Error::not_found(format!("it contains no word of `{}`", quoted(focus))).hint("leave `focus` out")
 }
 
 /// Returns the text of a range at a depth, as a memory.

@@ -138,9 +138,6 @@ enum Due {
 ///
 /// A growing session is updated once it has twice as many messages, or after `interval`. Without the first rule, a
 /// memory made from two messages would represent a long session for a while.
-///
-/// A session that goes on is told anew when it has doubled, and else when `interval` has passed: what is made of its
-/// first two messages would stand for it for long otherwise.
 fn is_due(known: Option<&ConversationRow>, rows: &[MessageRow], interval: Millis, now: Millis) -> Due {
     let Some(last) = rows.last().filter(|_| rows.len() > 1) else { return Due::Never };
     let Some(known) = known else { return Due::Now };

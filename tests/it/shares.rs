@@ -270,5 +270,5 @@ fn a_session_beyond_the_limit_is_reported() {
     folder.hook(&folder.work);
     let mut server = folder.home.serve(&folder.work);
     let said = server.data("search_project_memory", json!({"query": "barnacles"}));
-    assert!(said["notices"].to_string().contains("more than is kept of one session"), "{}", said["notices"]);
+    assert!(said["notices"].to_string().contains("beyond the limit of a session"), "{}", said["notices"]);
 }

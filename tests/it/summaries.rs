@@ -139,7 +139,10 @@ fn a_focus_without_a_match_is_reported() {
     let id = summarise(&mut server, "standard")["id"].clone();
     for level in ["messages", "detailed", "brief"] {
         let told = server.error("expand_detail", json!({"id": id, "level": level, "focus": "zeppelin"}));
-        assert!(told.contains("has a word of `zeppelin`") && told.contains("`focus`"), "{level}: {told}");
+        assert!(
+            told.contains("contains no word of `zeppelin`") && told.contains("`focus`"),
+            "{level}: {told}"
+        );
         server.data("expand_detail", json!({"id": id, "level": level, "focus": "Parquet"}));
     }
 }

@@ -1,4 +1,4 @@
-//! Reads references: what is checked out, and the commits of the local branches.
+//! Reads references: `HEAD`, and the commits of the local branches.
 //!
 //! References are read as text, from loose files and from `packed-refs`. Symbolic references are followed a few steps,
 //! only below `refs/`, as git does. A reference that can't be read is left out and reported by name, without its
@@ -91,7 +91,7 @@ fn packed(bytes: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, Sha)> {
     })
 }
 
-/// Reads what is checked out.
+/// Reads `HEAD` and the commit that it leads to.
 pub(in crate::git) fn head(location: &Location, packed: &Packed) -> Head {
     match step(location, "HEAD") {
         Err(fault) => Head { fault: Some(fault), ..Head::default() },

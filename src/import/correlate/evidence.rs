@@ -6,53 +6,15 @@ use std::collections::{HashMap, HashSet};
 use super::facts::{Call, Change, ChangedLines, Commit};
 use crate::memory::Millis;
 use crate::store::SessionKey;
-
-/// The lowest confidence of a link.
-pub const LEAST: f64 = 0.5;
-
-/// How long before a commit a change may belong to it. After a month an uncommitted change is no longer considered.
-pub const HORIZON: Millis = 30 * DAY;
+use crate::tuning::links::{
+    AFTER_A_DAY, AFTER_A_WEEK, AMENDED_WITHIN, CALL_AT_COMMIT_TIME, CALL_AT_REFLOG_TIME, DAY, EXPLAINED,
+    FILE_ALONE, FILE_IN_OTHER_COMMIT, FURTHER_FILE, HALF_OF_LINES, HORIZON, LEAST_CONFIDENCE, MANY_WRITERS,
+    MOST_BY_FILES, NO_LINES, ONLY_OTHER_TREE, OTHER_TREE, PRINTED_ID, SOME_LINES,
+};
 
 /// The precision of a commit's time, which is cut to whole seconds: what led to the commit may have happened within
 /// that second.
 pub const SECOND: Millis = 999;
-
-const DAY: Millis = 24 * 60 * 60 * 1000;
-
-/// How long after a commit was first made it may be amended and contain later changes.
-pub const AMENDED_WITHIN: Millis = 2 * DAY;
-
-/// Confidence if git printed the commit's id.
-pub(super) const NAMED: f64 = 0.99;
-
-/// Confidence if a call that commits was running in the commit's work tree: at the reflog's time, or at the commit's
-/// own time.
-pub(super) const TIMED: (f64, f64) = (0.9, 0.8);
-
-/// Confidence if the session changed a file of the commit, and the lines are unknown.
-const FILE: f64 = 0.6;
-
-/// The same, if another commit contained the file since the change.
-const FILE_TAKEN: f64 = 0.2;
-
-/// Confidence if the commit contains none of the changed lines.
-const OTHER_LINES: f64 = 0.05;
-
-/// Confidence if the commit contains some of the lines: the base, and what half of the lines add. A sixth of the lines
-/// is enough for a link.
-const LINES: (f64, f64) = (0.3, 0.65);
-
-/// The share of a commit's lines in a file that known lines must explain, so that nothing is left for sessions without
-/// known lines.
-const EXPLAINED: f64 = 0.9;
-
-/// Sessions that must have written a line to make it no evidence. Two sessions may work on the same code; more rarely
-/// do.
-const MANY_WRITERS: usize = 3;
-
-/// Factor for a change in another work tree: if a session changed the file in the commit's own work tree, and if none
-/// did.
-const OTHER_TREE: (f64, f64) = (0.4, 0.9);
 
 /// Commits, and what sessions did around their time.
 #[derive(Debug, Default)]
@@ -178,7 +140,7 @@ impl Evidence {
             changes.map(|each| each.time).max()
         };
         let mut found: Vec<(SessionKey, f64)> =
-            found.into_iter().filter(|(_, confidence)| *confidence >= LEAST).collect();
+            found.into_iter().filter(|(_, confidence)| *confidence >= LEAST_CONFIDENCE).collect();
         found.sort_by(|(one, sure), (other, surer)| {
             surer.total_cmp(sure).then_with(|| last(*other).cmp(&last(*one))).then(one.cmp(other))
         });
@@ -189,14 +151,14 @@ impl Evidence {
         let mut found: HashMap<SessionKey, f64> = HashMap::new();
         for call in &self.calls {
             let confidence = if !call.sha.is_empty() {
-                if commit.shas.iter().any(|sha| sha.starts_with(&call.sha)) { NAMED } else { 0.0 }
+                if commit.shas.iter().any(|sha| sha.starts_with(&call.sha)) { PRINTED_ID } else { 0.0 }
             } else {
                 let is_within = |time: Millis| time + SECOND >= call.began && time <= call.ended + SECOND;
                 match (&commit.here, &call.worktree) {
                     (Some(here), Some(worktree)) if here.worktree != *worktree => 0.0,
-                    (Some(here), _) if is_within(here.time) => TIMED.0,
+                    (Some(here), _) if is_within(here.time) => CALL_AT_REFLOG_TIME,
                     (None, _) if !commit.is_pulled && !self.is_foreign(commit) && is_within(commit.until) => {
-                        TIMED.1
+                        CALL_AT_COMMIT_TIME
                     }
                     _ => 0.0,
                 }
@@ -237,7 +199,7 @@ impl Evidence {
         }
         for held in &mut files {
             if by_session[&held.session] == (true, false) {
-                held.by_file = held.by_file.min(FILE_TAKEN);
+                held.by_file = held.by_file.min(FILE_IN_OTHER_COMMIT);
             }
         }
         let mut found: HashMap<SessionKey, (f64, usize)> = HashMap::new();
@@ -252,20 +214,20 @@ impl Evidence {
             }
             // A change that is in two work trees is committed from one of them.
             let mut both = rivals.iter().zip(&weights);
-            let is_here = both.any(|(held, weight)| !held.is_elsewhere && *weight >= LEAST);
+            let is_here = both.any(|(held, weight)| !held.is_elsewhere && *weight >= LEAST_CONFIDENCE);
             for (held, weight) in rivals.iter().zip(weights) {
                 let weight = match held.is_elsewhere {
-                    true if is_here => weight * OTHER_TREE.0,
-                    true => weight * OTHER_TREE.1,
+                    true if is_here => weight * OTHER_TREE,
+                    true => weight * ONLY_OTHER_TREE,
                     false => weight,
                 };
                 let known = found.entry(held.session).or_default();
-                *known = (known.0.max(weight), known.1 + usize::from(weight >= LEAST));
+                *known = (known.0.max(weight), known.1 + usize::from(weight >= LEAST_CONFIDENCE));
             }
         }
         // Each further file increases the confidence a little.
         let sum = |(most, files): (f64, usize)| {
-            if files > 1 { (most + 0.02 * (files - 1) as f64).min(0.97) } else { most }
+            if files > 1 { (most + FURTHER_FILE * (files - 1) as f64).min(MOST_BY_FILES) } else { most }
         };
         found.into_iter().map(|(session, weights)| (session, sum(weights))).collect()
     }
@@ -298,9 +260,9 @@ impl Evidence {
                 taken.iter().copied().filter(|other| ancestors.contains(other)).collect();
             let age = commit.until - change.time;
             let fresh = if age > 7 * DAY {
-                0.7
+                AFTER_A_WEEK
             } else if age > DAY {
-                0.9
+                AFTER_A_DAY
             } else {
                 1.0
             };
@@ -309,8 +271,8 @@ impl Evidence {
             let by_file = match own_lines.filter(|_| !telling.is_empty()) {
                 None if !by_ancestor.is_empty() => 0.0,
                 // The file couldn't be read, or no line of the change is evidence.
-                None if taken.is_empty() => FILE * fresh,
-                None => FILE_TAKEN,
+                None if taken.is_empty() => FILE_ALONE * fresh,
+                None => FILE_IN_OTHER_COMMIT,
                 Some(own) => {
                     // A line that an ancestor already contains can't be committed again.
                     let earlier = |hash: &u32| {
@@ -327,10 +289,10 @@ impl Evidence {
                     held.last_share = shared.len() as f64 / left.len().max(1) as f64;
                     held.lines.extend(left);
                     held.shared.extend(shared);
-                    OTHER_LINES
+                    NO_LINES
                 }
             };
-            if by_file > OTHER_LINES || !held.shared.is_empty() {
+            if by_file > NO_LINES || !held.shared.is_empty() {
                 held.is_elsewhere &= !is_in_own_tree(change);
             }
             held.by_file = held.by_file.max(by_file);
@@ -356,11 +318,11 @@ fn weights(rivals: &[Held], telling: usize) -> Vec<f64> {
     let weight = |(place, held): (usize, &Held)| {
         let owned = owners.values().filter(|owner| **owner == place).count();
         if owned > 0 {
-            let by_lines = LINES.0 + LINES.1 * (2.0 * held.share(owned)).min(1.0);
+            let by_lines = SOME_LINES + HALF_OF_LINES * (2.0 * held.share(owned)).min(1.0);
             held.by_file.max(by_lines)
         } else if !held.lines.is_empty() || is_explained {
             // Its other changes of the file are not in the commit either, or other sessions explain the whole commit.
-            held.by_file.min(FILE_TAKEN)
+            held.by_file.min(FILE_IN_OTHER_COMMIT)
         } else {
             held.by_file
         }

@@ -1,4 +1,4 @@
-//! What is known of commits, and of what sessions did.
+//! The facts about commits and sessions that links are judged by.
 
 use std::collections::HashMap;
 

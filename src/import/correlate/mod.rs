@@ -9,8 +9,8 @@
 //! A line that many sessions wrote, or that the file contains more than once, is no evidence. If several sessions wrote
 //! a line of the commit, it counts for the one with most lines in the commit.
 //!
-//! The confidence is between 0 and 1. Its values are set by hand; their order matters more than the values: a printed
-//! id, a call at the time, lines in the commit, a file without further evidence. Below [`LEAST`] there is no link.
+//! The confidence is between 0 and 1. Its values are in [`tuning::links`](crate::tuning::links); below
+//! [`LEAST_CONFIDENCE`](crate::tuning::links::LEAST_CONFIDENCE) there is no link.
 
 mod evidence;
 mod facts;
@@ -19,6 +19,6 @@ mod replaced;
 #[cfg(test)]
 mod tests;
 
-pub use evidence::{AMENDED_WITHIN, Evidence, HORIZON, LEAST, SECOND};
+pub use evidence::{Evidence, SECOND};
 pub use facts::{Call, Change, ChangedLines, Commit, Here};
 pub use replaced::{Replaced, Seen, replaced, same_change};

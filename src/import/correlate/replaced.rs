@@ -5,9 +5,10 @@
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
-use super::evidence::{Evidence, HORIZON};
+use super::evidence::Evidence;
 use super::facts::Commit;
 use crate::memory::Millis;
+use crate::tuning::links::HORIZON;
 
 /// Commits that one squash may consist of at most. Arbitrary.
 const MOST_PARTS: usize = 100;

@@ -2,10 +2,10 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::evidence::{NAMED, TIMED};
 use super::*;
 use crate::memory::{MemoryKey, Millis};
 use crate::store::SessionKey;
+use crate::tuning::links::{CALL_AT_REFLOG_TIME, PRINTED_ID};
 
 const MINUTE: Millis = 60_000;
 const NOON: Millis = 1_700_000_000_000;
@@ -105,7 +105,7 @@ fn a_commit_of_another_author_needs_a_call_of_the_session() {
     };
     let changes = vec![change(1, -10, "a", &[5])];
     let evidence = evidence(vec![theirs.clone()], changes.clone(), vec![call]);
-    assert_eq!(evidence.behind(0, &lines(&[(0, "a", &[5])])), [(SessionKey::from_store(2), NAMED)]);
+    assert_eq!(evidence.behind(0, &lines(&[(0, "a", &[5])])), [(SessionKey::from_store(2), PRINTED_ID)]);
     // If the user is unknown, any author may be the user.
     let unknown = Evidence::new(vec![theirs], changes, vec![], HashSet::new());
     assert_eq!(sessions(&unknown.behind(0, &lines(&[(0, "a", &[5])]))), [1]);
@@ -134,7 +134,7 @@ fn a_call_without_output_is_matched_by_time_and_work_tree() {
         worktree: Some(worktree.into()),
     };
     for (call, expected) in [
-        (call("/repo", -2000), vec![(SessionKey::from_store(3), TIMED.0)]),
+        (call("/repo", -2000), vec![(SessionKey::from_store(3), CALL_AT_REFLOG_TIME)]),
         (call("/other", -2000), vec![]),
         (call("/repo", 5000), vec![]),
     ] {

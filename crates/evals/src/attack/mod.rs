@@ -120,7 +120,7 @@ fn attack_by_repositories(args: &Args, tiro: &Tiro, report: &mut Report) -> Resu
     }
     report.must_be_zero("files outside that were changed", count("a file outside, changed"));
     report.must_be_zero("other projects' memories changed", count("a memory changed"));
-    report.must_be_zero("stored of what is outside", stored(&data_dir)?.len());
+    report.must_be_zero("stored texts from outside", stored(&data_dir)?.len());
     report.must_be_zero("without an answer, or with a panic", seen.lost.len());
     report.must_be_zero("answers with control characters", seen.raw.len());
     report.aim("slowest answer", seen.slowest.0, "s", Goal::AtMost(10.0));
