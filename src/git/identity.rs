@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_id_is_named_with_a_way_out() {
+    fn invalid_ids_are_errors_with_a_hint() {
         let dir = tempfile::tempdir().unwrap();
         for garbage in ["", "../../etc", "x".repeat(4000).as_str()] {
             std::fs::write(dir.path().join(FILE), garbage).unwrap();

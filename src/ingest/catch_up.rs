@@ -278,7 +278,7 @@ impl CatchUp<'_> {
     ) -> Result<()> {
         for taken in grown {
             if let Err(error) = self.project.store.await_turn(&self.project.scope, TURN).await {
-                self.followed.notices.push(format!("not all transcripts were imported: {error}"));
+                self.followed.notices.push(format!("some transcripts were not imported: {error}"));
                 break;
             }
             self.follow_session(taken, spool, importer).await?;

@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_never_ends_is_left_behind_and_told_so() {
+    async fn work_that_never_ends_is_left_behind_with_its_stop_set() {
         let (sender, ended) = mpsc::channel();
         let until = Instant::now() + Duration::from_millis(50);
         let done = in_time(Some(until), move |stop| {

@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_may_lie_in_a_pause_is_kept_out() {
+    fn entries_that_may_fall_into_a_pause_are_kept_out() {
         let kept_out = KeptOut { pauses: vec![(100, 200)] };
         for (since, until, expected) in [
             (Some(99), Some(99), false),

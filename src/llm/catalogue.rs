@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_stands_for_its_dated_versions_and_for_no_other_model() {
+    fn a_name_covers_its_dated_versions_and_no_other_model() {
         let found = |service, name| model(&provider(service, name)).map(|model| model.name);
         for (service, name, expected) in [
             (Service::Openai, "o3", Some("o3")),

@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn local_is_what_stays_on_this_machine() {
+    fn a_provider_is_local_if_requests_stay_on_this_machine() {
         for (endpoint, expected) in [
             ("http://127.0.0.1:8080/v1", true),
             ("http://127.9.9.9", true),

@@ -160,8 +160,8 @@ pub(crate) async fn make_by_model(
     wanted: &Wanted,
     asked_by: AskedBy,
 ) -> Result<Made> {
-    let nobody = || Error::new(Kind::Provider, "no provider is named for summaries");
-    let provider = writer(engine, wanted)?.ok_or_else(nobody)?;
+    let unnamed = || Error::new(Kind::Provider, "no provider is named for summaries");
+    let provider = writer(engine, wanted)?.ok_or_else(unnamed)?;
     let texts = messages::texts(project, &wanted.rows).await?;
     let texts = match asked_by {
         AskedBy::User => texts,

@@ -77,8 +77,8 @@ const MOST_READ: usize = 4096;
 /// Returns the instructions and answers among the messages, without pasted text.
 pub(crate) fn instructions_and_answers(texts: &[(MessageRow, String)]) -> Vec<(MessageRow, String)> {
     let talk = texts.iter().filter(|(row, _)| matches!(row.role, Some(Role::User | Role::Assistant)));
-    let told = talk.map(|(row, text)| (row.clone(), without_pasted(text)));
-    told.filter(|(_, text)| !text.is_empty()).collect()
+    let kept = talk.map(|(row, text)| (row.clone(), without_pasted(text)));
+    kept.filter(|(_, text)| !text.is_empty()).collect()
 }
 
 /// Returns the beginning of a message without its blocks of code.

@@ -161,11 +161,11 @@ async fn make(
     rows: &[MessageRow],
 ) -> Result<bool> {
     let Some(last) = rows.last() else { return Ok(false) };
-    let told: Vec<MessageRow> =
+    let chosen: Vec<MessageRow> =
         rows.iter().filter(|row| matches!(row.role, Some(Role::User | Role::Assistant))).cloned().collect();
-    let every = told.len().div_ceil(MOST_MESSAGES).max(1);
-    let told: Vec<MessageRow> = told.into_iter().step_by(every).collect();
-    let texts = messages::texts(project, &told).await?;
+    let every = chosen.len().div_ceil(MOST_MESSAGES).max(1);
+    let chosen: Vec<MessageRow> = chosen.into_iter().step_by(every).collect();
+    let texts = messages::texts(project, &chosen).await?;
     let text = messages::blocking(move || in_short(&texts)).await?;
     if text.is_empty() {
         return Ok(false);

@@ -329,8 +329,8 @@ fn failed_requests_are_reported_with_their_possible_cost_which_the_dry_run_cover
         (Manner::BreaksOff, "in 2 requests, without an answer, cost at most $"),
         (Manner::Says(off_topic.into()), "tokens to mock (m) at 0.0.0.0"),
         (Manner::Says(GOOD.repeat(60)), "tokens to mock (m) at 0.0.0.0"),
-        (Manner::Claims(off_topic.into(), 1_000_000_000, 1_000_000_000), "which can't be"),
-        (Manner::Claims(GOOD.repeat(60), 1, 1), "which can't be"),
+        (Manner::Claims(off_topic.into(), 1_000_000_000, 1_000_000_000), "which is implausible"),
+        (Manner::Claims(GOOD.repeat(60), 1, 1), "which is implausible"),
     ] {
         mock.behaves(&manner);
         let asked = mock.requests();

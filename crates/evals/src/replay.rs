@@ -289,10 +289,10 @@ impl Replay<'_> {
                 ("marked", vec![shows(self, &begins)?], vec![[true; 2]])
             }
             _ => {
-                let text = format!("{words}: settled anew, number {number}");
+                let text = format!("{words}: settled again, number {number}");
                 let store = json!({"text": text, "type": "decision", "session_id": OPEN});
                 self.keeping.tool("store_memory", store)?;
-                ("stored", vec![shows(self, &format!("settled anew, number {number}"))?], vec![[true; 2]])
+                ("stored", vec![shows(self, &format!("settled again, number {number}"))?], vec![[true; 2]])
             }
         };
         let is_seen = seen == expected;

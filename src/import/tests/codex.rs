@@ -91,7 +91,7 @@ fn a_session_is_read_in_order() {
 }
 
 #[test]
-fn what_the_user_did_not_write_is_left_out() {
+fn text_that_the_user_did_not_write_is_left_out() {
     let put_in = [
         "<environment_context>\n  <cwd>HIDDEN</cwd>\n</environment_context>",
         "<user_instructions>\n\nHIDDEN\n\n</user_instructions>",

@@ -71,7 +71,7 @@ async fn a_flood_is_cut_off() {
 }
 
 #[tokio::test]
-async fn leaving_ends_the_request() {
+async fn dropping_the_future_ends_the_request() {
     let mock = Mock::start(vec![Step::Hang]).await;
     let client = client(Service::Openai, &mock.endpoint);
     let asking = tokio::spawn(async move { client.ask(&question(), AMPLE, None).await });
@@ -83,7 +83,7 @@ async fn leaving_ends_the_request() {
 }
 
 #[tokio::test]
-async fn what_may_pass_is_tried_again_and_what_may_not_is_not() {
+async fn passing_failures_are_repeated_and_others_are_not() {
     let refused = |status| answer(status, "", r#"{"error": {"code": "some_reason"}}"#);
     for status in [408, 409, 429, 500, 502, 503, 529] {
         let (reply, mock, _) = ask(vec![refused(status), refused(status), completion("Seven.")], AMPLE).await;
@@ -132,7 +132,7 @@ async fn a_short_retry_after_is_kept() {
 }
 
 #[tokio::test]
-async fn a_retry_after_that_is_over_is_no_reason_to_ask_at_once() {
+async fn a_retry_after_in_the_past_does_not_remove_the_pause() {
     let pause = Duration::from_millis(400);
     for header in ["Retry-After: 0\r\n", "Retry-After: -5\r\n"] {
         let mock = Mock::start(vec![answer(429, header, ""), completion("Seven.")]).await;
@@ -148,7 +148,7 @@ async fn a_retry_after_that_is_over_is_no_reason_to_ask_at_once() {
 }
 
 #[tokio::test]
-async fn what_became_of_each_request_is_told_and_decides_whether_it_is_repeated() {
+async fn the_fate_of_each_request_is_reported_and_decides_whether_it_is_repeated() {
     let ask = |script: Vec<Step>, most: usize| async move {
         let mock = Mock::start(script).await;
         let seen: Arc<Mutex<Vec<Failed>>> = Arc::default();
@@ -198,7 +198,7 @@ async fn a_refused_key_is_read_once_more() {
 }
 
 #[tokio::test]
-async fn an_unset_key_is_an_error_of_its_own_and_asks_nobody() {
+async fn an_unset_key_is_an_error_of_its_own_and_nothing_is_sent() {
     let mock = Mock::start(vec![completion("Seven.")]).await;
     let keys: Keys = Arc::new(|_| Err(Error::new(Kind::BadInput, "the variable `MOCK_KEY` is not set")));
     let client = Client::new(provider(Service::Openai, &mock.endpoint), keys).unwrap();
@@ -245,7 +245,7 @@ async fn redirections_are_not_followed() {
 }
 
 #[tokio::test]
-async fn nobody_there_is_told_with_the_address() {
+async fn an_unreachable_server_is_named_with_its_address() {
     let unused = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
     let client = client(Service::Ollama, &format!("http://{unused}")).retries(0);
     let error = client.ask(&question(), AMPLE, None).await.unwrap_err();
@@ -255,7 +255,7 @@ async fn nobody_there_is_told_with_the_address() {
 }
 
 #[tokio::test]
-async fn a_stream_that_breaks_off_is_an_error_and_is_not_repeated_once_it_spoke() {
+async fn a_stream_that_breaks_off_is_an_error_and_is_not_repeated_after_its_first_text() {
     let piece = "data: {\"choices\": [{\"index\": 0, \"delta\": {\"content\": \"Seven\"}}]}\n\n";
     // Closed in the middle, and closed properly without a reason for the end.
     let orderly = answer(200, "Content-Type: text/event-stream\r\n", piece);
@@ -346,7 +346,7 @@ async fn no_error_and_no_log_holds_a_key_a_question_or_an_answer() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_asked_is_refused_before_anything_is_sent() {
+async fn an_invalid_model_or_key_is_refused_before_anything_is_sent() {
     for model in ["", "openai::gpt", "../files", "m?key=1", "m#", "m\u{200b}", "m\n"] {
         let provider = Provider { model: model.into(), ..provider(Service::Gemini, "http://127.0.0.1:1") };
         let error = Client::new(provider, Arc::new(|_| Ok(None))).err().unwrap();

@@ -274,7 +274,7 @@ async fn a_model_keeps_its_name_and_the_service_keeps_nothing() {
 }
 
 #[tokio::test]
-async fn a_temperature_goes_only_where_it_is_taken() {
+async fn a_temperature_is_sent_only_to_services_that_accept_it() {
     for (model, own, expected) in
         [("gpt-4.1", None, json!(0.3)), ("gpt-4.1", Some(0.9), json!(0.9)), ("o3", Some(0.9), Value::Null)]
     {
@@ -287,7 +287,7 @@ async fn a_temperature_goes_only_where_it_is_taken() {
 }
 
 #[tokio::test]
-async fn ollama_is_told_a_window_that_holds_the_request() {
+async fn ollama_gets_a_window_that_fits_the_request() {
     let mock = Mock::start(vec![Step::Answer(200, "", ollama().answer.to_string())]).await;
     let long = Request { turns: vec![Turn::User("wombat ".repeat(5_000))], ..question() };
     for (window, request, expected) in
@@ -301,7 +301,7 @@ async fn ollama_is_told_a_window_that_holds_the_request() {
 }
 
 #[tokio::test]
-async fn tokens_that_nobody_reports_are_estimated_from_above() {
+async fn unreported_tokens_are_estimated_from_above() {
     let body = json!({"choices": [{"message": {"content": "Seven wombats."}, "finish_reason": "length"}]});
     let mock = Mock::start(vec![Step::Answer(200, "", body.to_string())]).await;
     let request = with_all_there_is();
