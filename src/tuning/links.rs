@@ -46,7 +46,8 @@ pub const AFTER_A_WEEK: f64 = 0.7;
 /// Confidence if the commit contains none of the changed lines. Shown by `evals join`.
 pub const NO_LINES: f64 = 0.05;
 
-/// Confidence if the commit contains any of the changed lines; [`HALF_OF_LINES`] is added. Shown by `evals join`.
+/// Confidence if the commit contains any of the changed lines; [`HALF_OF_LINES`] is added. Arbitrary: `evals join` gives the
+/// same with 0.5, which makes one line enough for a link.
 pub const SOME_LINES: f64 = 0.3;
 
 /// Added to [`SOME_LINES`] in proportion to the share of the changed lines that the commit contains, in full from half of
