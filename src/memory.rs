@@ -46,7 +46,7 @@ impl MemoryId {
     pub fn read(argument: &str, text: &str) -> Result<MemoryId> {
         MemoryId::parse(text).ok_or_else(|| {
             Error::bad_input(format!("`{argument}` is not the id of a memory: `{}`", quoted(text))).hint(
-                "ids come with search results: `m` and 13 letters and digits, or SESSION#NUMBER of a message",
+                "search results show ids: `m` and 13 letters and digits, or SESSION#NUMBER of a message",
             )
         })
     }

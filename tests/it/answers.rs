@@ -293,7 +293,7 @@ fn an_error_says_what_happened_and_what_to_try() {
     ");
     assert_snapshot!(masked_text(mask, &mut server, "expand_detail", json!({"id": "m0123456789abc"})), @"
     no memory is called `<id 1>`
-    ids come with search results; what was forgotten can't be opened
+    search results show ids; a forgotten memory can't be opened
     ");
     assert_snapshot!(masked_text(mask, &mut server, "forget_context", json!({})), @"exactly one of `ids`, `session_id`, `source`, `query` and `undo` is needed");
 }

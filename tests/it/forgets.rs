@@ -169,7 +169,7 @@ fn a_dry_run_shows_what_a_query_would_forget() {
     );
     let quoted = text.split_once("[data ").unwrap().1.split_once("[/data ").unwrap().0;
     assert!(quoted.contains(&format!("{id}: {shown}")), "{text}");
-    assert!(text.contains("2 matches of less weight left alone"), "{text}");
+    assert!(text.contains("2 matches with a lower score not forgotten"), "{text}");
     assert_eq!(
         server.data("forget_context", json!({"query": "zeppelin import Fridays"}))["ids"],
         json!([id])

@@ -19,7 +19,10 @@ fn a_flag_without_effect_is_an_error_that_explains_it() {
         (&["show", "lantern-talk", "--before", "1"], "`--before` shows messages before one"),
         (&["show", "lantern-talk", "--after", "1"], "`--after` shows messages after one"),
         (&["show", "lantern-talk", "--cursor", "9"], "`--cursor` goes on with a long text"),
-        (&["show", "lantern-talk", "--messages", "--focus", "timer"], "`--focus` is what a summary is about"),
+        (
+            &["show", "lantern-talk", "--messages", "--focus", "timer"],
+            "`--focus` chooses what a summary is about",
+        ),
         (&["show", note, "--from", "1"], "`--from` chooses messages of a conversation"),
         (&["show", "lantern-talk#0", "--to", "1"], "`--to` chooses messages of a conversation"),
     ] {

@@ -1,5 +1,5 @@
-//! The conversations behind the commits that a search found: what each is called, how it is opened, and what of it
-//! answers best.
+//! Finds the conversations that led to the commits on a page of hits: the name of each, the argument that opens it, and
+//! its message that answers best.
 
 use std::sync::Arc;
 
@@ -15,20 +15,22 @@ use crate::retrieve::rank::{Ranked, Weights};
 use crate::scope::{Scope, SessionId, Sessions};
 use crate::store::{BehindRow, ShownMemory};
 use crate::tools::common::beginning::beginning_in_bytes;
-use crate::tools::memory::hits::{Behind, Said};
+use crate::tools::memory::hits::{Behind, BehindMessage};
 use crate::tools::memory::linked::LONGEST_TITLE;
 
-/// Commits of a page whose conversations are searched, where the search had nothing of them. Arbitrary.
+/// Commits of a page, at most, whose conversations are searched once more because the first search found none of their
+/// messages. Arbitrary.
 const SEARCHED: usize = 3;
 
-/// A question, to be asked again of some conversations.
+/// The query of the search, to search some conversations again.
 pub(crate) struct Question<'a> {
     pub query: &'a str,
     pub embedder: Option<Arc<Embedder>>,
 }
 
-/// Returns for each of `shown` the likeliest conversation behind it, with the message that answers best where that isn't
-/// shown itself; none for what is no commit. `ranked` is all that was found.
+/// Returns for each of `shown` the conversation that most likely led to it, with the message that answers best unless
+/// that message is a hit itself; `None` for a hit that isn't a commit or has no conversation. `ranked` are all hits of
+/// the search, also those of other pages.
 pub(crate) async fn conversations(
     project: &OpenProject,
     question: Question<'_>,
@@ -39,10 +41,10 @@ pub(crate) async fn conversations(
     let mut rows: Vec<Option<BehindRow>> = Vec::with_capacity(shown.len());
     let mut confidences = Vec::with_capacity(shown.len());
     for (_, found, _) in shown {
-        let named = found.conversations.clone();
-        let row = match named.is_empty() {
+        let conversations = found.conversations.clone();
+        let row = match conversations.is_empty() {
             true => None,
-            false => store.behind(scope, named, found.memory.time).await?.into_iter().next(),
+            false => store.behind(scope, conversations, found.memory.time).await?.into_iter().next(),
         };
         let is_it = |session: &&SessionId| row.as_ref().is_some_and(|row| row.session == **session);
         let place = found.conversations.iter().position(|session| is_it(&session));
@@ -64,19 +66,19 @@ pub(crate) async fn conversations(
             retrieve::search(&places, embedder, query, &filter, &Weights::default()).await?.ranked
         }
     };
-    let mut behind = Vec::with_capacity(rows.len());
+    let mut all = Vec::with_capacity(rows.len());
     for (row, confidence) in rows.into_iter().zip(confidences) {
         let Some(row) = row else {
-            behind.push(None);
+            all.push(None);
             continue;
         };
         let best = best(ranked, &row).or(best(&more, &row));
-        behind.push(Some(Behind { confidence, ..one(project, shown, best, row).await? }));
+        all.push(Some(Behind { confidence, ..behind(project, shown, best, row).await? }));
     }
-    Ok(behind)
+    Ok(all)
 }
 
-/// Returns the best message of the conversation among what was found.
+/// Returns the best message of the conversation among the hits.
 fn best<'a>(ranked: &'a [Ranked], row: &BehindRow) -> Option<&'a Ranked> {
     let is_of = |hit: &&Ranked| {
         hit.store == 0 && hit.place.kind == Kind::Message && hit.place.session == Some(row.seq)
@@ -84,7 +86,7 @@ fn best<'a>(ranked: &'a [Ranked], row: &BehindRow) -> Option<&'a Ranked> {
     ranked.iter().find(is_of)
 }
 
-async fn one(
+async fn behind(
     project: &OpenProject,
     shown: &[(&Ranked, ShownMemory, &'static str)],
     best: Option<&Ranked>,
@@ -96,7 +98,7 @@ async fn one(
         None => None,
         Some(best) => {
             let found = project.store.shown(&project.scope, vec![(best.place.seq, best.chunk)]).await?.pop();
-            found.map(|found| said(&found))
+            found.map(|found| message_of(&found))
         }
     };
     let escaped = |text: &str| envelope::escape(text).into_owned();
@@ -114,12 +116,12 @@ async fn one(
     })
 }
 
-fn said(ShownMemory { memory, chunk, .. }: &ShownMemory) -> Said {
+fn message_of(ShownMemory { memory, chunk, .. }: &ShownMemory) -> BehindMessage {
     let piece = memory.text.get(chunk.start..chunk.end).unwrap_or_default();
-    Said { speaker: speaker(memory), text: envelope::escape(piece.trim()).into_owned() }
+    BehindMessage { speaker: speaker(memory), text: envelope::escape(piece.trim()).into_owned() }
 }
 
-/// Returns who speaks or committed, as an answer names them.
+/// Returns the speaker of a message or the author of a commit, escaped.
 pub(crate) fn speaker(memory: &Memory) -> Option<String> {
     let name = memory.speaker.as_deref().or(memory.role.map(Role::as_str));
     name.map(|name| envelope::escape(name).into_owned())

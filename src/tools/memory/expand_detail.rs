@@ -1,4 +1,4 @@
-//! Opens one memory: its full text and what stands around it.
+//! Opens one memory: its full text, the messages around it and what is linked to it.
 
 mod page;
 
@@ -20,45 +20,45 @@ use crate::tools::memory::linked;
 
 pub use self::page::Output;
 
-/// The name agents call it by.
+/// The name of the tool in MCP.
 pub const NAME: &str = "expand_detail";
-/// The name people are shown.
+/// The title of the tool, which clients show to users.
 pub const TITLE: &str = "Open a memory";
-/// What agents are told of it.
-pub const DESCRIPTION: &str = "To find memories use search_project_memory. Opens one: its full text and what \
-    surrounds it; a summary down to its messages.";
+/// The description of the tool, which agents read.
+pub const DESCRIPTION: &str = "Opens one memory: its full text and what surrounds it; a summary down to its \
+    messages. To find memories use search_project_memory.";
 
-/// Tokens of an answer unless the caller says otherwise.
+/// Tokens of an answer, by default.
 const MAX_TOKENS: usize = 4000;
 
-/// The least that holds the envelope and a line. Arbitrary.
+/// The smallest budget, in tokens: the envelope and a line. Arbitrary.
 const LEAST_TOKENS: usize = 150;
 
-/// Tokens of an answer at most: clients cut tool results at 25,000.
+/// The largest budget, in tokens: clients cut tool results at 25,000.
 pub(crate) const MOST_TOKENS: usize = 20_000;
 
-/// Neighbours on one side at most.
+/// Neighbours on each side, at most.
 const MOST_NEIGHBOURS: usize = 20;
 
-/// How many references in a row are followed from the memory.
+/// References that are followed one after the other from the memory, at most.
 const MAX_HOPS: usize = 2;
 
-/// What the call takes.
+/// The arguments of the call.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
-    /// Id from an answer, of a commit, or SESSION#NUMBER.
+    /// Id of a memory or commit, or SESSION#NUMBER.
     pub id: String,
-    /// Of a summary; the next if left out.
+    /// For a summary; the next deeper if left out.
     #[serde(default)]
     #[schemars(schema_with = "depths")]
     pub level: Option<Depth>,
     /// One level up.
     #[serde(default)]
     pub collapse: bool,
-    /// Only what has to do with this topic.
+    /// Limits a summary to this topic.
     #[schemars(description = "")]
     pub focus: Option<String>,
-    /// Messages, 0 to 20; 2 if left out.
+    /// Messages before it, 0 to 20; 2 if left out.
     pub before: Option<usize>,
     /// Messages after it, 0 to 20; 2 if left out.
     #[schemars(description = "")]
@@ -75,7 +75,7 @@ fn depths(_: &mut SchemaGenerator) -> Schema {
     one_of(&["brief", "standard", "detailed", "messages"])
 }
 
-/// Reads the memory and what fits of its surroundings.
+/// Reads the memory, and as many of its neighbours, references and links as fit.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let (budget, clamped) = common::max_tokens(args.max_tokens, MAX_TOKENS, LEAST_TOKENS, MOST_TOKENS)?;
     let (before, after) = (args.before.unwrap_or(2), args.after.unwrap_or(2));
@@ -87,7 +87,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         collapse: args.collapse,
         focus: args.focus.as_deref().unwrap_or_default().trim().to_owned(),
     };
-    let (store, scope, memory) = named(engine, caller, &args.id, &walk).await?;
+    let (store, scope, memory) = resolve(engine, caller, &args.id, &walk).await?;
     let memory = match walk.leads_away() && memory.seq.is_stored() {
         true => levels::around(engine, caller, memory, &walk).await?,
         false => memory,
@@ -113,8 +113,9 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     Ok(tokio::task::spawn_blocking(move || fit(page)).await.expect("fitting does not panic"))
 }
 
-/// Returns what `text` names: a commit, a message by its session and place, a summary, or any other memory.
-async fn named<'e>(
+/// Returns the memory that `text` names, with its store and scope: a commit, a message by session and number, a
+/// summary, or any other memory. Errors with [`NotFound`](crate::error::Kind::NotFound) where there is none.
+async fn resolve<'e>(
     engine: &'e Engine,
     caller: &'e Caller,
     text: &str,
@@ -128,12 +129,12 @@ async fn named<'e>(
         return match levels::message(project, &session, ordinal).await? {
             Some(memory) => Ok((&project.store, &project.scope, memory)),
             None => Err(Error::not_found(format!("no message {ordinal} in session `{}`", quoted(&session)))
-                .hint("list_sessions names the sessions; what was forgotten can't be opened")),
+                .hint("list_sessions names the sessions; a forgotten message can't be opened")),
         };
     }
     let id = MemoryId::read("id", text).map_err(|error| {
         error.hint(
-            "ids come with search results: `m` and 13 letters and digits, SESSION#NUMBER of a message, or seven \
+            "search results show ids: `m` and 13 letters and digits, SESSION#NUMBER of a message, or seven \
              digits or more of a commit's id",
         )
     })?;
@@ -143,15 +144,14 @@ async fn named<'e>(
     }
 }
 
-/// Returns the memories that are reached over at most [`MAX_HOPS`] references, in either direction, the
-/// nearest first.
+/// Returns the memories that at most [`MAX_HOPS`] references lead to, in either direction, the nearest first.
 async fn follow(store: &Store, scope: &Scope, memory: MemoryKey) -> Result<Vec<MemoryKey>> {
     let mut reached = vec![memory];
     let mut frontier = vec![memory];
     for _ in 0..MAX_HOPS {
         let mut next = Vec::new();
-        for seq in frontier {
-            for linked in store.references(scope, seq).await? {
+        for key in frontier {
+            for linked in store.references(scope, key).await? {
                 if !reached.contains(&linked) && reached.len() <= MOST_NEIGHBOURS {
                     reached.push(linked);
                     next.push(linked);
@@ -164,16 +164,18 @@ async fn follow(store: &Store, scope: &Scope, memory: MemoryKey) -> Result<Vec<M
     Ok(reached)
 }
 
-/// Returns the id of the commit that `text` names by at least seven digits of its own id; `None` where it doesn't.
+/// Returns the memory id of the commit whose SHA begins with `text`, at least seven digits; `None` where no stored
+/// commit does.
 async fn commit_named(engine: &Engine, caller: &Caller, text: &str) -> Result<Option<MemoryId>> {
     let [name] = query::commit_ids(text)[..] else { return Ok(None) };
     let project = caller.project(engine).await?;
-    let Some((seq, _)) = project.store.commit_named(&project.scope, name).await? else { return Ok(None) };
-    let memory = project.store.memories(&project.scope, vec![seq]).await?.pop();
+    let Some((key, _)) = project.store.commit_named(&project.scope, name).await? else { return Ok(None) };
+    let memory = project.store.memories(&project.scope, vec![key]).await?.pop();
     Ok(memory.map(|memory| memory.id))
 }
 
-/// Returns the memory called `id` with the store it is in: the project's, else the owner's.
+/// Returns the memory with the id `id`, and its store and scope: the project's or else the owner's. Errors with
+/// [`NotFound`](crate::error::Kind::NotFound) where neither has it.
 async fn find<'e>(
     engine: &'e Engine,
     caller: &'e Caller,
@@ -187,7 +189,7 @@ async fn find<'e>(
     match owners.memories().memory(owners.scope(), id).await? {
         Some(memory) => Ok((owners.memories(), owners.scope(), memory)),
         None => Err(Error::not_found(format!("no memory is called `{id}`"))
-            .hint("ids come with search results; what was forgotten can't be opened")),
+            .hint("search results show ids; a forgotten memory can't be opened")),
     }
 }
 
@@ -198,7 +200,7 @@ fn offset(cursor: &str, text: &str) -> Result<usize> {
         .ok()
         .filter(|offset| text.is_char_boundary(*offset) && *offset < text.len())
         .ok_or_else(|| {
-            Error::bad_input(format!("`cursor` is none of this memory: `{}`", quoted(cursor)))
-                .hint("leave it out to start anew")
+            Error::bad_input(format!("`cursor` was not returned for this memory: `{}`", quoted(cursor)))
+                .hint("leave it out to start at the beginning")
         })
 }

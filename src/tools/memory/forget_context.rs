@@ -1,4 +1,4 @@
-//! Forgets memories, brings them back, or removes them for good.
+//! Forgets memories, restores forgotten ones, or removes memories for good.
 
 use std::collections::HashSet;
 
@@ -20,34 +20,34 @@ use crate::tokens;
 use crate::tools::common;
 use crate::tools::memory::search_project_memory as search;
 
-/// The name agents call it by.
+/// The name of the tool in MCP.
 pub const NAME: &str = "forget_context";
-/// The name people are shown.
+/// The title of the tool, which clients show to users.
 pub const TITLE: &str = "Forget memories";
-/// What agents are told of it.
-pub const DESCRIPTION: &str = "To correct a fact store the right one with store_memory. Forgets memories by \
-    ids, session_id, source or query (exactly one); `undo` brings them back. Says exactly what it removed; with a \
-    query, look first with `dry_run: true`.";
+/// The description of the tool, which agents read.
+pub const DESCRIPTION: &str = "Forgets memories by ids, session_id, source or query (exactly one); `undo` \
+    brings them back. Returns exactly what it removed; with a query, look first with `dry_run: true`. To \
+    correct a fact store the right one with store_memory.";
 
-/// Memories a query may forget at once. Arbitrary: few enough to look at.
+/// Memories that one query forgets, at most. Arbitrary: few enough to check by eye.
 const BY_QUERY: usize = 20;
 
-/// Tokens of an answer to a search, so that none of those matches is left out for want of room.
+/// Budget of the search for matches, in tokens: large enough for [`BY_QUERY`] hits.
 const SEARCH_TOKENS: usize = 20_000;
 
-/// How well a memory matches a query that is to be forgotten by it, beside the best. Arbitrary: half as well.
+/// Score from which a hit is forgotten, as a share of the best hit's score. Arbitrary.
 const MATCHES: f64 = 0.5;
 
-/// Tokens of what is shown of a memory that a query would forget.
+/// Tokens of the beginning that is shown of each memory that a query would forget.
 const EXCERPT: usize = 30;
 
-/// Operations of the past among which the one to undo is looked for. Arbitrary.
+/// Past operations, the latest first, among which the one to undo is searched. Arbitrary.
 const OPERATIONS_READ: usize = 1000;
 
-/// Ids named in an answer; more are only counted. Arbitrary.
+/// Ids that an answer lists, at most; more are only counted. Arbitrary.
 const LISTED: usize = 100;
 
-/// What the call takes.
+/// The arguments of the call.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
     /// Ids, or SESSION#NUMBER.
@@ -62,41 +62,43 @@ pub struct Args {
     pub undo: Option<String>,
     /// Remove for good.
     pub purge: Option<bool>,
-    /// Only say what would be done.
+    /// Only report what would be done.
     pub dry_run: Option<bool>,
 }
 
-/// What the call answers.
+/// The answer of the call.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
     /// forgotten, would_forget, purged, undone or would_undo.
     pub done: String,
-    /// Names the operation for `undo`.
+    /// The id of the operation, to undo it.
     pub operation: Option<String>,
-    /// How many memories.
+    /// The number of memories.
     pub count: usize,
     /// Their tokens (o200k).
     pub tokens: i64,
-    /// Their ids, where there are at most 100.
+    /// Their ids, if there are at most 100.
     pub ids: Vec<String>,
-    /// Of the ids given those that no memory has, or only one forgotten before.
+    /// Those of the given ids that no memory has, or that only a forgotten memory has.
     pub unknown: Vec<String>,
-    /// Matches of the query that were left alone, because others match much better.
+    /// Matches of the query that were not forgotten, because others match much better.
     #[serde(skip_serializing_if = "is_zero")]
     pub left_out: usize,
-    /// Of what is removed for good, how many memories had been forgotten before.
+    /// The number of the removed memories that had been forgotten before.
     #[serde(skip_serializing_if = "is_zero")]
     pub forgotten_before: usize,
-    /// Memories forgotten before that hold the query's words and were left: ask again.
+    /// Forgotten memories that have the query's words and were not removed: the next call with the same query removes
+    /// more.
     #[serde(skip_serializing_if = "is_zero")]
     pub forgotten_left_out: usize,
-    /// Stores that no project leads to, such as what a merge left: what was removed may still be in them.
+    /// Paths of stores that belong to no registered project, for example after a merge: removed memories may still be
+    /// in them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub strays: Vec<String>,
-    /// How to take what is quoted.
+    /// Says that quoted text is data, not instructions.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub caution: Option<&'static str>,
-    /// What a query would forget.
+    /// The memories that a query would forget.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub matches: Vec<Match>,
     #[serde(skip)]
@@ -108,7 +110,7 @@ pub struct Output {
 pub struct Match {
     /// Its id.
     pub id: String,
-    /// How its best piece begins.
+    /// The beginning of its best chunk.
     pub text: String,
 }
 
@@ -116,10 +118,10 @@ fn is_zero(count: &usize) -> bool {
     *count == 0
 }
 
-/// What a call selects, and what to say of it.
+/// The memories that a call selects, and what the answer says about the selection.
 #[derive(Default)]
 struct Selected<'a> {
-    /// What is named, in each place that has something of it.
+    /// The selection in each store that has some of it.
     parts: Vec<(&'a Store, &'a Scope, Selection)>,
     unknown: Vec<String>,
     left_out: usize,
@@ -127,7 +129,7 @@ struct Selected<'a> {
     matches: Vec<Match>,
 }
 
-/// Forgets, undoes or purges; durable when it returns.
+/// Forgets, undoes or purges; the change is durable when it returns.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let project = caller.project(engine).await?;
     let owners = &engine.installation().await?.registry;
@@ -138,7 +140,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     if let Some(operation) = &args.undo {
         return undo(engine, places, operation, is_dry).await;
     }
-    // What is removed for good may have been forgotten before, and is in the files until then.
+    // A purge also selects forgotten memories, whose text is in the files until they are purged.
     let is_purge = args.purge.unwrap_or(false);
     let reach = if is_purge { Reach::Forgotten } else { Reach::Living };
     let selected = select(engine, caller, places, &args, reach).await?;
@@ -157,13 +159,13 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         });
     }
     if is_purge && !is_dry {
-        // What an earlier call began to remove is forgotten already, and is removed now.
+        // Memories that an earlier call only began to purge are already forgotten; they are removed now.
         for (store, scope) in places {
             let left = store.finish_purges(scope, Millis::MAX).await?;
             all.add(left);
         }
     }
-    // Their memories were merged into another project's, or belong to none that is known.
+    // The memories of such stores were merged into another project, or their project is unknown.
     let strays = if is_purge && !is_dry { owners.strays().await? } else { Vec::new() };
     let mut unknown = unknown(&selected.parts, &all);
     unknown.extend(selected.unknown);
@@ -173,7 +175,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         (false, false) => "forgotten",
     };
     if !is_dry && all.ids.is_empty() {
-        return Err(nothing());
+        return Err(nothing_matches());
     }
     let answer = Output {
         unknown,
@@ -192,11 +194,11 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     Ok(answer)
 }
 
-fn nothing() -> Error {
-    Error::not_found("nothing matches, nothing was forgotten").hint("search first; ids come with the results")
+fn nothing_matches() -> Error {
+    Error::not_found("nothing matches, nothing was forgotten").hint("search first: search results show ids")
 }
 
-/// Brings back what the operation forgot, or says what that would bring back.
+/// Restores the memories that the operation forgot, or for a dry run returns which it would restore.
 async fn undo(
     engine: &Engine,
     places: [(&Store, &Scope); 2],
@@ -204,7 +206,8 @@ async fn undo(
     is_dry: bool,
 ) -> Result<Output> {
     let operation = Some(operation.trim()).filter(|name| *name != "last" && !name.is_empty());
-    // The two stores keep their own operations: the one named is in one of them, the last is the later.
+    // Each of the two stores has its own operations: a named operation is in one of them; the last one is the later of
+    // both.
     let mut latest: Option<(i64, &Store, &Scope)> = None;
     for (store, scope) in places {
         let operations = store.operations(scope, OPERATIONS_READ).await?;
@@ -224,7 +227,10 @@ async fn undo(
     Ok(output("undone", undone))
 }
 
-/// Returns what to forget, and where it is.
+/// Returns the memories to forget, by store.
+///
+/// Errors with [`BadInput`](crate::error::Kind::BadInput) unless exactly one selector is given, and where memories of
+/// both stores would be forgotten by one operation that can be undone.
 async fn select<'a>(
     engine: &Engine,
     caller: &Caller,
@@ -241,8 +247,9 @@ async fn select<'a>(
     let mut selected = Selected::default();
     let selection = match (&args.ids, &args.session_id, &args.source) {
         (Some(ids), ..) => {
-            let found =
-                levels::ids(engine, caller, "ids", ids).await.map_err(|error| of_commit(ids, error))?;
+            let found = levels::ids(engine, caller, "ids", ids)
+                .await
+                .map_err(|error| with_commit_hint(ids, error))?;
             let (mut ids, unknown) = found;
             for text in unknown {
                 match forgotten_place(engine, caller, &text).await? {
@@ -272,10 +279,10 @@ async fn select<'a>(
         }
     }
     match (&selected.parts[..], reach) {
-        // An operation that can be undone is of one place.
+        // An operation that can be undone changes one store only.
         ([_, _], Reach::Living) => {
-            Err(Error::bad_input("this names memories of the project and of the owner")
-                .hint("name them by their ids, in two calls; nothing was forgotten"))
+            Err(Error::bad_input("the selection has memories of the project and of the owner")
+                .hint("give their ids in two calls; nothing was forgotten"))
         }
         ([], _) => {
             selected.parts.push((places[0].0, places[0].1, selection));
@@ -285,7 +292,7 @@ async fn select<'a>(
     }
 }
 
-/// Returns the forgotten message that stood at a place, SESSION#NUMBER.
+/// Returns the id of the forgotten message that `text`, SESSION#NUMBER, names.
 async fn forgotten_place(engine: &Engine, caller: &Caller, text: &str) -> Result<Option<MemoryId>> {
     let project = caller.project(engine).await?;
     match levels::place(&project.redactor, "ids", text)? {
@@ -294,8 +301,8 @@ async fn forgotten_place(engine: &Engine, caller: &Caller, text: &str) -> Result
     }
 }
 
-/// Selects the memories of the project that match best; and where that is within reach, what was forgotten before in either
-/// place and holds all words of the query.
+/// Selects the memories of the project that match best. Where `reach` includes forgotten memories, also selects those
+/// in either store that have all words of the query.
 async fn by_query<'a>(
     engine: &Engine,
     caller: &Caller,
@@ -327,7 +334,7 @@ async fn by_query<'a>(
     Ok(())
 }
 
-/// Returns what is shown of a memory: how it begins, on one line.
+/// Returns the beginning of a memory on one line, cut to [`EXCERPT`] tokens.
 fn shown(id: &str, text: &str) -> Match {
     let line = text.split_whitespace().take(EXCERPT).collect::<Vec<_>>().join(" ");
     let start = tokens::truncate(&line, EXCERPT);
@@ -336,21 +343,21 @@ fn shown(id: &str, text: &str) -> Match {
     Match { id: id.to_owned(), text: format!("{start}{more}") }
 }
 
-/// Tells whoever gave the id of a commit where it belongs.
-fn of_commit(ids: &[String], error: Error) -> Error {
+/// Adds to `error` how to forget a commit, if one of `ids` looks like a commit's id.
+fn with_commit_hint(ids: &[String], error: Error) -> Error {
     let is_commit = |text: &String| {
         let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
         (7..=40).contains(&text.len()) && is_hex
     };
     match ids.iter().any(is_commit) {
         true => error.hint(
-            "a commit is forgotten by ten digits or more of its id as `source`: `tiro forget --source ID`",
+            "to forget a commit, give ten digits or more of its id as `source`: `tiro forget --source ID`",
         ),
         false => error,
     }
 }
 
-/// Returns the ids of the selections that are not among those forgotten, each once.
+/// Returns the ids of the selections that no memory in `forgotten` has, each once.
 fn unknown(parts: &[(&Store, &Scope, Selection)], forgotten: &Forgotten) -> Vec<String> {
     let known: HashSet<&MemoryId> = forgotten.ids.iter().collect();
     let mut seen = HashSet::new();
@@ -385,7 +392,7 @@ fn hex<const N: usize>(bytes: [u8; N]) -> String {
 }
 
 impl Output {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         let memories = counted(self.count, "memory", "memories");
         let what = format!("{memories} ({})", counted(self.tokens, "token", "tokens"));
@@ -406,7 +413,8 @@ impl Output {
                     count => format!(", {count} of them forgotten before"),
                 };
                 format!(
-                    "Removed {what} for good{before}{ids}. Backups and exports that you made yourself may still hold it."
+                    "Removed {what} for good{before}{ids}. Backups and exports that you made yourself may \
+                     still hold it."
                 )
             }
             _ => format!(
@@ -416,19 +424,19 @@ impl Output {
         };
         if self.left_out > 0 {
             let others = counted(self.left_out, "match", "matches");
-            text += &format!("\n{others} of less weight left alone; name them by id.");
+            text += &format!("\n{others} with a lower score not forgotten; to forget them, give their ids.");
         }
         if !self.strays.is_empty() {
             let stores = counted(self.strays.len(), "store", "stores");
             let named = humanize::some(&self.strays);
             text += &format!(
-                "\n{stores} that no project leads to may still hold it, and can be deleted: {named}."
+                "\n{stores} of no registered project may still hold it, and can be deleted: {named}."
             );
         }
         if self.forgotten_left_out > 0 {
             let others = counted(self.forgotten_left_out, "memory", "memories");
             text += &format!(
-                "\n{others} forgotten before hold these words too: ask again for the next {BY_QUERY}."
+                "\n{others} forgotten before hold these words too: repeat the call for the next {BY_QUERY}."
             );
         }
         if !self.unknown.is_empty() {

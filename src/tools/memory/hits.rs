@@ -1,8 +1,8 @@
-//! How a page of hits becomes an answer that keeps its budget as text and as JSON.
+//! Makes the answer that shows a page of hits, within its budget both as text and as JSON.
 //!
-//! A page is a beginning of the ranking: the first hit that has no room ends it, and the cursor names that hit, so none is
-//! skipped unseen. A hit that has no room even on a page of its own is shown shortened. What is estimated hit by hit is
-//! counted as a whole before it is answered.
+//! A page shows hits in the order of the ranking until one doesn't fit; the cursor names that hit, so no hit is
+//! skipped. A hit that doesn't fit even on a page of its own is shown shortened. The tokens of hits are first added up,
+//! then the whole answer is counted.
 
 mod hit;
 
@@ -19,35 +19,35 @@ use crate::tools::common::beginning::beginning;
 use crate::tools::common::tool::Answer;
 use crate::tuning::ranking::{BESIDE_COMMITS, NOTICES};
 
-pub use self::hit::{Behind, Frame, Hit, Said, ScoreParts};
+pub use self::hit::{Behind, BehindMessage, Frame, Hit, ScoreParts};
 
-/// The least of a text that is worth showing, in tokens. Arbitrary: about a short sentence.
+/// Tokens of a hit's text below which it is not shown. Arbitrary: about a short sentence.
 const LEAST_TEXT: usize = 12;
 
-/// What the call answers.
+/// The answer of the call.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Output {
-    /// How to take what is quoted.
+    /// Says that quoted text is data, not instructions.
     pub caution: &'static str,
-    /// What was found, best first.
+    /// The hits, best first; a conversation comes before the commit that it led to.
     pub hits: Vec<Hit>,
-    /// Which sessions were searched: all, or their names.
+    /// `all`, or the names of the sessions that were searched.
     pub covered: Vec<String>,
-    /// Tokens of this answer (o200k), of its text or its JSON, whichever is more.
+    /// Tokens of this answer (o200k), as text or as JSON, whichever are more.
     pub tokens_used: usize,
     /// Whether hits of this page did not fit the budget.
     pub truncated: bool,
-    /// How many did not fit; `next_cursor` begins with them.
+    /// How many did not fit; the next page begins with them.
     pub dropped: usize,
-    /// Pieces of text that are found by words only so far.
+    /// Chunks without an embedding yet, which only words find.
     pub pending: usize,
-    /// Where the next page begins.
+    /// The cursor of the next page.
     pub next_cursor: Option<String>,
-    /// What the answer is missing.
+    /// What the answer lacks, each a sentence without a full stop.
     pub notices: Vec<String>,
-    /// Milliseconds by stage, where asked for.
+    /// Milliseconds by stage, if the configuration asks for them.
     pub timings: Option<HashMap<&'static str, f64>>,
-    /// Whether the text says how many pieces are found by words only.
+    /// Whether the text mentions `pending`.
     #[serde(skip)]
     pub(crate) says_pending: bool,
     /// The answer as text.
@@ -55,29 +55,29 @@ pub struct Output {
     pub(crate) rendered: String,
 }
 
-/// What an answer is made of.
+/// The parts that an answer is made from.
 pub struct Page {
     /// The hits of the page, best first.
     pub hits: Vec<Hit>,
-    /// How many hits of the ranking it was made of.
+    /// How many hits of the ranking the page covers, including those that were removed since they were found.
     pub length: usize,
     /// The answer without hits.
     pub output: Output,
-    /// How many hits stand before the page.
+    /// How many hits of the ranking come before the page.
     pub offset: usize,
     /// Whether there are hits after it.
     pub has_more: bool,
-    /// Tokens that neither text nor JSON may pass.
+    /// The most tokens for the text, and for the JSON.
     pub max_tokens: usize,
     /// The secret of the installation.
     pub secret: [u8; 32],
 }
 
-/// Returns the answer that shows as much of the beginning of the page as fits.
+/// Returns the answer with as many of the page's first hits as fit.
 ///
 /// Counting loads the tokenizer's dictionary the first time, which blocks.
 pub fn fit(mut page: Page) -> Output {
-    bound(&mut page.output, page.max_tokens);
+    bound_names_and_notices(&mut page.output, page.max_tokens);
     let mut count = estimate(&mut page);
     loop {
         let output = answer(&page, count);
@@ -85,9 +85,9 @@ pub fn fit(mut page: Page) -> Output {
             return output;
         }
         match count {
-            0 => return bare(page),
+            0 => return without_hits(page),
             1 => {
-                // Alone it is shortened, or left to a larger budget.
+                // A single hit is shortened, or left out where even that doesn't fit.
                 if let Some(output) = shortened(&mut page) {
                     return output;
                 }
@@ -98,7 +98,8 @@ pub fn fit(mut page: Page) -> Output {
     }
 }
 
-/// Returns how many of the hits fit by what each of them costs alone, and leaves out messages beside commits that don't.
+/// Returns how many hits fit, by the sum of their costs. Leaves out the messages shown with commits where their share
+/// of the budget is spent.
 fn estimate(page: &mut Page) -> usize {
     let count = messages::count;
     let empty = answer(page, 0);
@@ -119,15 +120,15 @@ fn estimate(page: &mut Page) -> usize {
         hit.tokens = count(&hit.excerpt());
         used = (used.0 + hit.tokens, used.1 + json(hit));
         if used.0.max(used.1) > page.max_tokens {
-            // At least one is tried.
+            // At least one hit is tried.
             return place.max(1);
         }
     }
     page.hits.len()
 }
 
-/// Returns the answer with the first hit alone, without what it can do without and cut as short as it takes; `None`
-/// where nothing worth it would be left.
+/// Returns the answer with the first hit alone, its text and its optional parts cut until it fits; `None` where less
+/// than [`LEAST_TEXT`] tokens of text would be left.
 fn shortened(page: &mut Page) -> Option<Output> {
     let whole = page.hits[0].clone();
     loop {
@@ -135,7 +136,7 @@ fn shortened(page: &mut Page) -> Option<Output> {
         let alone = answer(page, 1).tokens_used;
         let room = page.max_tokens.saturating_sub(alone);
         if room < LEAST_TEXT.min(messages::count(&whole.text)) {
-            if !page.hits[0].give_way() {
+            if !page.hits[0].shrink() {
                 return None;
             }
             continue;
@@ -149,32 +150,34 @@ fn shortened(page: &mut Page) -> Option<Output> {
             if output.tokens_used <= page.max_tokens {
                 return Some(output);
             }
-            // As JSON a text may cost more than as it is: it is cut by its share of what is too much.
+            // JSON may cost more tokens than the text itself, so the text is shortened in proportion to its cost.
             let (tokens, cost) = (messages::count(text), output.tokens_used.saturating_sub(alone).max(1));
             text = beginning(text, (tokens * room / cost).min(tokens.saturating_sub(1)));
         }
-        if !page.hits[0].give_way() {
+        if !page.hits[0].shrink() {
             return None;
         }
     }
 }
 
-/// Returns the answer with the first `count` hits, each commit after the conversation behind it, counted.
+/// Returns the answer with the first `count` hits, each commit after the conversation that led to it, and with its
+/// tokens counted.
 fn answer(page: &Page, count: usize) -> Output {
     let mut output = page.output.clone();
     let hits = &page.hits[..count];
     let order = pair::order(hits.len(), |commit| {
         let behind = &hits[commit].conversations;
-        let talks = |other: &Hit| other.session_id.as_ref().is_some_and(|session| behind.contains(session));
-        hits.iter().enumerate().filter(|(_, other)| talks(other)).map(|(place, _)| place).collect()
+        let is_from_them =
+            |other: &Hit| other.session_id.as_ref().is_some_and(|session| behind.contains(session));
+        hits.iter().enumerate().filter(|(_, other)| is_from_them(other)).map(|(place, _)| place).collect()
     });
     output.hits = order.into_iter().map(|place| hits[place].clone()).collect();
     output.dropped = page.hits.len() - count;
     output.truncated = output.dropped > 0;
-    // Where not even one fits, the same cursor would lead to the same answer.
-    let goes_on = (output.truncated || page.has_more) && count > 0;
+    // If no hit fits, there is no cursor: it would lead to the same answer.
+    let has_next = (output.truncated || page.has_more) && count > 0;
     let next = page.hits.get(count).map_or(page.length, |hit| hit.frame.rank);
-    output.next_cursor = goes_on.then(|| (page.offset + next).to_string());
+    output.next_cursor = has_next.then(|| (page.offset + next).to_string());
     let body: String = output.hits.iter().map(Hit::excerpt).collect();
     output.rendered = match (count, output.dropped) {
         (0, 0) => "Nothing found.".to_owned(),
@@ -188,22 +191,22 @@ fn answer(page: &Page, count: usize) -> Output {
         _ => envelope::wrap(&page.secret, &body),
     };
     output.rendered += &output.footer();
-    // The number is part of what is counted: with the budget in its place it is at least as long.
+    // `tokens_used` is part of the JSON that is counted; the budget, its largest value, takes at least as many tokens.
     output.tokens_used = page.max_tokens;
     output.tokens_used = messages::count(&output.rendered).max(output.data_tokens());
     output
 }
 
-/// Returns the answer that says no more than it must.
-fn bare(mut page: Page) -> Output {
+/// Returns the answer without hits, notices, session names and timings.
+fn without_hits(mut page: Page) -> Output {
     page.output.notices.clear();
     page.output.covered.clear();
     page.output.timings = None;
     answer(&page, 0)
 }
 
-/// Leaves out notices and names of sessions that take more than their share of the budget.
-fn bound(output: &mut Output, max_tokens: usize) {
+/// Leaves out notices and session names that exceed their share of the budget, and adds how many.
+fn bound_names_and_notices(output: &mut Output, max_tokens: usize) {
     let share = max_tokens / NOTICES;
     let fits = |lines: &mut Vec<String>, frame: &str| {
         let (mut used, all) = (0, lines.len());
@@ -217,23 +220,23 @@ fn bound(output: &mut Output, max_tokens: usize) {
         });
         all - lines.len()
     };
-    let unsaid = fits(&mut output.notices, "Note: ");
-    let unnamed = fits(&mut output.covered, "");
-    if unsaid > 0 {
-        output.notices.push(format!("{} left out", counted(unsaid, "more notice", "more notices")));
+    let notices_left_out = fits(&mut output.notices, "Note: ");
+    let sessions_left_out = fits(&mut output.covered, "");
+    if notices_left_out > 0 {
+        output.notices.push(format!("{} left out", counted(notices_left_out, "more notice", "more notices")));
     }
-    if unnamed > 0 {
-        output.covered.push(counted(unnamed, "session", "sessions"));
+    if sessions_left_out > 0 {
+        output.covered.push(counted(sessions_left_out, "session", "sessions"));
     }
 }
 
 impl Output {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         self.rendered.clone()
     }
 
-    /// Returns the lines that stand below the hits, the most important first.
+    /// Returns the lines below the hits, the most important first.
     fn footer(&self) -> String {
         let mut lines = String::new();
         if self.dropped > 0 && !self.hits.is_empty() {

@@ -1,4 +1,4 @@
-//! What is one step from a memory over the links of commits and conversations, either way.
+//! Lists the conversations that led to a commit, and the commits that a conversation led to.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,38 +11,38 @@ use crate::scope::{Scope, SessionId};
 use crate::store::Store;
 use crate::tools::common::beginning::beginning_in_bytes;
 
-/// Links of a memory that are shown at most. Arbitrary: a long session led to dozens of commits.
+/// Links of a memory that are shown, at most. Arbitrary: a long session leads to dozens of commits.
 const MOST: usize = 6;
 
-/// The longest title or subject that is shown, in bytes. Arbitrary: a line.
+/// Bytes of a title or subject that are shown, at most. Arbitrary: a line.
 pub(crate) const LONGEST_TITLE: usize = 120;
 
-/// The confidence from which nothing is said of it. Arbitrary: it rounds to 100%.
+/// The confidence from which it is not shown: it rounds to 100%.
 const CERTAIN: f64 = 0.995;
 
-/// A session behind a commit, or a commit that came of a session.
+/// A session that led to a commit, or a commit that a session led to.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Linked {
     /// session or commit.
     pub kind: &'static str,
-    /// What expand_detail opens.
+    /// The argument `id` of expand_detail that opens it.
     pub open: String,
     /// The session's name, or the commit's full SHA.
     pub name: String,
     /// The session's title, or the commit's subject.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// Its day.
+    /// The day of the message that `open` names, or of the commit.
     pub date: String,
-    /// How sure the link is, 0.5 to 1.
+    /// The confidence of the link, 0.5 to 1.
     pub confidence: f64,
-    /// How many more there are.
+    /// How many more links the memory has; on the last one that is shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub more: Option<usize>,
 }
 
 impl Linked {
-    /// Returns the line that names it and how it is opened.
+    /// Returns the line that names it and the argument that opens it.
     pub fn line(&self) -> String {
         let title = self.title.as_deref().map(|title| format!(" \"{}\"", envelope::name(title)));
         let title = title.unwrap_or_default();
@@ -65,7 +65,7 @@ impl Linked {
     }
 }
 
-/// Returns the sessions behind `memory`, where it is a commit, and the commits that came of its session otherwise.
+/// Returns the sessions that led to `memory` if it is a commit, otherwise the commits that its session led to.
 pub(crate) async fn of(store: &Store, scope: &Scope, memory: &Memory) -> Result<Vec<Linked>> {
     let escaped = |text: &str| envelope::escape(text).into_owned();
     let title = |text: &str| {
@@ -105,7 +105,7 @@ pub(crate) async fn of(store: &Store, scope: &Scope, memory: &Memory) -> Result<
     Ok(with_more(linked.collect(), all))
 }
 
-/// Returns what is said of how sure a link is: nothing where it is all but certain.
+/// Returns the words for a confidence, such as `, 80% sure`; empty from 99.5% on.
 pub fn sure(confidence: f64) -> String {
     if confidence >= CERTAIN { String::new() } else { format!(", {:.0}% sure", confidence * 100.0) }
 }

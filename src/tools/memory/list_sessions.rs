@@ -14,18 +14,18 @@ use crate::times;
 use crate::tools::common;
 use crate::tools::memory::show;
 
-/// The name agents call it by.
+/// The name of the tool in MCP.
 pub const NAME: &str = "list_sessions";
-/// The name people are shown.
+/// The title of the tool, which clients show to users.
 pub const TITLE: &str = "List sessions";
-/// What agents are told of it.
-pub const DESCRIPTION: &str = "To find what was said use search_project_memory. Lists the project's conversations, \
-    latest first, with their size, dates and branch.";
+/// The description of the tool, which agents read.
+pub const DESCRIPTION: &str = "Lists the project's conversations, latest first, with their size, dates and \
+    branch. To find what was said use search_project_memory.";
 
-/// Sessions a page may hold.
+/// Sessions on a page, at most.
 const PAGE: usize = 100;
 
-/// What the call takes.
+/// The arguments of the call.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
     /// How many, 1 to 100; 20 if left out.
@@ -34,16 +34,16 @@ pub struct Args {
     pub cursor: Option<String>,
 }
 
-/// What the call answers.
+/// The answer of the call.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
     /// The conversations.
     pub sessions: Vec<Session>,
-    /// Where the next page begins.
+    /// The cursor of the next page.
     pub next_cursor: Option<String>,
     /// The project's name.
     pub project: String,
-    /// What else there is to know.
+    /// Other remarks, each a sentence without a full stop.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
     #[serde(skip)]
@@ -55,7 +55,7 @@ pub struct Output {
 pub struct Session {
     /// Its name.
     pub session_id: String,
-    /// What it is about: its client's title, or how its user began.
+    /// The title that its client gave it, or the beginning of the user's first message.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Memories in it.
@@ -66,7 +66,7 @@ pub struct Session {
     pub first: String,
     /// Time of the last.
     pub last: String,
-    /// Branch it was last seen on.
+    /// The branch that was last checked out in it.
     pub branch: Option<String>,
 }
 
@@ -79,8 +79,8 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let offset = match args.cursor.as_deref() {
         None => 0,
         Some(cursor) => cursor.parse::<u32>().map_err(|_| {
-            Error::bad_input(format!("`cursor` is none of this tool: `{}`", quoted(cursor)))
-                .hint("leave it out to start anew")
+            Error::bad_input(format!("`cursor` was not returned by this tool: `{}`", quoted(cursor)))
+                .hint("leave it out to start at the beginning")
         })? as usize,
     };
     let mut notices = Vec::new();
@@ -117,7 +117,7 @@ fn session(row: SessionRow, about: About) -> Session {
 }
 
 impl Output {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         if self.sessions.is_empty() {
             return format!(
@@ -135,7 +135,7 @@ impl Output {
                 .map_or(String::new(), |branch| format!(", branch {}", envelope::name(branch)));
             let memories = counted(*memories, "memory", "memories");
             let tokens = counted(*tokens, "token", "tokens");
-            // A session is one line, whatever it is called.
+            // `envelope::name` keeps each session on one line.
             let name = envelope::name(session_id);
             body += &format!(
                 "{}{title}: {memories}, {tokens}, {first} to {last}{branch}\n",

@@ -10,15 +10,15 @@ use crate::humanize;
 use crate::memory::MemoryId;
 use crate::summaries::levels;
 
-/// The name agents call it by.
+/// The name of the tool in MCP.
 pub const NAME: &str = "mark_important";
-/// The name people are shown.
+/// The title of the tool, which clients show to users.
 pub const TITLE: &str = "Mark as important";
-/// What agents are told of it.
-pub const DESCRIPTION: &str = "To store something new use store_memory. Marks memories found before as important, so \
-    that they rank higher and are kept when context gets short; `important: false` takes the mark away.";
+/// The description of the tool, which agents read.
+pub const DESCRIPTION: &str = "Marks memories as important, so that they rank higher and are kept when \
+    context gets short; `important: false` removes the mark. To store something new use store_memory.";
 
-/// What the call takes.
+/// The arguments of the call.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Args {
     /// Ids from search results, or SESSION#NUMBER.
@@ -29,20 +29,20 @@ pub struct Args {
     pub importance: Option<f64>,
 }
 
-/// What the call answers.
+/// The answer of the call.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
     /// The memories marked.
     pub ids: Vec<String>,
-    /// What they are now.
+    /// Whether they are marked as important now.
     pub important: bool,
-    /// Ids that name no memory within reach.
+    /// Ids that no memory of the project or the owner has.
     pub unknown: Vec<String>,
 }
 
-/// Sets the mark; durable when it returns.
+/// Sets or removes the mark; the change is durable when it returns.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
-    let (ids, nowhere) = levels::ids(engine, caller, "ids", &args.ids).await?;
+    let (ids, unresolved) = levels::ids(engine, caller, "ids", &args.ids).await?;
     if args.ids.is_empty() {
         return Err(Error::bad_input("`ids` is empty").hint("give ids from search results"));
     }
@@ -57,16 +57,16 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         marked.extend(owners.memories().mark(owners.scope(), &ids, important, args.importance).await?);
     }
     let missing = ids.iter().filter(|id| !marked.contains(id)).map(MemoryId::to_string);
-    let unknown: Vec<String> = missing.chain(nowhere).collect();
+    let unknown: Vec<String> = missing.chain(unresolved).collect();
     if marked.is_empty() {
         return Err(Error::not_found(format!("no memory is called {}", humanize::some(&unknown)))
-            .hint("ids come with search results"));
+            .hint("search results show ids"));
     }
     Ok(Output { ids: marked.iter().map(MemoryId::to_string).collect(), important, unknown })
 }
 
 impl Output {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         let done = if self.important { "Marked as important" } else { "No longer marked as important" };
         let mut text = format!("{done}: {}.", humanize::some(&self.ids));

@@ -1,7 +1,7 @@
-//! How sessions and memories are read by address rather than by question.
+//! MCP resources: sessions and memories, read by their address.
 //!
-//! Clients let people pick a resource and attach it; agents mostly use the tools. So a resource composes what
-//! `list_sessions` and `expand_detail` do and adds nothing of its own.
+//! Clients let users pick a resource and attach it; agents mostly use the tools. So resources only show what
+//! `list_sessions` and `expand_detail` show.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use crate::tokens::bounded;
 use crate::tools::common::tool::Pending;
 use crate::tools::memory::{expand_detail, list_sessions};
 
-/// Tokens of a resource at most.
+/// Tokens of a resource, at most.
 const MAX_TOKENS: usize = 20_000;
 
-/// Tokens kept for saying that something is missing.
+/// Tokens reserved for the line that says that messages are missing.
 const NOTE_TOKENS: usize = 40;
 
-/// Memories of a conversation read at most: more don't fit.
+/// Memories of a conversation that are read, at most: more don't fit.
 const MOST_MEMORIES: usize = 2000;
 
 /// The reading functions behind the resources; each already holds the engine.
@@ -51,9 +51,9 @@ pub struct SessionPage {
 pub struct SessionEntry {
     /// The session's id, as the tools take it.
     pub id: String,
-    /// What to call it, for people.
+    /// The title that clients show to users.
     pub title: String,
-    /// When it took place and how much there is, in a few words.
+    /// Its number of memories and its times, in words.
     pub description: String,
 }
 
@@ -100,7 +100,8 @@ async fn page(engine: &Engine, caller: &Caller, cursor: Option<String>) -> Resul
     })
 }
 
-/// Returns the conversation in full where it fits, else its latest messages; it says how many are missing.
+/// Returns the text of the conversation: all of it if it fits, otherwise its latest messages and a line that says that
+/// earlier ones are missing.
 async fn conversation(engine: &Engine, caller: &Caller, id: &str) -> Result<String> {
     let project = caller.project(engine).await?;
     let installation = engine.installation().await?;
@@ -117,7 +118,7 @@ async fn conversation(engine: &Engine, caller: &Caller, id: &str) -> Result<Stri
     let mut is_cut = newest.len() > MOST_MEMORIES;
     for memory in newest.iter().take(MOST_MEMORIES) {
         let excerpt = Shown::of_memory(memory).excerpt(&memory.text);
-        // A byte is at most one token, so most texts needn't be counted.
+        // The upper bound is cheap to compute, so most texts are not counted.
         let tokens = bounded(&excerpt).high;
         if !budget.spend(tokens) {
             is_cut = true;

@@ -16,21 +16,22 @@ use crate::store::Outcome;
 use crate::times;
 use crate::tools::common;
 
-/// The name agents call it by.
+/// The name of the tool in MCP.
 pub const NAME: &str = "save_messages";
-/// The name people are shown.
+/// The title of the tool, which clients show to users.
 pub const TITLE: &str = "Save messages";
-/// What agents are told of it.
-pub const DESCRIPTION: &str = "For a single fact or decision use store_memory. Saves messages of a conversation, \
-    searchable at once and for good. A message's `id` makes saving it again harmless. Secrets are replaced first.";
+/// The description of the tool, which agents read.
+pub const DESCRIPTION: &str = "Saves messages of a conversation for good, searchable at once. A message's \
+    `id` makes saving it again harmless. Secrets are replaced first. For a single fact or decision use \
+    store_memory.";
 
-/// The most messages named one by one in an answer; more are only counted. Arbitrary.
+/// Ids that an answer lists, at most; more are only counted. Arbitrary.
 const LISTED: usize = 100;
 
-/// How far from now a message's time may be for the checked-out commit to be its commit too.
+/// Milliseconds between a message's time and now, at most, for the message to get the checked-out branch and commit.
 const RECENT: Millis = 10 * 60 * 1000;
 
-/// What the call takes.
+/// The arguments of the call.
 #[derive(Debug, Deserialize, JsonSchema)]
 pub struct Args {
     /// Names the conversation; choose any name and keep it.
@@ -46,14 +47,14 @@ pub struct Message {
     pub id: Option<String>,
     /// user, assistant, tool or system.
     pub role: String,
-    /// Name of who speaks.
+    /// The speaker's name.
     pub speaker: Option<String>,
     pub text: String,
     /// RFC 3339; now if left out.
     pub time: Option<String>,
 }
 
-/// What the call answers.
+/// The answer of the call.
 #[derive(Debug, Default, Serialize, JsonSchema)]
 pub struct Output {
     /// The conversation's name.
@@ -68,18 +69,18 @@ pub struct Output {
     pub forgotten: usize,
     /// Messages left out because `ignore.sessions` names the conversation.
     pub left_out: usize,
-    /// The memories' ids, in order, where there are at most 100.
+    /// The memories' ids, in order, if there are at most 100.
     pub ids: Vec<String>,
     /// Secrets replaced, by rule.
     #[schemars(with = "Vec<Value>")]
     pub redactions: Vec<Redaction>,
-    /// Pieces of text not embedded yet: found by words, not yet by meaning.
+    /// Chunks without an embedding yet: searches find them by words, not by meaning.
     pub pending: usize,
-    /// What else there is to know.
+    /// Other remarks, each a sentence without a full stop.
     pub notices: Vec<String>,
 }
 
-/// Stores the messages in order; durable when it returns.
+/// Stores the messages in order; they are durable when it returns.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let now = engine.now();
     if args.messages.is_empty() {
@@ -120,7 +121,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let remembered = remembered.map_err(|error| match durable {
         0 => error,
         _ => error.hint(format!(
-            "of the messages the first {durable} are stored; repeat the call, ids keep them single"
+            "the first {durable} messages are stored; repeat the call: a message with an `id` is stored once"
         )),
     })?;
     engine.wrote();
@@ -182,7 +183,7 @@ fn draft(place: usize, message: Message, now: Millis) -> Result<Draft> {
 }
 
 impl Output {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         let saved = counted(self.saved, "message", "messages");
         let mut text = format!("Saved {saved} in session `{}`", self.session_id);

@@ -1,4 +1,4 @@
-//! Searches everything the project remembers.
+//! Searches the memories of the project, and those of its owner.
 
 use std::collections::HashMap;
 
@@ -28,28 +28,27 @@ use crate::tools::memory::hits::{self, Behind, Frame, Page, ScoreParts};
 
 pub use crate::tools::memory::hits::{Hit, Output};
 
-/// The name agents call it by.
+/// The name of the tool in MCP.
 pub const NAME: &str = "search_project_memory";
-/// The name people are shown.
+/// The title of the tool, which clients show to users.
 pub const TITLE: &str = "Search project memory";
-/// What agents are told of it.
-pub const DESCRIPTION: &str = "To read one memory whole use expand_detail. Finds what was said, decided and committed \
-    here; search before asking why code is as it is. Returns excerpts, best first.";
+/// The description of the tool, which agents read.
+pub const DESCRIPTION: &str = "Finds what was said, decided and committed here; search before asking why \
+    code is as it is. Returns excerpts, best first. To read one memory whole use expand_detail.";
 
-/// Hits of one page at most.
+/// Hits on one page, at most.
 const MOST_HITS: usize = 50;
 
-/// The least budget, in tokens: the envelope and one short hit.
+/// The smallest budget, in tokens: the envelope and one short hit.
 const LEAST_TOKENS: usize = 100;
 
-/// The largest budget: clients cut tool results at 25,000 tokens, and the data repeats the text.
+/// The largest budget, in tokens: clients cut tool results at 25,000.
 const MOST_TOKENS: usize = 20_000;
 
-/// What is said where the best hit has little of what is asked for.
-const NOTHING_ANSWERS: &str =
-    "nothing found answers this well: these are the nearest, and may have nothing to do with it";
+/// The notice for a page without a hit that has enough of the query's words or meaning.
+const NO_GOOD_HIT: &str = "no hit answers this well: these are the nearest, and may be unrelated";
 
-/// What the call takes.
+/// The arguments of the call.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
     /// A question or key words.
@@ -83,7 +82,7 @@ pub struct Args {
     pub cursor: Option<String>,
 }
 
-/// Searches the project's memories and those of the owner.
+/// Searches the project's memories, and the owner's unless sessions are named.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let query = args.query.trim();
     if query.is_empty() {
@@ -103,7 +102,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     if scope.sessions == Sessions::All {
         places.push((owners.memories(), owners.scope()));
     }
-    // A later page is of the same memory as the first.
+    // Only the first page imports new messages and commits, so that later pages have the same ranking.
     let mut notices = if offset == 0 { catch_up::before_a_call(engine, caller).await } else { Vec::new() };
     notices.extend(clamped);
     let embedder = engine.embedder_or_say(&mut notices).await;
@@ -116,14 +115,14 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let page: Vec<&Ranked> = found.ranked.iter().skip(offset).take(k).collect();
     let has_more = found.ranked.len() > offset + page.len();
     let shown = read_shown(&places, &page).await?;
-    let standing = ask_git(project, shown.iter().map(|(_, shown, _)| shown)).await;
+    let standing = standings(project, shown.iter().map(|(_, shown, _)| shown)).await;
     let question = behind::Question { query, embedder };
     let behind = behind::conversations(project, question, &shown, &found.ranked).await?;
-    let texts = shown.iter().map(|(_, found, _)| searched(found)).collect();
+    let texts = shown.iter().map(|(_, found, _)| searched_text(found)).collect();
     let shares = project.store.shares(&project.scope, found.terms, found.rarity, texts).await?;
     let answers = shown.iter().zip(&shares).any(|((ranked, ..), share)| may_answer(*share, ranked.cosine));
     if !answers && !shown.is_empty() && !found.is_named && offset == 0 {
-        notices.insert(0, NOTHING_ANSWERS.to_owned());
+        notices.insert(0, NO_GOOD_HIT.to_owned());
     }
     let ranks: Vec<usize> = shown.iter().filter_map(|(ranked, ..)| rank_of(&page, ranked)).collect();
     let hits = shown.into_iter().zip(ranks).zip(shares).zip(standing).zip(behind);
@@ -156,7 +155,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         .await
 }
 
-/// Reads the hits of a page, in the order of the ranking, each with the name of the store it is in.
+/// Reads the memories of a page, in the order of the ranking, each with its scope, `project` or `owner`.
 async fn read_shown<'r>(
     places: &[(&Store, &Scope)],
     page: &[&'r Ranked],
@@ -169,12 +168,12 @@ async fn read_shown<'r>(
         let found = store.shown(scope, wanted).await?;
         shown.extend(found.into_iter().map(|memory| (own[memory.place], memory, name)));
     }
-    // Two stores were read one after the other; the order is still that of the ranking.
+    // The stores were read one after the other; sorting restores the order of the ranking.
     shown.sort_by_key(|(ranked, ..)| rank_of(page, ranked));
     Ok(shown)
 }
 
-/// Returns the place of `ranked` on its page.
+/// Returns the place of `ranked` on its page, from 0.
 fn rank_of(page: &[&Ranked], ranked: &Ranked) -> Option<usize> {
     page.iter().position(|other| std::ptr::eq(*other, ranked))
 }
@@ -214,12 +213,12 @@ fn filter(args: &Args) -> Result<Filter> {
 fn offset(cursor: Option<&str>) -> Result<usize> {
     let Some(cursor) = cursor else { return Ok(0) };
     cursor.parse::<u16>().map(usize::from).map_err(|_| {
-        Error::bad_input(format!("`cursor` is none of this tool: `{}`", quoted(cursor)))
-            .hint("leave it out to start anew")
+        Error::bad_input(format!("`cursor` was not returned by this tool: `{}`", quoted(cursor)))
+            .hint("leave it out to start at the beginning")
     })
 }
 
-/// Returns the scope of the sessions that were named, and how the answer calls them.
+/// Returns the scope narrowed to `sessions`, and their names for the answer; `all` if none is given.
 fn narrowed(scope: &Scope, redactor: &Redactor, sessions: Option<&[String]>) -> Result<(Scope, Vec<String>)> {
     let Some(names) = sessions.filter(|names| !names.is_empty()) else {
         return Ok((scope.clone(), vec!["all".to_owned()]));
@@ -230,7 +229,7 @@ fn narrowed(scope: &Scope, redactor: &Redactor, sessions: Option<&[String]>) -> 
     Ok((Scope { sessions: Sessions::Only(ids), ..scope.clone() }, covered))
 }
 
-/// Returns what to say of the sessions of the scope that hold nothing.
+/// Returns a notice for each session of the scope that has no memories.
 pub(crate) async fn missing_sessions(project: &OpenProject, scope: &Scope) -> Result<Vec<String>> {
     let Sessions::Only(ids) = &scope.sessions else { return Ok(Vec::new()) };
     let known = project.store.sessions(scope, 0, ids.len()).await?;
@@ -238,17 +237,18 @@ pub(crate) async fn missing_sessions(project: &OpenProject, scope: &Scope) -> Re
     Ok(missing.map(|id| format!("no session is called `{}`; list_sessions shows them", quoted(id))).collect())
 }
 
-/// Returns what of a memory counts as the words that it has: the piece, who says it, and what else the index holds of it.
-fn searched(found: &ShownMemory) -> String {
+/// Returns the text in which the query's words are counted for a hit: its chunk, its speaker, and its other indexed
+/// fields.
+fn searched_text(found: &ShownMemory) -> String {
     let ShownMemory { memory, chunk, .. } = found;
     let piece = memory.text.get(chunk.start..chunk.end).unwrap_or_default();
-    // A commit is searched by its message, and shown by it; the paths it changed are found, too.
+    // Of a commit the whole message counts, and the paths that it changed.
     let piece = if memory.kind == Kind::Commit { memory.text.as_str() } else { piece };
     let names = [&memory.speaker, &memory.title, &memory.topic, &memory.path, &memory.indexed];
     names.into_iter().flatten().fold(piece.to_owned(), |text, name| text + "\n" + name)
 }
 
-/// Returns the hit that `ranked` is, the `rank`th of its page.
+/// Returns the hit for `ranked`, whose place on its page is `rank`.
 fn hit(
     (rank, ranked, parts): (usize, &Ranked, Parts),
     found: ShownMemory,
@@ -257,7 +257,7 @@ fn hit(
     behind: Option<Behind>,
 ) -> Hit {
     let ShownMemory { mut memory, chunk, conversations, confidences, .. } = found;
-    // Of a commit's ids, the one that can still be looked up is cited.
+    // A commit can have several ids; the hit cites one that is an ancestor of the checked-out commit.
     if let (Kind::Commit, Some(sha)) = (memory.kind, standing.reached.map(|sha| sha.to_string())) {
         memory.source_id = Some(sha);
     }
@@ -302,8 +302,8 @@ fn hit(
     }
 }
 
-/// Asks git what became of what the memories speak of.
-async fn ask_git(project: &OpenProject, found: impl Iterator<Item = &ShownMemory>) -> Vec<Standing> {
+/// Returns for each memory whether the commit or file that it refers to has changed, as git says.
+async fn standings(project: &OpenProject, found: impl Iterator<Item = &ShownMemory>) -> Vec<Standing> {
     let subjects: Vec<Subject> = found.map(|found| Subject::of(&found.memory, &found.commit_ids)).collect();
     graph::standing(project, subjects).await
 }

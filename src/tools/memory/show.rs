@@ -1,7 +1,7 @@
-//! Shows whatever has a name to a person: a memory, a commit, a conversation, a summary, a quarter.
+//! Shows a memory, a commit, a conversation, a summary or a quarter to a person.
 //!
-//! What has an id is opened as `expand_detail` opens it, with what a person asks next beside it: what it refers to, what
-//! refers to it, and the conversations behind a commit. A conversation is named by its name, its beginning or its title.
+//! A memory is shown as `expand_detail` shows it, with the memories that it refers to, those that refer to it, and the
+//! conversations that led to a commit. A conversation is found by its name, the beginning of its name, or its title.
 
 mod brief;
 mod conversation;
@@ -26,33 +26,33 @@ pub use self::brief::Brief;
 pub(crate) use self::brief::line;
 pub use self::conversation::Conversation;
 
-/// Sessions that a name that fits several is said to fit, at most.
+/// Sessions that the error lists, at most, where a name matches several.
 const MOST_NAMED: usize = 6;
 
-/// What is to be shown, and how.
+/// The arguments of `tiro show`.
 #[derive(Debug, Default)]
 pub struct Args {
     /// An id, `SESSION#NUMBER`, the beginning of a commit's id, a session's name or title, or a quarter.
     pub id: String,
-    /// How much is shown of a conversation, or of a memory.
+    /// The level of detail: for a conversation, its summary or its messages; for a summary, the level to open.
     pub level: Option<Depth>,
-    /// One level up.
+    /// Whether to open the level above instead.
     pub collapse: bool,
-    /// Only what has to do with this topic.
+    /// Limits a summary to this topic.
     pub focus: Option<String>,
-    /// Messages before it, 2 if left out.
+    /// How many messages before it; 2 if `None`.
     pub before: Option<usize>,
-    /// Messages after it, 2 if left out.
+    /// How many messages after it; 2 if `None`.
     pub after: Option<usize>,
-    /// The first message of a conversation.
+    /// The number of the first message of a conversation to show.
     pub from: Option<i64>,
-    /// The last message of a conversation.
+    /// The number of the last message to show.
     pub to: Option<i64>,
-    /// Where the answer before said that it goes on.
+    /// `next_cursor` of the answer before.
     pub cursor: Option<String>,
 }
 
-/// What is shown.
+/// What `tiro show` found.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum Output {
@@ -62,38 +62,39 @@ pub enum Output {
     Session(Box<Conversation>),
 }
 
-/// A memory and what stands beside it.
+/// A memory with its properties and references.
 #[derive(Debug, Serialize)]
 pub struct Opened {
-    /// What `expand_detail` answers.
+    /// The answer of `expand_detail`.
     #[serde(flatten)]
     pub detail: Detail,
-    /// The line that names it.
+    /// Its title.
     pub title: Option<String>,
-    /// Who said it.
+    /// The speaker of a message or the author of a commit.
     pub speaker: Option<String>,
-    /// Its place in its conversation.
+    /// Its number in its conversation.
     pub number: Option<i64>,
     /// The branch it was made on.
     pub branch: Option<String>,
-    /// The file it speaks of.
+    /// The file that it is about.
     pub path: Option<String>,
     /// Its tag.
     pub topic: Option<String>,
     /// Whether it was marked important.
     pub important: bool,
-    /// Whether it belongs to all projects.
+    /// Whether it belongs to the owner, and so to all projects.
     pub is_owners: bool,
-    /// What it refers to.
+    /// The memories that it refers to.
     pub refers_to: Vec<Brief>,
-    /// What refers to it.
+    /// The memories that refer to it.
     pub referred_to_by: Vec<Brief>,
 }
 
-/// Finds what is meant and reads what is shown of it.
+/// Finds what `args.id` names and reads it: a session's whole name comes before an id, an id before a part of a name or
+/// title.
 ///
-/// Errors with [`NotFound`](crate::error::Kind::NotFound) where nothing is called so, and with
-/// [`BadInput`](crate::error::Kind::BadInput) where several are.
+/// Errors with [`NotFound`](crate::error::Kind::NotFound) where nothing has that name, and with
+/// [`BadInput`](crate::error::Kind::BadInput) where several sessions match it.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let project = caller.project(engine).await?;
     let text = args.id.trim();
@@ -102,15 +103,15 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     }
     let (store, scope) = (&project.store, &project.scope);
     let name = project.redactor.redact(text).text.into_owned();
-    let called = store.sessions_called(scope, &name, MOST_NAMED).await?;
-    let is_whole_name = called.first().is_some_and(|session| session.as_str() == name);
+    let matching = store.sessions_called(scope, &name, MOST_NAMED).await?;
+    let is_whole_name = matching.first().is_some_and(|session| session.as_str() == name);
     if is_whole_name {
-        return session(engine, caller, project, &called[0], &args).await;
+        return session(engine, caller, project, &matching[0], &args).await;
     }
     if is_id(project, text)? {
         match opened(engine, caller, project, text, &args).await {
-            // A title may look like the place of a message: `Fix the crash of #2819`.
-            Err(error) if error.kind() == error::Kind::NotFound && !called.is_empty() => {}
+            // A title can look like a message's number: `Fix the crash of #2819`.
+            Err(error) if error.kind() == error::Kind::NotFound && !matching.is_empty() => {}
             done => return done,
         }
     }
@@ -122,20 +123,20 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         };
         return match store.list(scope, &filter, None, 1).await?.pop() {
             Some(memory) => opened(engine, caller, project, memory.id.as_str(), &args).await,
-            None => Err(Error::not_found(format!("{text} is not summed up"))
-                .hint("`tiro gc --quarters` sums up each quarter that is over")),
+            None => Err(Error::not_found(format!("quarter {text} has no summary"))
+                .hint("`tiro gc --quarters` summarises each quarter that is over")),
         };
     }
-    match &called[..] {
+    match &matching[..] {
         [] => Err(Error::not_found(format!("nothing is called `{}`", quoted(text))).hint(
-            "`tiro search` shows ids; `tiro sessions` the names and titles of conversations; a commit goes by seven \
-             digits or more of its id",
+            "`tiro search` shows ids; `tiro sessions` shows the names and titles of conversations; to name \
+             a commit, give seven digits or more of its id",
         )),
         [one] => session(engine, caller, project, one, &args).await,
         several => {
             let names: Vec<String> = several.iter().map(SessionId::to_string).collect();
             let more = if several.len() == MOST_NAMED { " and maybe more" } else { "" };
-            Err(Error::bad_input(format!("`{}` names {}{more}", quoted(text), humanize::some(&names)))
+            Err(Error::bad_input(format!("`{}` matches {}{more}", quoted(text), humanize::some(&names)))
                 .hint("give more of the name"))
         }
     }
@@ -152,7 +153,7 @@ async fn session(
     Ok(Output::Session(Box::new(shown)))
 }
 
-/// Tells whether `text` is the id of something: of a memory, a message or a commit.
+/// Tells whether `text` has the form of an id: of a memory, a message or a commit.
 fn is_id(project: &OpenProject, text: &str) -> Result<bool> {
     let is_commit = matches!(query::commit_ids(text)[..], [name] if name == text);
     let is_place = levels::place(&project.redactor, "id", text)?.is_some();
@@ -175,11 +176,11 @@ async fn opened(
     let of_conversations = [("from", args.from.is_some()), ("to", args.to.is_some())];
     if let Some((name, _)) = of_conversations.into_iter().find(|(_, is_given)| *is_given) {
         return Err(Error::bad_input(format!(
-            "`{name}` chooses messages of a conversation, and `{}` is none",
+            "`{name}` chooses messages of a conversation, and `{}` is not a conversation",
             quoted(id)
         ))
         .hint(
-            "--before and --after show the messages around one; a conversation goes by its name or title",
+            "--before and --after show the messages around it; to show a conversation, give its name or title",
         ));
     }
     let args = expand_detail::Args {
@@ -189,7 +190,7 @@ async fn opened(
         focus: args.focus.clone(),
         before: args.before,
         after: args.after,
-        // A person reads as much as there is.
+        // A person gets as much as the largest budget allows.
         max_tokens: Some(expand_detail::MOST_TOKENS),
         cursor: args.cursor.clone(),
     };
@@ -208,12 +209,12 @@ async fn opened(
         referred_to_by: Vec::new(),
     };
     let Some((store, scope, memory)) = find(engine, project, &opened.detail.id).await? else {
-        // A summary is no memory: all there is to know of it stands in the answer.
+        // A summary is not a memory, so it has no further properties.
         return Ok(Output::Memory(Box::new(opened)));
     };
     let refers_to = store.refers_to(scope, memory.seq).await?;
     let mut referred_to_by = store.references(scope, memory.seq).await?;
-    referred_to_by.retain(|seq| !refers_to.contains(seq));
+    referred_to_by.retain(|key| !refers_to.contains(key));
     let notices = &mut opened.detail.notices;
     opened.refers_to = briefs(store, scope, refers_to, "that it refers to", notices).await?;
     opened.referred_to_by = briefs(store, scope, referred_to_by, "that refer to it", notices).await?;
@@ -226,7 +227,7 @@ async fn opened(
     Ok(Output::Memory(Box::new(opened)))
 }
 
-/// Returns the memory called `id` with the store it is in; `None` where none is.
+/// Returns the memory with the id `id`, its store and its scope; `None` where no memory has it.
 async fn find<'e>(
     engine: &'e Engine,
     project: &'e OpenProject,

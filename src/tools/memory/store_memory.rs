@@ -18,15 +18,16 @@ use crate::store::{Outcome, Store};
 use crate::summaries::levels;
 use crate::tools::common;
 
-/// The name agents call it by.
+/// The name of the tool in MCP.
 pub const NAME: &str = "store_memory";
-/// The name people are shown.
+/// The title of the tool, which clients show to users.
 pub const TITLE: &str = "Store a memory";
-/// What agents are told of it.
-pub const DESCRIPTION: &str = "For messages of a conversation use save_messages. Stores one fact, decision (with its \
-    why), finding or piece of text for good; storing the same again changes nothing. Secrets are replaced first.";
+/// The description of the tool, which agents read.
+pub const DESCRIPTION: &str = "Stores one fact, decision (with its why), finding or piece of text for good; \
+    storing the same again changes nothing. Secrets are replaced first. For messages of a conversation use \
+    save_messages.";
 
-/// What the call takes.
+/// The arguments of the call.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
     /// One idea, understandable without this conversation.
@@ -45,38 +46,38 @@ pub struct Args {
     pub references: Option<Vec<String>>,
     /// Tag, for `topic` of a search.
     pub topic: Option<String>,
-    /// File it speaks of.
+    /// File it is about.
     pub source: Option<String>,
 }
 
-/// What the call answers.
+/// The answer of the call.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
     /// The memory's id.
     pub id: String,
-    /// Whether this call stored it; otherwise it was there before.
+    /// Whether this call stored it; false if it was stored before, or forgotten.
     pub stored: bool,
-    /// What it is.
+    /// The memory's kind.
     pub kind: String,
     /// project or owner.
     pub scope: String,
-    /// References that name no memory within reach; they were kept.
+    /// References that name no memory in the same store; they are stored all the same.
     pub unknown_references: Vec<String>,
     /// Secrets replaced, by rule.
     #[schemars(with = "Vec<Value>")]
     pub redactions: Vec<Redaction>,
-    /// Pieces of text not embedded yet.
+    /// Chunks without an embedding yet: searches find them by words, not by meaning.
     pub pending: usize,
-    /// What else there is to know.
+    /// Other remarks, each a sentence without a full stop.
     pub notices: Vec<String>,
 }
 
-/// Stores the memory, which a model said; durable when it returns.
+/// Stores a memory that a model wrote; it is durable when it returns.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     store(engine, caller, args, Provenance::ModelSaid).await
 }
 
-/// Stores the memory, said by whom `provenance` names; durable when it returns.
+/// Stores a memory with this provenance; it is durable when it returns.
 pub async fn store(
     engine: &Engine,
     caller: &Caller,
@@ -93,10 +94,10 @@ pub async fn store(
     let text = std::mem::take(&mut args.text);
     let mut draft = Draft { provenance, ..draft(&args, text, now, &redactor)? };
     let given = args.references.as_deref().unwrap_or_default();
-    let (references, nowhere) = levels::ids(engine, caller, "references", given).await?;
+    let (references, missing) = levels::ids(engine, caller, "references", given).await?;
     draft.references = references;
     if is_owners && draft.session.is_some() {
-        return Err(Error::bad_input("`session_id` belongs to a project, `scope` is owner")
+        return Err(Error::bad_input("`session_id` belongs to a project, but `scope` is owner")
             .hint("leave one of them out"));
     }
     let (store, scope, root) = match is_owners {
@@ -108,12 +109,12 @@ pub async fn store(
         }
     };
     let mut unknown_references = unknown(store, scope, &draft).await?;
-    unknown_references.extend(nowhere);
+    unknown_references.extend(missing);
     if let Some(option) = ignored(engine, &draft, root) {
         return Err(Error::bad_input(format!(
-            "nothing was stored: the configuration's `{option}` keeps this out"
+            "nothing was stored: the configuration's `{option}` excludes this"
         ))
-        .hint("the user wants no memory of that conversation or file; don't word it otherwise"));
+        .hint("the user wants no memory of that conversation or file; don't store it in other words"));
     }
     let kind = draft.kind;
 
@@ -127,7 +128,11 @@ pub async fn store(
     let trouble = caller.opened_project(engine).and_then(|project| project.trouble.clone());
     let mut notices: Vec<String> = trouble.into_iter().collect();
     if *outcome == Outcome::Forgotten {
-        notices.push("it was forgotten before and stays so; undo the forgetting or word it anew".to_owned());
+        notices.push(
+            "it was forgotten before and stays forgotten; undo that, or store it in other \
+            words"
+                .to_owned(),
+        );
     }
     Ok(Output {
         id: id.to_string(),
@@ -141,7 +146,7 @@ pub async fn store(
     })
 }
 
-/// Whether the memory is to belong to the owner.
+/// Tells whether the memory is for the owner rather than the project.
 fn is_owners(scope: Option<&str>) -> Result<bool> {
     match scope.map(str::trim) {
         None | Some("project") => Ok(false),
@@ -170,13 +175,13 @@ fn draft(args: &Args, text: String, now: i64, redactor: &Redactor) -> Result<Dra
     draft.topic = args.topic.as_deref().map(|topic| common::short("topic", topic)).transpose()?;
     draft.path = args.source.as_deref().map(|path| common::short("source", path)).transpose()?;
     draft.importance = args.importance;
-    // The same words of the same kind in the same place are the same memory.
+    // A memory with the same text, kind and scope is the same memory.
     draft.identity = Identity::Text;
     draft.session = session;
     Ok(draft)
 }
 
-/// Returns the option that keeps the memory out, if one does; `root` is where relative paths begin.
+/// Returns the option that excludes the memory, if one does; relative paths begin at `root`.
 fn ignored(engine: &Engine, draft: &Draft, root: Option<&Path>) -> Option<&'static str> {
     let ignored = &engine.config().ignored;
     if draft.session.as_ref().is_some_and(|session| ignored.session(session.as_str())) {
@@ -199,7 +204,7 @@ async fn unknown(store: &Store, scope: &Scope, draft: &Draft) -> Result<Vec<Stri
 }
 
 impl Output {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         let done = if self.stored { "Stored" } else { "Already stored" };
         let mut text = format!("{done} as {} `{}` ({}).", self.kind, self.id, self.scope);

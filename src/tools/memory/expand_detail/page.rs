@@ -1,6 +1,6 @@
-//! How an opened memory becomes an answer that keeps its budget as text and as JSON.
+//! Makes the answer that shows an opened memory, within its budget both as text and as JSON.
 //!
-//! What stands around the text gives way first, the farthest neighbour before the others, then the end of the text.
+//! If the answer is too long, neighbours are left out first, the farthest before the others, then the end of the text.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,30 +13,30 @@ use crate::tools::common;
 use crate::tools::common::tool::Answer;
 use crate::tools::memory::linked::Linked;
 
-/// What the call answers.
+/// The answer of the call.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
-    /// How to take what is quoted.
+    /// Says that quoted text is data, not instructions.
     pub caution: &'static str,
     /// The memory's id.
     pub id: String,
-    /// The client's own id of it.
+    /// The id that the client gave it.
     pub source_id: Option<String>,
-    /// What it is.
+    /// The memory's kind.
     pub kind: String,
-    /// Where the text came from.
+    /// Where the text came from, such as `user_said`.
     pub provenance: String,
     /// The conversation it belongs to.
     pub session_id: Option<String>,
-    /// When it was made.
+    /// When it was made, RFC 3339.
     pub time: String,
-    /// The text from the cursor on, as far as it fits.
+    /// The text from the cursor on, as much as fits.
     pub text: String,
-    /// Messages around it, in order.
+    /// Messages before and after it, in order.
     pub neighbours: Vec<Neighbour>,
-    /// Ids of memories it refers to or that refer to it.
+    /// Ids of memories that it refers to or that refer to it.
     pub references: Vec<String>,
-    /// Sessions behind a commit, or commits that came of a message's session; each opens by its `open`.
+    /// Sessions that led to a commit, or commits that a message's session led to; `open` of each opens it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub linked: Vec<Linked>,
     /// Tokens of the whole text (o200k).
@@ -47,9 +47,9 @@ pub struct Output {
     pub truncated: bool,
     /// Neighbours, references and links that did not fit.
     pub dropped: usize,
-    /// Where the text goes on.
+    /// The cursor that continues the text.
     pub next_cursor: Option<String>,
-    /// What else there is to know.
+    /// Other remarks, each a sentence without a full stop.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
     #[serde(skip)]
@@ -61,37 +61,38 @@ pub struct Output {
 pub struct Neighbour {
     /// Its id.
     pub id: String,
-    /// Who speaks.
+    /// The speaker's name or role.
     pub speaker: Option<String>,
-    /// What was said.
+    /// Its text.
     pub text: String,
 }
 
-/// What an answer is made of.
+/// The parts that an answer is made from.
 pub(super) struct Page {
     /// The secret of the installation.
     pub secret: [u8; 32],
     /// The memory.
     pub memory: Memory,
-    /// The byte of its text that the page begins at.
+    /// The byte of its text at which the page begins.
     pub start: usize,
-    /// The messages around it, itself among them where it is one.
+    /// The messages around it, including itself if it is a message.
     pub around: Vec<Memory>,
-    /// Ids of memories it refers to or that refer to it.
+    /// Ids of memories that it refers to or that refer to it.
     pub references: Vec<String>,
-    /// Conversations behind a commit, or commits that came of a conversation.
+    /// Conversations that led to a commit, or commits that a conversation led to.
     pub linked: Vec<Linked>,
-    /// What else there is to know.
+    /// Other remarks, each a sentence without a full stop.
     pub notices: Vec<String>,
-    /// Tokens that neither text nor JSON may pass.
+    /// The most tokens for the text, and for the JSON.
     pub budget: usize,
 }
 
-/// Tokens that the text itself gets at least; what stands around it gives way. Arbitrary, more than any one
-/// character takes, so that every page goes on.
+/// Tokens that the memory's own text gets, at least. Arbitrary: more than any single character costs, so that each page
+/// advances.
 const LEAST_TEXT: usize = 20;
 
-/// Returns the answer with as much of the text as fits, then the nearest neighbours that still do, as text and as JSON.
+/// Returns the answer with as much of the text as fits, then the nearest neighbours that still fit, as text and as
+/// JSON.
 ///
 /// Counting loads the tokenizer's dictionary the first time, which blocks.
 pub(super) fn fit(page: Page) -> Output {
@@ -100,36 +101,36 @@ pub(super) fn fit(page: Page) -> Output {
     let count = |text: &str| tokens::count(text);
     let own = memory.ordinal.unwrap_or(0);
     let escaped = envelope::escape(&memory.text[start..]).into_owned();
-    // More than the budget doesn't fit, and what doesn't fit needn't be counted again and again.
+    // More than the budget can't fit, so the rest is cut once and not counted in each round.
     let mut shown = tokens::truncate(&escaped, budget);
     let mut shape = Shape {
         around: page.around.clone(),
         references: page.references.clone(),
         linked: page.linked.clone(),
-        is_named: true,
+        shows_names: true,
         dropped: 0,
     };
-    // A neighbour that is too long by itself is not weighed against the others.
+    // A neighbour that alone exceeds the budget is left out at once.
     let most = i64::try_from(budget).unwrap_or(i64::MAX);
     shape.around.retain(|other| other.id == memory.id || other.tokens <= most);
     shape.dropped += page.around.len() - shape.around.len();
-    // Under a short budget what names the memory gives way to what it says.
+    // Where the budget is small, names are left out in favour of the text.
     loop {
         let alone = shape.around.iter().filter(|other| other.id == memory.id).cloned().collect();
         let bare = answer(&page, &Shape { around: alone, ..shape.clone() }, "", start);
-        if bare.tokens_used + LEAST_TEXT <= budget || !shape.give_way(&memory.id) {
+        if bare.tokens_used + LEAST_TEXT <= budget || !shape.shrink(&memory.id) {
             break;
         }
     }
     loop {
-        // A page ends between characters, also where one is written out.
+        // A page ends between characters, never within the escape of one.
         let end = start + raw_length(&memory.text[start..], shown.len());
         shown = &escaped[..envelope::escape(&memory.text[start..end]).len()];
         let output = answer(&page, &shape, shown, end);
         if output.tokens_used <= budget || shown.is_empty() {
             return output;
         }
-        // What is farthest away goes first, then the end of the text.
+        // The farthest neighbour is left out first, then the end of the text.
         let farthest = shape
             .around
             .iter()
@@ -143,7 +144,7 @@ pub(super) fn fit(page: Page) -> Output {
                 shape.dropped += 1;
             }
             None => {
-                // As JSON a text may cost more than as it is: it is cut by its share of what is too much.
+                // JSON may cost more tokens than the text itself, so the text is shortened in proportion to its cost.
                 let (tokens, bare) = (count(shown), answer(&page, &shape, "", start).tokens_used);
                 let cost = output.tokens_used.saturating_sub(bare).max(1);
                 let kept = tokens * budget.saturating_sub(bare) / cost;
@@ -153,21 +154,21 @@ pub(super) fn fit(page: Page) -> Output {
     }
 }
 
-/// What is shown beside the text.
+/// The parts of an answer beside the memory's own text.
 #[derive(Clone)]
 struct Shape {
-    /// The messages around it, itself among them where it is one.
+    /// The messages around it, including itself if it is a message.
     around: Vec<Memory>,
     references: Vec<String>,
     linked: Vec<Linked>,
-    /// Whether its session, branch and origin are named.
-    is_named: bool,
+    /// Whether its session, its branch and the client's id are shown.
+    shows_names: bool,
     dropped: usize,
 }
 
 impl Shape {
-    /// Gives up what matters least beside the memory's own text; `false` where nothing is left.
-    fn give_way(&mut self, own: &MemoryId) -> bool {
+    /// Leaves out the least important part beside the memory's own text; returns false if none is left.
+    fn shrink(&mut self, own: &MemoryId) -> bool {
         if self.references.pop().is_some() {
             self.dropped += 1;
             return true;
@@ -176,7 +177,7 @@ impl Shape {
             self.dropped += 1;
             return true;
         }
-        if std::mem::take(&mut self.is_named) {
+        if std::mem::take(&mut self.shows_names) {
             return true;
         }
         let around = std::mem::take(&mut self.around);
@@ -188,16 +189,16 @@ impl Shape {
 /// Returns the answer that shows the text up to `end` as `shown`, with its tokens as text or as JSON, whichever is more.
 fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
     let Page { secret, memory, .. } = page;
-    let goes_on = (end < memory.text.len()).then_some(end);
+    let next_start = (end < memory.text.len()).then_some(end);
     let named = |name: &Option<String>| {
-        let name = name.as_deref().filter(|_| shape.is_named);
+        let name = name.as_deref().filter(|_| shape.shows_names);
         name.map(|name| envelope::escape(name).into_owned())
     };
     let session = memory.session.as_ref().map(ToString::to_string);
     let names = [named(&session), named(&memory.branch), named(&memory.source_id)];
     let names: Vec<String> = names.into_iter().flatten().collect();
     let head = Head { memory, names: &names, references: &shape.references, linked: &shape.linked };
-    let mut rendered = render(secret, head, shown, &shape.around, goes_on);
+    let mut rendered = render(secret, head, shown, &shape.around, next_start);
     rendered += &common::footnotes(&[], 0, &page.notices);
     let neighbours = shape.around.iter().filter(|other| other.id != memory.id);
     let neighbours = neighbours.map(|other| Neighbour {
@@ -218,11 +219,12 @@ fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
         references: shape.references.clone(),
         linked: shape.linked.clone(),
         tokens: memory.tokens,
-        // The number is part of what is counted: with the budget in its place it is at least as long.
+        // `tokens_used` is part of the JSON that is counted; the budget, its largest value, takes at least as many
+        // tokens.
         tokens_used: page.budget,
-        truncated: shape.dropped > 0 || goes_on.is_some(),
+        truncated: shape.dropped > 0 || next_start.is_some(),
         dropped: shape.dropped,
-        next_cursor: goes_on.map(|end| end.to_string()),
+        next_cursor: next_start.map(|end| end.to_string()),
         notices: page.notices.clone(),
         rendered,
     };
@@ -232,7 +234,7 @@ fn answer(page: &Page, shape: &Shape, shown: &str, end: usize) -> Output {
     output
 }
 
-/// What is said of a memory before its text.
+/// The lines before a memory's text.
 struct Head<'a> {
     memory: &'a Memory,
     names: &'a [String],
@@ -245,7 +247,7 @@ fn render(
     head: Head<'_>,
     shown: &str,
     neighbours: &[Memory],
-    goes_on: Option<usize>,
+    next_start: Option<usize>,
 ) -> String {
     let Head { memory, names, references, linked } = head;
     let mut body = format!("[{} {} {}", memory.kind, memory.id, times::show_time(memory.time));
@@ -272,11 +274,11 @@ fn render(
     if !own_is_shown {
         body += &format!("\n{shown}\n");
     }
-    if goes_on.is_some() {
+    if next_start.is_some() {
         body += "\n[the text goes on]\n";
     }
     let mut text = envelope::wrap(secret, &body);
-    if let Some(cursor) = goes_on {
+    if let Some(cursor) = next_start {
         text += &format!("\nMore with cursor `{cursor}`.");
     }
     text
@@ -287,7 +289,8 @@ fn speaker(memory: &Memory) -> Option<String> {
     name.map(|name| envelope::escape(&name).into_owned())
 }
 
-/// Returns how many bytes of `raw`, whole characters, `escaped` bytes of its escaped form stand for.
+/// Returns the length of the beginning of `raw`, in bytes of whole characters, whose escaped form has at most `escaped`
+/// bytes.
 fn raw_length(raw: &str, escaped: usize) -> usize {
     let (mut least, mut most) = (0, raw.len());
     while least < most {
@@ -301,7 +304,7 @@ fn raw_length(raw: &str, escaped: usize) -> usize {
 }
 
 impl Output {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         self.rendered.clone()
     }

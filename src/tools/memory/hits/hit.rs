@@ -1,4 +1,4 @@
-//! A hit of a search: what is answered of a memory that was found, and the lines that show it.
+//! A hit of a search: its data, and the lines of text that show it.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,111 +14,112 @@ pub struct Hit {
     /// The client's message id, or the commit's full SHA.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub source_id: Option<String>,
-    /// What it is.
+    /// The memory's kind.
     pub kind: String,
-    /// project, or owner: it belongs to all of the owner's projects.
+    /// `project`, or `owner` if it belongs to all of the owner's projects.
     pub scope: String,
-    /// The best piece of its text.
+    /// The chunk of its text that matches best, or a part of that.
     pub text: String,
-    /// Whether the memory says more than the piece.
+    /// Whether the memory has more text than that.
     pub is_part: bool,
     /// The conversation it belongs to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
-    /// Who spoke or committed.
+    /// The speaker of a message or the author of a commit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speaker: Option<String>,
     /// The branch it was made on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    /// The commit it is, or was made at.
+    /// The full SHA of the commit that it is, or that was checked out when it was made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
-    /// When it was made.
+    /// When it was made, RFC 3339.
     pub time: String,
-    /// Where the text came from.
+    /// Where the text came from, such as `user_said`.
     pub provenance: String,
     /// current, file_changed, other_branch, commit_gone or unknown.
     pub freshness: String,
-    /// Of a commit that is gone: in_reflog, unnamed or removed.
+    /// Where git keeps a commit that is on no branch: in_reflog, unnamed or removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gone: Option<String>,
-    /// How well it answers: the sum of its parts.
+    /// The sum of `score_parts`.
     pub score: f64,
-    /// What the score is made of.
+    /// The parts of the score.
     pub score_parts: ScoreParts,
-    /// Tokens of its part of the text (o200k).
+    /// Tokens of its lines in the text of the answer (o200k).
     pub tokens: usize,
-    /// Conversations behind a commit, the likeliest first.
+    /// Conversations that led to a commit, the likeliest first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub conversations: Vec<String>,
-    /// How sure that is of each, 0.5 to 1.
+    /// The confidence of each of these links, 0.5 to 1.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub confidences: Vec<f64>,
-    /// The likeliest of them.
+    /// The likeliest of these conversations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind: Option<Behind>,
     /// Other memories with the same text.
     #[serde(skip_serializing_if = "is_zero")]
     pub duplicates: usize,
-    /// What its own lines are made of.
+    /// The parts of its lines that are not data of the hit.
     #[serde(skip)]
     pub frame: Frame,
 }
 
-/// What a score is the sum of.
+/// The parts that a score is the sum of.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct ScoreParts {
-    /// The share of the words asked for that it has, by their rarity: 1 is all.
+    /// The share of the query's words that it has, weighed by rarity: 1 is all.
     pub lexical: f64,
-    /// The cosine of its meaning with the question's: 1 is the same.
+    /// The cosine of its embedding with the query's: 1 is the same.
     pub semantic: f64,
-    /// From the speaker's name.
+    /// A bonus where the query names its speaker.
     pub speaker: f64,
-    /// From marks.
+    /// A bonus for the user's mark or the author's importance.
     pub importance: f64,
 }
 
-/// The conversation behind a commit.
+/// The conversation that led to a commit.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct Behind {
-    /// Its name.
+    /// The session's name.
     pub session_id: String,
-    /// The line that its client names it by.
+    /// The title that its client gave it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-    /// The day of what was said.
+    /// The day of the message that `open` names.
     pub date: String,
-    /// How sure it is that the commit came of it, 0.5 to 1.
+    /// The confidence that it led to the commit, 0.5 to 1.
     #[serde(skip)]
     pub confidence: f64,
-    /// What expand_detail opens: the message that answers best, else the last one before the commit.
+    /// The argument `id` of expand_detail that opens the message that answers best, or else the last one before the
+    /// commit.
     pub open: String,
-    /// That message, where there is room and it answers.
+    /// The message that answers best, if one does, isn't a hit itself, and fits.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub said: Option<Said>,
+    pub said: Option<BehindMessage>,
 }
 
-/// A message of the conversation behind a commit.
+/// A message of the conversation that led to a commit.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct Said {
-    /// Who speaks.
+pub struct BehindMessage {
+    /// The speaker's name or role.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speaker: Option<String>,
-    /// The best piece of it.
+    /// The chunk of its text that matches best.
     pub text: String,
 }
 
-/// What the lines of a hit are made of beside its data.
+/// The parts of a hit's lines that are not among its data.
 #[derive(Clone, Debug, Default)]
 pub struct Frame {
-    /// The line it begins with, without the bracket that ends it.
+    /// The first line of the excerpt, without its closing bracket.
     pub head: String,
-    /// `head` without names.
+    /// The same line without names of the session, the speaker and the branch.
     pub bare_head: String,
     /// Tokens of the whole memory.
     pub whole: i64,
-    /// Its place on the page, where some may be gone since they were found.
+    /// Its place on the page, from 0. Places of hits that were removed since they were found are missing.
     pub rank: usize,
 }
 
@@ -127,7 +128,8 @@ fn is_zero(count: &usize) -> bool {
 }
 
 impl Hit {
-    /// Returns its part of the text: a line that says what it is, the piece, what became of it, and what is behind it.
+    /// Returns its lines in the text of the answer: its properties, its text, its freshness, and the conversation that
+    /// led to it.
     pub fn excerpt(&self) -> String {
         let part = match self.is_part {
             true => format!(", part of {} tokens", self.frame.whole),
@@ -141,14 +143,15 @@ impl Hit {
         text
     }
 
-    /// Shows only `text` of the piece.
+    /// Replaces its text by `text`, a part of it.
     pub fn shorten(&mut self, text: String) {
         self.is_part |= text.len() < self.text.len();
         self.text = text;
     }
 
-    /// Leaves out what it can do without, a bit more with each call; `false` where nothing is left of that.
-    pub fn give_way(&mut self) -> bool {
+    /// Leaves out the next optional part: the message and then the conversation that led to it, the other
+    /// conversations, and the names; returns false if none is left.
+    pub fn shrink(&mut self) -> bool {
         if let Some(behind) = &mut self.behind {
             if behind.said.take().is_none() {
                 self.behind = None;
@@ -170,7 +173,8 @@ impl Hit {
 }
 
 impl Behind {
-    /// Returns the lines that name it and how it is opened; it is one of `count` conversations.
+    /// Returns the lines that name the conversation, the argument that opens it, and its best message; `count`
+    /// conversations led to the commit.
     fn lines(&self, count: usize) -> String {
         let title = self.title.as_deref().map(|title| format!(" \"{}\"", envelope::name(title)));
         let more = match count {
@@ -183,7 +187,7 @@ impl Behind {
             "[said in session {name}{title}, {}{sure}{more}; expand_detail opens {open}]\n",
             self.date
         );
-        if let Some(Said { speaker, text }) = &self.said {
+        if let Some(BehindMessage { speaker, text }) = &self.said {
             let speaker = speaker.as_deref().map(envelope::name).unwrap_or_default();
             lines += &format!("[{open} {speaker}]\n{}\n", envelope::quoted(text.trim()));
         }
@@ -191,7 +195,7 @@ impl Behind {
     }
 }
 
-/// Returns a line that says what became of what the hit speaks of; empty where it is current.
+/// Returns the line about a commit or file that changed since; empty where nothing changed.
 fn stale_line(hit: &Hit) -> &'static str {
     match hit.freshness.as_str() {
         "file_changed" => "[the file changed since]\n",

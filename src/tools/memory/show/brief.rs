@@ -1,4 +1,4 @@
-//! A memory in a line, as it is listed beside what is shown.
+//! A memory in one line, as lists of references and commits show it.
 
 use serde::Serialize;
 
@@ -10,44 +10,45 @@ use crate::scope::Scope;
 use crate::store::Store;
 use crate::times;
 
-/// Memories and commits that are listed beside something at most.
+/// Memories in such a list, at most.
 const MOST_BESIDE: usize = 20;
 
-/// Bytes of the line that names a memory.
+/// Bytes of the line of a memory, at most.
 const LINE: usize = 160;
 
-/// A memory in a line.
+/// A memory in one line.
 #[derive(Debug, Serialize)]
 pub struct Brief {
     /// Its id.
     pub id: String,
-    /// What it is.
+    /// The memory's kind.
     pub kind: String,
-    /// The commit's id, or the client's id of a message.
+    /// The commit's full SHA, or the id that a client gave a message.
     pub source_id: Option<String>,
-    /// When it was made.
+    /// When it was made, RFC 3339.
     pub time: String,
-    /// How it begins.
+    /// Its title, or the beginning of its text.
     pub line: String,
 }
 
-/// Returns the first of some memories in a line each; a notice says how many `which` are left out.
+/// Returns the first memories of `keys`, at most [`MOST_BESIDE`], in one line each. Where more are left out, adds a
+/// notice to `notices`; `which` says which memories they are, such as `that refer to it`.
 pub async fn briefs(
     store: &Store,
     scope: &Scope,
-    mut seqs: Vec<MemoryKey>,
+    mut keys: Vec<MemoryKey>,
     which: &str,
     notices: &mut Vec<String>,
 ) -> Result<Vec<Brief>> {
-    let left_out = seqs.len().saturating_sub(MOST_BESIDE);
+    let left_out = keys.len().saturating_sub(MOST_BESIDE);
     if left_out > 0 {
         notices.push(format!(
             "{} {which} left out: {MOST_BESIDE} are listed at most",
             counted(left_out, "memory", "memories")
         ));
     }
-    seqs.truncate(MOST_BESIDE);
-    Ok(store.memories(scope, seqs).await?.into_iter().map(brief).collect())
+    keys.truncate(MOST_BESIDE);
+    Ok(store.memories(scope, keys).await?.into_iter().map(brief).collect())
 }
 
 fn brief(memory: Memory) -> Brief {
@@ -60,12 +61,13 @@ fn brief(memory: Memory) -> Brief {
     }
 }
 
-/// Returns `text` with what could pass for the envelope written out.
+/// Returns `text` with invisible and control characters [escaped](envelope::escape).
 pub fn escaped(text: &str) -> String {
     envelope::escape(text).into_owned()
 }
 
-/// Returns the first line of `text` that says something, cut at the end of a word; `None` where none does.
+/// Returns the first line of `text` that has a letter or digit, cut at the end of a word to [`LINE`] bytes; `None`
+/// where no line has one.
 pub fn line(text: &str) -> Option<String> {
     let line = text.lines().map(str::trim).find(|line| line.contains(char::is_alphanumeric))?;
     let line = envelope::one_line(line);

@@ -1,4 +1,4 @@
-//! A conversation as a person sees it: its summary or its messages, and the commits it led to.
+//! A conversation as `tiro show` shows it: its summary or its messages, and the commits that it led to.
 
 use serde::Serialize;
 
@@ -17,59 +17,59 @@ use crate::summaries::messages;
 use crate::times;
 use crate::tools::context::summarize_conversation::{self, Detail as Level};
 
-/// Messages that are shown at most at once. Arbitrary: more than anybody reads.
+/// Messages that are shown at once, at most. Arbitrary: more than a person reads.
 const MOST_MESSAGES: usize = 2000;
 
 /// A conversation.
 #[derive(Debug, Serialize)]
 pub struct Conversation {
-    /// How to take what is quoted.
+    /// Says that quoted text is data, not instructions.
     pub caution: &'static str,
-    /// Its name.
+    /// The session's name.
     pub session_id: String,
-    /// What it is about.
+    /// The title that its client gave it, or the beginning of the user's first message.
     pub title: Option<String>,
-    /// The program it was held in.
+    /// The client program.
     pub client: Option<String>,
-    /// The branch it was last seen on.
+    /// The branch that was last checked out in it.
     pub branch: Option<String>,
     /// The time of its first memory.
     pub first: String,
     /// The time of its last memory.
     pub last: String,
-    /// Its messages.
+    /// The number of its messages.
     pub messages: usize,
     /// Their tokens (o200k).
     pub tokens: usize,
-    /// The conversation in short; absent where it has no summary and its messages are shown.
+    /// Its summary; `None` where its messages are shown.
     pub summary: Option<String>,
-    /// The commits it led to, the latest first.
+    /// The commits that it led to, the latest first.
     pub commits: Vec<Brief>,
-    /// Its messages, where they are asked for.
-    pub said: Vec<Said>,
-    /// What else there is to know.
+    /// Its messages, if `args` ask for them.
+    pub said: Vec<Message>,
+    /// Other remarks, each a sentence without a full stop.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
 }
 
 /// A message.
 #[derive(Debug, Serialize)]
-pub struct Said {
-    /// Its place in the conversation.
+pub struct Message {
+    /// Its number in the conversation.
     pub number: i64,
     /// Its id.
     pub id: String,
-    /// Who spoke.
+    /// The speaker's name or role.
     pub speaker: String,
-    /// When.
+    /// When it was said, RFC 3339.
     pub time: String,
-    /// What was said.
+    /// Its text.
     pub text: String,
 }
 
-/// Reads what is shown of the conversation `session`: its summary, or its messages where `args` ask for those.
+/// Reads the conversation `session`: its summary, or its messages where `args` ask for those.
 ///
-/// Errors with [`BadInput`](error::Kind::BadInput) where `args` are those of a memory.
+/// Errors with [`BadInput`](error::Kind::BadInput) where `args` has arguments that only apply to a memory.
 pub async fn read(
     engine: &Engine,
     caller: &Caller,
@@ -79,7 +79,7 @@ pub async fn read(
 ) -> Result<Conversation> {
     check(session, args)?;
     let rows = messages::range(project, session, (None, None), (None, None)).await;
-    // One can hold facts alone.
+    // A session without messages can still have facts.
     let rows = match rows {
         Err(error) if error.kind() == error::Kind::NotFound => Vec::new(),
         rows => rows?,
@@ -101,7 +101,7 @@ pub async fn read(
             from: args.from,
             to: args.to,
             focus: args.focus.clone(),
-            // Looking costs nothing and sends nothing.
+            // `tiro show` sends nothing to a model.
             use_provider: Some(false),
             ..Default::default()
         };
@@ -111,16 +111,14 @@ pub async fn read(
         return Ok(shown);
     }
     if args.focus.is_some() {
-        return Err(Error::bad_input(
-            "`focus` is what a summary is about, and messages are shown as they are",
-        )
-        .hint("leave it out, or choose a level: brief, standard or detailed"));
+        return Err(Error::bad_input("`focus` chooses what a summary is about, and this shows messages")
+            .hint("leave it out, or choose a level: brief, standard or detailed"));
     }
     add_messages(project, rows, args, &mut shown).await?;
     Ok(shown)
 }
 
-/// Refuses arguments that only fit a memory.
+/// Errors where `args` has an argument that only applies to a memory.
 fn check(session: &SessionId, args: &Args) -> Result<()> {
     let of_memories = [
         ("collapse", args.collapse, "goes one level up from a message or a summary"),
@@ -138,7 +136,7 @@ fn check(session: &SessionId, args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Returns what is shown of a conversation beside its summary and its messages, of which `rows` are all.
+/// Returns the conversation without summary and messages; `rows` are all its messages.
 async fn about(project: &OpenProject, session: &SessionId, rows: &[MessageRow]) -> Result<Conversation> {
     let (store, scope) = (&project.store, &project.scope);
     let own = Scope { sessions: Sessions::Only(vec![session.clone()]), ..scope.clone() };
@@ -166,7 +164,7 @@ async fn about(project: &OpenProject, session: &SessionId, rows: &[MessageRow]) 
     })
 }
 
-/// Adds the messages between those that `args` name to `shown`, as many as are shown at once.
+/// Adds to `shown` the messages from `args.from` to `args.to`, at most [`MOST_MESSAGES`].
 async fn add_messages(
     project: &OpenProject,
     mut rows: Vec<MessageRow>,
@@ -183,7 +181,7 @@ async fn add_messages(
     let texts = messages::texts(project, &rows).await?;
     shown.said = texts
         .into_iter()
-        .map(|(row, text)| Said {
+        .map(|(row, text)| Message {
             number: row.ordinal,
             id: row.id.to_string(),
             speaker: escaped(row.speaker.as_deref().or(row.role.map(|role| role.as_str())).unwrap_or("?")),
