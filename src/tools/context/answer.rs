@@ -1,8 +1,9 @@
-//! How a context becomes an answer that keeps its budget exactly.
+//! Makes the answer that shows a context, within its budget exactly.
 //!
-//! The chosen passages are put into their envelopes, and the whole is counted as clients see it: as text and as JSON. Where
-//! it is over the budget, the passages that matter least go until it fits. What doesn't depend on the question has an
-//! envelope of its own: an envelope's mark is a hash of its content, so those bytes stay the same while questions change.
+//! The chosen passages are put into two envelopes, and the whole answer is counted as clients see it: as text and as
+//! JSON. While it exceeds the budget, the least important passages are left out. The passages that don't depend on the
+//! question have the first envelope: the mark of an envelope is a hash of its content, so these bytes stay the same
+//! from question to question.
 
 use std::collections::BTreeMap;
 
@@ -15,53 +16,53 @@ use crate::humanize::counted;
 use crate::tokens;
 use crate::tools::common::tool::Answer;
 
-/// The least budget: the frame and a few lines.
+/// The smallest budget, in tokens: the frame and a few lines.
 pub const LEAST: usize = 300;
 
-/// The largest: clients cut tool results at 25,000 tokens.
+/// The largest budget, in tokens: clients cut tool results at 25,000.
 pub const MOST: usize = 20_000;
 
-/// What a notice begins with that says of what there is no memory at all.
+/// The beginning of a notice that says that there are no memories to answer from.
 pub(crate) const NOTHING: &str = "nothing is remembered of";
 
-/// What an answer takes beside its lines, as its costs are listed.
+/// The name under which an answer lists the tokens outside of its parts.
 const FRAMING: &str = "frame";
 
-/// A context as it is answered.
+/// The answer that shows a context.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Context {
-    /// What was said, quoted as data.
+    /// The chosen passages, quoted as data.
     pub context: String,
-    /// Tokens of the answer (o200k), of its text or its JSON, whichever is more.
+    /// Tokens of the answer (o200k), as text or as JSON, whichever are more.
     pub tokens_used: usize,
-    /// Tokens of each part, and of the frame around them.
+    /// Tokens of each part, and of the frame around the parts.
     pub parts: BTreeMap<String, usize>,
-    /// What was left out of each part.
+    /// How many passages of each part were left out.
     pub dropped: BTreeMap<String, usize>,
-    /// What waits to be embedded or summarised.
+    /// Chunks without an embedding and conversations without a summary.
     pub pending: usize,
-    /// What the answer is missing.
+    /// What the answer lacks, each a sentence without a full stop.
     pub notices: Vec<String>,
-    /// The budget, for the text.
+    /// The budget, which the text shows.
     #[serde(skip)]
     #[schemars(skip)]
     pub budget: usize,
 }
 
-/// Returns the context of what was chosen, within `budget` as text and as JSON.
+/// Returns the answer that shows `chosen`, at most `budget` tokens as text and as JSON.
 pub fn fit(mut chosen: Chosen, budget: usize, secret: &[u8; 32]) -> Context {
-    // A quarter is the most that is said of what is missing.
-    let mut said = 0;
+    // Notices take a quarter of the budget, at most.
+    let mut notice_tokens = 0;
     let before = chosen.notices.len();
     chosen.notices.retain(|notice| {
         let tokens = cost(&format!("\nNote: {notice}.")) + 2;
-        let fits = said + tokens <= budget / 4;
-        said += if fits { tokens } else { 0 };
+        let fits = notice_tokens + tokens <= budget / 4;
+        notice_tokens += if fits { tokens } else { 0 };
         fits
     });
-    let unsaid = before - chosen.notices.len();
-    if unsaid > 0 {
-        chosen.notices.push(format!("{unsaid} more notices left out"));
+    let left_out = before - chosen.notices.len();
+    if left_out > 0 {
+        chosen.notices.push(format!("{left_out} more notices left out"));
     }
     loop {
         let mut context = rendered(&chosen, budget, secret);
@@ -72,7 +73,7 @@ pub fn fit(mut chosen: Chosen, budget: usize, secret: &[u8; 32]) -> Context {
         let mut over = used - budget;
         while over > 0 {
             let Some(passage) = chosen.live.pop().or_else(|| chosen.stable.pop()) else {
-                // Nothing but the frame is left, which every budget that is admitted has room for.
+                // Only the frame is left, and it fits the smallest budget.
                 chosen.notices.clear();
                 let mut context = rendered(&chosen, budget, secret);
                 context.measure();
@@ -112,7 +113,7 @@ fn rendered(chosen: &Chosen, budget: usize, secret: &[u8; 32]) -> Context {
     }
 }
 
-/// Returns the lines, each head once where the lines under it stand together.
+/// Returns the lines, with each head once before consecutive lines under it.
 fn body<'a>(passages: impl Iterator<Item = &'a Passage>) -> String {
     let mut body = String::new();
     let mut head = "";
@@ -127,9 +128,11 @@ fn body<'a>(passages: impl Iterator<Item = &'a Passage>) -> String {
 }
 
 impl Context {
-    /// Counts the answer as text and as JSON and notes the larger, and what of it is no part's.
+    /// Sets `tokens_used` to the tokens of the answer as text or as JSON, whichever are more, and the cost of the frame
+    /// to what the parts don't take.
     fn measure(&mut self) -> usize {
-        // Both numbers are part of what is counted; with the budget in their place they are at least as long.
+        // Both numbers are part of the JSON that is counted; the budget, their largest value, takes at least as many
+        // tokens.
         let parts: usize = self.parts.values().sum();
         self.parts.insert(FRAMING.to_owned(), self.budget);
         let answer = Answer::new(self.text(), self);
@@ -140,7 +143,7 @@ impl Context {
         self.tokens_used
     }
 
-    /// Returns the answer in words: what is quoted, then what it cost.
+    /// Returns the answer as text: the passages, then their costs and the notices.
     pub fn text(&self) -> String {
         let listed = |counts: &BTreeMap<String, usize>| {
             let each: Vec<String> = counts.iter().map(|(part, count)| format!("{part} {count}")).collect();

@@ -1,7 +1,7 @@
-//! Summarises the conversations that a question is about, each on its own, within one budget.
+//! Summarises the conversations that are related to a question, one by one, within one budget.
 //!
-//! Conversations are weighed against the question as for a context, and each gets its part of the budget by its weight.
-//! What one leaves, the next may use. Each summary says how it is opened.
+//! Conversations are weighed against the question as for a context, and each gets a share of the budget by its weight.
+//! Tokens that one leaves go to the next. Each summary names the arguments that open it.
 
 use std::collections::BTreeSet;
 
@@ -30,34 +30,40 @@ use crate::tools::context::summarize_conversation::Detail;
 use crate::tools::memory::search_project_memory::missing_sessions;
 use crate::tuning::summaries::{RELATED_SCORE, RELATED_SESSIONS, RELATED_TOKENS, RELATED_WEIGHT};
 
-/// The name agents call it by.
+/// The name of the tool in MCP.
 pub const NAME: &str = "get_context_summary";
-/// The name people are shown.
+/// The title of the tool, which clients show to users.
 pub const TITLE: &str = "Summarise context";
-/// What agents are told of it.
-pub const DESCRIPTION: &str = "For messages word by word use retrieve_context. Summarises the conversations that have to \
-    do with a question, within a budget, and says how to open each.";
+/// The description of the tool, which agents read.
+pub const DESCRIPTION: &str = "Summarises the conversations that have to do with a question, within a \
+    budget, and says how to open each. For messages word by word use retrieve_context.";
 
-/// Tokens of an answer unless the caller says otherwise, at least, and at most.
+/// Tokens of an answer, by default.
 const MAX_TOKENS: usize = 2000;
+
+/// The smallest budget, in tokens.
 const LEAST_TOKENS: usize = 200;
+
+/// The largest budget, in tokens: clients cut tool results at 25,000.
 const MOST_TOKENS: usize = 20_000;
 
-/// Tokens that the frame of an answer, and the frame of each summary in it, take. From above.
+/// Tokens of the frame of an answer, at most.
 const FRAME: usize = 90;
-const FRAME_OF_ONE: usize = 54;
 
-/// Messages of a conversation that its summary is chosen from at most, the last ones. Arbitrary.
+/// Tokens of the frame of each summary in it, at most.
+const SUMMARY_FRAME: usize = 54;
+
+/// Messages of a conversation that its summary is made from, at most: the last ones. Arbitrary.
 const MOST_MESSAGES: usize = 2000;
 
-/// What the call takes.
+/// The arguments of the call.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
     /// A question or key words.
     pub query: String,
     /// Only these sessions.
     pub conversation_ids: Option<Vec<String>>,
-    /// From when to when.
+    /// Only messages of this time.
     #[schemars(description = "")]
     pub time_range: Option<TimeRange>,
     /// 2000 if left out.
@@ -67,50 +73,50 @@ pub struct Args {
     pub level: Option<Detail>,
 }
 
-/// What the call answers.
+/// The answer of the call.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
-    /// How to take what is quoted.
+    /// Says that quoted text is data, not instructions.
     pub caution: &'static str,
-    /// The summaries, what has most to do with the question first.
-    pub summaries: Vec<OfSession>,
+    /// The summaries, of the most related conversation first.
+    pub summaries: Vec<SessionSummary>,
     /// Tokens of this answer (o200k).
     pub tokens_used: usize,
-    /// Tokens of what was summarised.
+    /// Tokens of the messages that were summarised.
     pub source_tokens: usize,
-    /// Conversations found that there was no room for.
+    /// Related conversations that did not fit.
     pub dropped: usize,
-    /// Pieces of text that are found by words only so far.
+    /// Chunks without an embedding yet, which only words find.
     pub pending: usize,
-    /// What else there is to know.
+    /// Other remarks, each a sentence without a full stop.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
-    /// Whether the text says how many pieces are found by words only.
+    /// Whether the text mentions `pending`.
     #[serde(skip)]
     says_pending: bool,
     #[serde(skip)]
     rendered: String,
 }
 
-/// A conversation in short.
+/// The summary of one conversation.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
-pub struct OfSession {
-    /// Its name.
+pub struct SessionSummary {
+    /// The session's name.
     pub session_id: String,
-    /// How much it has to do with the question, beside the best.
+    /// Its weight for the question, as a share of the best conversation's.
     pub relevance: f64,
-    /// The first and the last message.
+    /// The numbers of the first and the last message that were summarised.
     pub range: (i64, i64),
-    /// What it says.
+    /// The text of the summary.
     pub summary: String,
-    /// What expand_detail opens first, at the level below.
+    /// The argument `id` of expand_detail that opens the conversation where it answers best.
     pub open: String,
-    /// The next level.
+    /// The argument `level` of expand_detail: one level deeper than this summary.
     #[schemars(with = "String")]
     pub level: Depth,
 }
 
-/// Weighs the conversations against the question and summarises the best.
+/// Weighs the conversations against the question and summarises the weightiest.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let query = args.query.trim().to_owned();
     if query.is_empty() {
@@ -122,7 +128,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     notices.extend(clamped);
     let project = caller.project(engine).await?;
     let installation = engine.installation().await?;
-    let sessions = named(project, args.conversation_ids.as_deref())?;
+    let sessions = requested_sessions(project, args.conversation_ids.as_deref())?;
     let scope = Scope { sessions, ..project.scope.clone() };
     notices.extend(missing_sessions(project, &scope).await?);
     let embedder = engine.embedder_or_say(&mut notices).await;
@@ -160,15 +166,15 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     messages::blocking(move || fit(output, budget, &secret)).await
 }
 
-/// Returns the sessions called `names`; all where none is named.
-fn named(project: &OpenProject, names: Option<&[String]>) -> Result<Sessions> {
+/// Returns the sessions called `names`; all sessions if there are no names.
+fn requested_sessions(project: &OpenProject, names: Option<&[String]>) -> Result<Sessions> {
     let Some(names) = names.filter(|names| !names.is_empty()) else { return Ok(Sessions::All) };
     let ids = names.iter().map(|name| SessionId::read(&project.redactor, "conversation_ids", name));
     Ok(Sessions::Only(ids.collect::<Result<Vec<SessionId>>>()?))
 }
 
-/// Returns the conversations to summarise, each with its weight, the weightiest first: of all sessions, those that have
-/// to do with the question.
+/// Returns the conversations to summarise, each with its weight, the weightiest first. Unless `scope` names sessions,
+/// those that are hardly related to the question are left out.
 fn by_weight(hits: &[Hit], scope: &Scope) -> Vec<(SessionId, f64)> {
     let best = hits.iter().map(|hit| hit.ranked.score).fold(0.0, f64::max);
     let mut order: Vec<(SessionId, f64)> =
@@ -182,7 +188,7 @@ fn by_weight(hits: &[Hit], scope: &Scope) -> Vec<(SessionId, f64)> {
     order
 }
 
-/// What conversations are summarised for.
+/// The question that conversations are summarised for, and how.
 struct Question {
     query: String,
     level: Level,
@@ -190,7 +196,8 @@ struct Question {
     until: Option<Millis>,
 }
 
-/// Returns the summaries of the conversations in `order` that `room` tokens hold, and the tokens of what was summarised.
+/// Returns the summaries of the conversations in `order` that fit into `room` tokens, and the tokens of the messages
+/// that they summarise.
 async fn summarise(
     engine: &Engine,
     caller: &Caller,
@@ -199,20 +206,21 @@ async fn summarise(
     order: &[(SessionId, f64)],
     hits: &[Hit],
     room: usize,
-) -> Result<(Vec<OfSession>, usize)> {
+) -> Result<(Vec<SessionSummary>, usize)> {
     let Question { query, level, since, until } = question;
     let (level, mut left, mut source_tokens) = (*level, room, 0);
-    let mut summaries: Vec<OfSession> = Vec::new();
+    let mut summaries: Vec<SessionSummary> = Vec::new();
     for place in 0..order.len() {
         let (session, weight) = &order[place];
         let waiting: f64 = order[place..].iter().map(|(_, weight)| weight).sum();
         let share = (left as f64 * weight / waiting.max(f64::MIN_POSITIVE)) as usize;
-        // Of many, the weightiest get enough to say something.
-        let most = share.max(RELATED_TOKENS + FRAME_OF_ONE).min(left).saturating_sub(FRAME_OF_ONE);
+        // Each summary gets a useful size: of many conversations only the weightiest are summarised.
+        let most = share.max(RELATED_TOKENS + SUMMARY_FRAME).min(left).saturating_sub(SUMMARY_FRAME);
         if most < RELATED_TOKENS {
             break;
         }
-        // What the filter has nothing of was found by another of its messages.
+        // No message of the conversation is within the times: the search found something else of it, such as its
+        // summary.
         let Ok(mut rows) = make::range(project, session, (None, None), (*since, *until)).await else {
             continue;
         };
@@ -235,11 +243,11 @@ async fn summarise(
         }
         let text = envelope::escape(&made.text).into_owned();
         let name = envelope::escape(session.as_str()).into_owned();
-        // Where the best of it was said, there the summary is opened.
+        // The summary opens at the conversation's best hit.
         let mut own = hits.iter().filter(|hit| hit.memory.session.as_ref() == Some(session));
         let place = own.find_map(|hit| hit.memory.ordinal).or(made.cited.first().copied()).unwrap_or(first);
         let open = format!("{name}#{place}");
-        let one = OfSession {
+        let one = SessionSummary {
             session_id: name,
             relevance: round(*weight),
             range: (first, last),
@@ -253,7 +261,7 @@ async fn summarise(
     Ok((summaries, source_tokens))
 }
 
-/// Leaves out what has least to do with the question until the answer keeps its budget, as text and as data.
+/// Leaves out notices, then the least related summaries, until the answer fits the budget as text and as JSON.
 fn fit(mut output: Output, budget: usize, secret: &[u8; 32]) -> Output {
     loop {
         output.rendered = render(&output, secret);
@@ -264,7 +272,7 @@ fn fit(mut output: Output, budget: usize, secret: &[u8; 32]) -> Output {
         if output.tokens_used <= budget {
             return output;
         }
-        // Notices are worth less than what was asked for, and a last summary more than none.
+        // Notices are left out before summaries.
         if output.notices.pop().is_none() && output.summaries.pop().is_some() {
             output.dropped += 1;
         } else if output.summaries.is_empty() && output.notices.is_empty() {
@@ -277,37 +285,37 @@ fn round(weight: f64) -> f64 {
     (weight * 100.0).round() / 100.0
 }
 
-fn line(of: &OfSession) -> String {
-    let OfSession { session_id, range: (first, last), summary, open, level, .. } = of;
+fn line(summary: &SessionSummary) -> String {
+    let SessionSummary { session_id, range: (first, last), summary, open, level, .. } = summary;
     let (name, open) = (envelope::name(session_id), envelope::name(open));
     format!("[{name} #{first} to #{last}, open {open} level {level}]\n{}\n", envelope::quoted(summary))
 }
 
 fn render(output: &Output, secret: &[u8; 32]) -> String {
     if output.summaries.is_empty() {
-        let nothing = "No conversation has to do with that.".to_owned();
-        return nothing + &common::footnotes(&[], output.said_pending(), &output.notices);
+        let nothing = "No conversation has to do with the question.".to_owned();
+        return nothing + &common::footnotes(&[], output.reported_pending(), &output.notices);
     }
     let body: String = output.summaries.iter().map(line).collect();
     let mut text = envelope::wrap(secret, &body);
     let tokens = output.source_tokens;
-    text += &format!(
-        "\nFrom {tokens} tokens; expand_detail opens each further, by what stands behind `open` and its level."
-    );
+    text +=
+        &format!("\nFrom {tokens} tokens; expand_detail opens each: its `open` as `id`, with its `level`.");
     if output.dropped > 0 {
-        let (one, several) = ("conversation more has", "conversations more have");
+        let (one, several) = ("more conversation has", "more conversations have");
         text += &format!(" {} to do with it.", counted(output.dropped, one, several));
     }
-    text + &common::footnotes(&[], output.said_pending(), &output.notices)
+    text + &common::footnotes(&[], output.reported_pending(), &output.notices)
 }
 
 impl Output {
-    /// Returns how many pieces the text says are found by words only: it does once a process.
-    fn said_pending(&self) -> usize {
+    /// Returns the number of chunks without an embedding if the text mentions it, which it does once a process;
+    /// otherwise 0.
+    fn reported_pending(&self) -> usize {
         if self.says_pending { self.pending } else { 0 }
     }
 
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         self.rendered.clone()
     }

@@ -21,21 +21,21 @@ use crate::tools::context::retrieve_context;
 use crate::tuning::contexts::SNIPPETS_WITH_NEIGHBOURS;
 use crate::tuning::ranking::{SNIPPET_HALF_LIFE, SNIPPET_RECENCY};
 
-/// The name agents call it by.
+/// The name of the tool in MCP.
 pub const NAME: &str = "get_relevant_snippets";
-/// The name people are shown.
+/// The title of the tool, which clients show to users.
 pub const TITLE: &str = "Get relevant snippets";
-/// What agents are told of it.
-pub const DESCRIPTION: &str = "For summaries too use retrieve_context. Returns messages of all conversations that \
-    answer a question, with those around them, in order of time.";
+/// The description of the tool, which agents read.
+pub const DESCRIPTION: &str = "Returns messages of all conversations that answer a question, with those \
+    around them, in order of time. For summaries too use retrieve_context.";
 
-/// Tokens of an answer unless the caller says otherwise.
+/// Tokens of an answer, by default.
 const MAX_TOKENS: usize = 1000;
 
-/// Of what was found, the best that may be put in order of time. Arbitrary: beyond them little answers.
+/// Hits that the strategy `recency` orders by time, at most: the best ones. Arbitrary: hits beyond them rarely answer.
 const MOST_BY_TIME: usize = 40;
 
-/// What the call takes.
+/// The arguments of the call.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
     /// A question or key words.
@@ -49,7 +49,7 @@ pub struct Args {
     pub expand_context: Option<bool>,
 }
 
-/// What goes first where not all fits.
+/// The order in which messages are taken while they fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(clippy::missing_docs_in_private_items, reason = "the schema would repeat it to every model")]
@@ -60,7 +60,7 @@ pub enum Strategy {
     Mixed,
 }
 
-/// What the call answers.
+/// The answer of the call.
 pub type Output = Context;
 
 /// Searches the messages of all conversations and shows what fits.
@@ -88,9 +88,9 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let mut budget = Budget::new(max_tokens - SMALL_FRAME);
     let with_neighbours = if args.expand_context.unwrap_or(true) { SNIPPETS_WITH_NEIGHBOURS } else { 0 };
     let (best, others) = hits.split_at(hits.len().min(with_neighbours));
-    // The best come with what was said around them, found or not; then the others.
-    let seqs = best.iter().map(|hit| hit.memory.seq).collect();
-    let mut beside = project.store.beside(&project.scope, seqs).await?;
+    // The best hits and their neighbours come first, then the other hits.
+    let keys = best.iter().map(|hit| hit.memory.seq).collect();
+    let mut beside = project.store.beside(&project.scope, keys).await?;
     beside.retain(|memory| !best.iter().any(|hit| hit.memory.id == memory.id));
     let around = beside.iter().filter_map(|memory| {
         let session = memory.session.as_ref()?;
@@ -113,7 +113,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     Ok(fit.await.expect("fitting does not panic"))
 }
 
-/// Puts what was found, best first, into the order of the strategy.
+/// Returns `hits`, which are ordered best first, in the order of the strategy.
 fn ordered(mut hits: Vec<Hit>, strategy: Strategy) -> Vec<Hit> {
     let newest = hits.iter().map(|hit| hit.memory.time).max().unwrap_or(0);
     let by_id = |a: &Hit, b: &Hit| a.memory.id.cmp(&b.memory.id);

@@ -1,4 +1,5 @@
-//! Assembles what an agent needs to go on: what is known, summaries, what was said last, and what answers a question.
+//! Assembles a context to continue from: key facts, summaries, the last messages, and the messages that answer a
+//! question.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
@@ -18,22 +19,23 @@ use crate::tools::common;
 use crate::tools::common::schema::one_of;
 use crate::tools::context::answer::{self, Context, LEAST, MOST};
 
-/// The name agents call it by.
+/// The name of the tool in MCP.
 pub const NAME: &str = "retrieve_context";
-/// The name people are shown.
+/// The title of the tool, which clients show to users.
 pub const TITLE: &str = "Assemble context";
-/// What agents are told of it.
-pub const DESCRIPTION: &str = "For single facts use search_project_memory. Assembles what is remembered on \
-    a question: key facts, summaries, recent and relevant messages, commits. Of session_id, else of all.";
+/// The description of the tool, which agents read.
+pub const DESCRIPTION: &str = "Assembles what is remembered about a question: key facts, summaries, recent \
+    and relevant messages, commits; of session_id, or else of all sessions. For single facts use \
+    search_project_memory.";
 
-/// What the call takes.
+/// The arguments of the call.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Args {
     /// The question at hand.
     pub query: String,
-    /// The conversation to go on with.
+    /// The conversation to continue.
     pub session_id: Option<String>,
-    /// Only across these.
+    /// Only these sessions.
     pub conversation_ids: Option<Vec<String>>,
     /// Like 2026-03-01.
     #[schemars(description = "")]
@@ -42,12 +44,12 @@ pub struct Args {
     #[serde(default)]
     #[schemars(schema_with = "include_levels")]
     pub include_level: Option<IncludeLevel>,
-    /// 8000 of one session, else 4000.
+    /// If left out, 8000 with session_id, else 4000.
     #[schemars(range(min = LEAST))]
     pub max_tokens: Option<usize>,
 }
 
-/// From when to when.
+/// A range of times.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TimeRange {
     /// Like 2026-03-01.
@@ -58,7 +60,9 @@ pub struct TimeRange {
 }
 
 impl TimeRange {
-    /// Returns the times.
+    /// Returns start and end in milliseconds; `None` for a side without limit.
+    ///
+    /// Errors with [`BadInput`](crate::error::Kind::BadInput) where one is not a date or time.
     pub(crate) fn read(&self) -> Result<(Option<Millis>, Option<Millis>)> {
         times::range(("time_range.start", self.start.as_deref()), ("time_range.end", self.end.as_deref()))
     }
@@ -68,18 +72,18 @@ fn include_levels(_: &mut SchemaGenerator) -> Schema {
     one_of(&["summary", "mixed", "full"])
 }
 
-/// What the call answers.
+/// The answer of the call.
 pub type Output = Context;
 
-/// Answers from the cache where nothing changed, else assembles anew.
+/// Returns the cached answer if nothing that it depends on changed; otherwise assembles a new one.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let project = caller.project(engine).await?;
     let (asked, notice) = read(engine, project, &args).await?;
     let mut notices = catch_up::before_a_call(engine, caller).await;
-    // What an answer says of catching up is true once.
-    let caught_up = notices.is_empty();
+    // An answer that reports newly imported messages is not cached: the report is true once.
+    let is_cacheable = notices.is_empty();
     match (&asked.session, &asked.scope.sessions) {
-        (Some(session), _) => known(project, session).await?,
+        (Some(session), _) => require_session(project, session).await?,
         (None, Sessions::Only(named)) => {
             let rows = project.store.sessions(&asked.scope, 0, named.len()).await?;
             let missing = named.iter().filter(|id| !rows.iter().any(|row| row.id == **id));
@@ -95,13 +99,13 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let options = &engine.config().options;
     let store = &project.store;
     let key = |version: [Version; 2]| key(engine, &args, &asked, space.as_deref(), version);
-    // Taken before anything is read: what is written meanwhile makes another version.
+    // The version is read before the memories: a write in between changes it, and the answer is not reused.
     let mut before = version(engine, project, &asked).await?;
-    if caught_up
+    if is_cacheable
         && let Some(body) = store.cached(&asked.scope, key(before), engine.now()).await?
-        && let Ok(Kept { context, whole }) = serde_json::from_str::<Kept>(&body)
+        && let Ok(CachedAnswer { context, whole }) = serde_json::from_str::<CachedAnswer>(&body)
     {
-        count(caller, whole, &context);
+        count_saving(caller, whole, &context);
         return Ok(Context { budget: asked.budget, ..context });
     }
     let mut is_whole = true;
@@ -110,7 +114,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
             let mut prepared = within_session::prepare(engine, project, session).await?;
             is_whole = prepared.waiting == 0;
             if prepared.wrote && is_whole {
-                // What it wrote made another version; what is read for it is read after that.
+                // Preparing wrote, which changed the version: read the version again, then the memories.
                 before = version(engine, project, &asked).await?;
                 prepared = within_session::prepare(engine, project, session).await?;
             }
@@ -137,33 +141,33 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         Some(session) => Some(project.store.session_tokens(&project.scope, session).await?),
         None => None,
     };
-    count(caller, whole, &context);
-    let kept = Kept { context, whole };
-    // The next call gets further with a session that is long.
-    if caught_up && is_whole {
-        let body = serde_json::to_string(&kept).expect("an answer is JSON");
+    count_saving(caller, whole, &context);
+    let answer = CachedAnswer { context, whole };
+    // Where the session still has messages without a summary, the next call makes more, so this answer is not cached.
+    if is_cacheable && is_whole {
+        let body = serde_json::to_string(&answer).expect("an answer is JSON");
         let (ttl, most) = (options.cache_ttl(), options.cache_bytes());
         store.cache(&asked.scope, key(before), body, engine.now(), ttl, most).await?;
     }
-    Ok(kept.context)
+    Ok(answer.context)
 }
 
-/// An answer as it is kept.
+/// An answer as the cache stores it.
 #[derive(Serialize, Deserialize)]
-struct Kept {
+struct CachedAnswer {
     context: Context,
-    /// Tokens of the conversation that it stands for, where it is of one.
+    /// Tokens of the conversation that it replaces; `None` across conversations.
     whole: Option<i64>,
 }
 
-/// Notes what the answer saves of the conversation that it stands for.
-fn count(caller: &Caller, whole: Option<i64>, context: &Context) {
+/// Counts the tokens that the answer saves over the whole conversation; nothing across conversations.
+fn count_saving(caller: &Caller, whole: Option<i64>, context: &Context) {
     if let Some(whole) = whole {
         caller.saved(whole, i64::try_from(context.tokens_used).unwrap_or(i64::MAX));
     }
 }
 
-/// Reads the arguments; the notice says where one was changed.
+/// Reads the arguments, and returns a notice if the budget was changed.
 async fn read(engine: &Engine, project: &OpenProject, args: &Args) -> Result<(Asked, Option<String>)> {
     let query = args.query.trim().to_owned();
     if query.is_empty() {
@@ -205,13 +209,13 @@ async fn read(engine: &Engine, project: &OpenProject, args: &Args) -> Result<(As
     Ok((asked, notice))
 }
 
-/// Returns the budget that was asked for, bounded, and what to say where that made it another.
+/// Returns `asked` within the limits, or `usual` without it, and a notice if the limits changed it.
 pub(crate) fn budget(asked: Option<usize>, usual: usize) -> Result<(usize, Option<String>)> {
     common::max_tokens(asked, usual, LEAST, MOST)
 }
 
-/// Errors where the session holds nothing.
-async fn known(project: &OpenProject, session: &SessionId) -> Result<()> {
+/// Errors with [`NotFound`](crate::error::Kind::NotFound) where the session has no memories.
+async fn require_session(project: &OpenProject, session: &SessionId) -> Result<()> {
     let scope = Scope { sessions: Sessions::Only(vec![session.clone()]), ..project.scope.clone() };
     let holds = project.store.surroundings(&scope, session, -1, 0, 0).await?;
     if holds.is_empty() && project.store.sessions(&scope, 0, 1).await?.is_empty() {
@@ -221,14 +225,15 @@ async fn known(project: &OpenProject, session: &SessionId) -> Result<()> {
     Ok(())
 }
 
-/// Returns versions of which one is another whenever anything changed that the answer could be made from.
+/// Returns the versions of the project's and the owner's memories; at least one is new after any write that could
+/// change the answer.
 async fn version(engine: &Engine, project: &OpenProject, asked: &Asked) -> Result<[Version; 2]> {
     let own = project.store.source_version(&asked.scope).await?;
     let owners = &engine.installation().await?.registry;
     Ok([own, owners.memories().source_version(owners.scope()).await?])
 }
 
-/// Returns the hash of all that the answer depends on.
+/// Returns the cache key: a hash of everything that the answer depends on.
 fn key(engine: &Engine, args: &Args, asked: &Asked, space: Option<&str>, version: [Version; 2]) -> [u8; 32] {
     let mut hasher = blake3::Hasher::new_derive_key("tiro 2026 assembled context");
     let parts = [

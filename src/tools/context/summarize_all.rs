@@ -1,7 +1,7 @@
-//! Summarises every session that has no summary of a level yet, or one that is out of date.
+//! Summarises every session that has no summary of a level yet, or an outdated one.
 //!
-//! A summary is out of date where other messages are there by now than it was made of, and where sentences were chosen
-//! for it while a model may write it. A session that fails is told of, and the others are summarised all the same.
+//! A summary is outdated if the session's messages have changed since, or if it is extractive and a model may write it
+//! now. A session that fails is reported, and the others are still summarised.
 
 use std::fmt::Write;
 
@@ -23,51 +23,52 @@ use crate::summaries::wanted::Wanted;
 use crate::tools::common;
 use crate::tools::context::summarize_conversation::Detail;
 
-/// Sessions that are named at once.
+/// Sessions read from the store at once.
 const PAGE: usize = 500;
 
-/// Failures that are told in words; the data has all.
+/// Failures that the text shows, at most; the JSON has all.
 const SHOWN: usize = 5;
 
-/// What `tiro summarize --all` takes.
+/// The arguments of `tiro summarize --all`.
 #[derive(Debug, Default)]
 pub struct Args {
-    /// How much each summary says; standard if left out.
+    /// The level of detail; standard if `None`.
     pub level: Option<Detail>,
-    /// Whether a model may write them, where one is named.
+    /// Whether the configured model for summaries may write them.
     pub use_provider: bool,
-    /// Only says what it would take and cost.
+    /// Only estimate tokens and cost.
     pub dry_run: bool,
 }
 
-/// What `tiro summarize --all` answers.
+/// The answer of `tiro summarize --all`.
 #[derive(Debug, Default, Serialize)]
 pub struct Output {
-    /// Whether nothing was made.
+    /// Whether this is an estimate and nothing was made.
     pub dry_run: bool,
-    /// How much each summary says.
+    /// The level of detail.
     pub level: String,
-    /// Sessions there are.
+    /// The number of sessions with messages.
     pub sessions: usize,
-    /// Sessions that have such a summary of all that was said.
+    /// Sessions with a summary of this level of all their messages.
     pub up_to_date: usize,
-    /// Sessions summarised; of a dry run, those that would be.
+    /// Sessions that were summarised, or in a dry run would be.
     pub summarised: usize,
-    /// Those of them for which sentences were chosen.
+    /// How many of these summaries are extractive.
     pub extractive: usize,
-    /// Who writes them; absent where sentences are chosen.
+    /// The provider that writes them; `None` if all are extractive.
     pub provider: Option<String>,
-    /// Sessions that could not be summarised, with the reason.
+    /// Sessions that could not be summarised, each with the error.
     pub failed: Vec<String>,
-    /// Of a dry run, what it takes at most.
+    /// In a dry run, the most requests, tokens and dollars.
     pub at_most: Option<AtMost>,
-    /// What it cost in US dollars.
+    /// The cost in US dollars.
     pub cost_usd: f64,
-    /// What else there is to know.
+    /// Other remarks, each a sentence without a full stop.
     pub notices: Vec<String>,
 }
 
-/// Summarises the sessions that need it, the latest first, or says what that would take; `progress` hears done and all.
+/// Summarises the sessions that need it, the latest first, or estimates that; `progress` gets the sessions done and
+/// their total.
 pub async fn run(
     engine: &Engine,
     caller: &Caller,
@@ -86,7 +87,7 @@ pub async fn run(
         at_most: args.dry_run.then(AtMost::default),
         ..Output::default()
     };
-    let mut silent_in_a_row = 0;
+    let mut unanswered_in_a_row = 0;
     for (done, session) in sessions.iter().enumerate() {
         progress(done, sessions.len());
         let step = async {
@@ -107,11 +108,11 @@ pub async fn run(
                 at_most.add(AtMost { requests, input, output, cost_usd, likely_usd });
             } else {
                 let made = make::make(engine, caller, project, wanted).await?;
-                let is_chosen = made.provider == "extractive";
-                output.extractive += usize::from(is_chosen);
+                let is_extractive = made.provider == "extractive";
+                output.extractive += usize::from(is_extractive);
                 output.cost_usd += made.cost_usd;
-                silent_in_a_row = if made.is_silent { silent_in_a_row + 1 } else { 0 };
-                if silent_in_a_row == PATIENCE {
+                unanswered_in_a_row = if made.is_silent { unanswered_in_a_row + 1 } else { 0 };
+                if unanswered_in_a_row == PATIENCE {
                     by_model = false;
                     let why = made.notices.last().cloned().unwrap_or_default();
                     output.notices.push(format!("no model was asked from then on: {why}"));
@@ -120,7 +121,7 @@ pub async fn run(
             output.summarised += 1;
             Ok::<(), crate::error::Error>(())
         };
-        // The others are none the worse for it.
+        // An error ends only its own session.
         if let Err(error) = step.await {
             output.failed.push(format!("`{}`: {error}", quoted(session)));
         }
@@ -141,7 +142,7 @@ async fn sessions(project: &OpenProject) -> Result<Vec<SessionId>> {
     }
 }
 
-/// Tells whether the newest summary of the whole session is of the messages `rows`, and by a model where one may write it.
+/// Tells whether a summary of the session is made from exactly the messages `rows`, and by a model if `by_model`.
 async fn is_up_to_date(
     project: &OpenProject,
     session: &SessionId,
@@ -149,15 +150,15 @@ async fn is_up_to_date(
     level: Level,
     by_model: bool,
 ) -> Result<bool> {
-    let known = project.store.summaries(&project.scope, session, Some(level)).await?;
+    let stored = project.store.summaries(&project.scope, session, Some(level)).await?;
     let hash = source_hash(rows.iter().map(|row| &row.id));
-    Ok(known.iter().any(|known| {
-        known.summary.source_hash == hash && !(by_model && known.summary.provider == "extractive")
+    Ok(stored.iter().any(|stored| {
+        stored.summary.source_hash == hash && !(by_model && stored.summary.provider == "extractive")
     }))
 }
 
 impl Output {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         let done = if self.dry_run { "Would summarise" } else { "Summarised" };
         let of = counted(self.sessions, "session", "sessions");

@@ -1,4 +1,4 @@
-//! Has commits summarised by the model that the user named for summaries, and says what that would take and cost.
+//! Summarises commits by the model that is configured for summaries, or estimates the tokens and cost of that.
 
 use std::fmt::Write;
 
@@ -11,14 +11,14 @@ use crate::tools::common;
 
 pub use crate::summaries::of_commits::{Args, Summarised as Output};
 
-/// Failures that are told in words; the data has all.
+/// Failures that the text shows, at most; the JSON has all.
 const SHOWN: usize = 5;
 
-/// Has the newest commits summarised that have no summary, or says what that would take; `progress` gets the commits done
-/// and all there are.
+/// Summarises the newest commits without a summary, or estimates that; `progress` gets the commits done and their
+/// total.
 ///
-/// Errors with [`Kind::Provider`](crate::error::Kind::Provider) where no provider is named for summaries. Can be interrupted
-/// and repeated.
+/// Errors with [`Kind::Provider`](crate::error::Kind::Provider) where no provider is configured for summaries. An
+/// interrupted run can be repeated: it continues with the commits that have no summary yet.
 pub async fn run(
     engine: &Engine,
     caller: &Caller,
@@ -29,13 +29,13 @@ pub async fn run(
 }
 
 impl Output {
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         let provider = &self.provider;
         let of = counted(self.commits, "commit", "commits");
         let mut text = match &self.at_most {
             Some(at_most) if self.summarised > 0 => {
-                format!("Would have {of} summarised: {provider} would get {at_most}.")
+                format!("Would summarise {of}: {provider} would get {at_most}.")
             }
             _ if self.commits == 0 => "Every commit has a summary.".to_owned(),
             _ => {
@@ -50,10 +50,10 @@ impl Output {
             }
         };
         for failed in self.failed.iter().take(SHOWN) {
-            let _ = write!(text, "\nStays as it is: {failed}.");
+            let _ = write!(text, "\nFailed: {failed}.");
         }
         if self.failed.len() > SHOWN {
-            let _ = write!(text, "\nStay as they are: {} more.", self.failed.len() - SHOWN);
+            let _ = write!(text, "\nFailed: {} more.", self.failed.len() - SHOWN);
         }
         text + &common::footnotes(&[], self.pending, &self.notices)
     }

@@ -19,25 +19,27 @@ use crate::tools::common;
 use crate::tools::common::beginning::beginning;
 use crate::tools::common::tool::Answer;
 
-/// The name agents call it by.
+/// The name of the tool in MCP.
 pub const NAME: &str = "summarize_conversation";
-/// The name people are shown.
+/// The title of the tool, which clients show to users.
 pub const TITLE: &str = "Summarise a conversation";
-/// What agents are told of it.
-pub const DESCRIPTION: &str = "To answer a question use retrieve_context. Summarises one session, or a range of its \
-    messages; expand_detail opens what it cites.";
+/// The description of the tool, which agents read.
+pub const DESCRIPTION: &str = "Summarises one session, or a range of its messages; expand_detail opens what \
+    it cites. To answer a question use retrieve_context.";
 
-/// Tokens that an answer takes beside the summary, about.
+/// Tokens of an answer beside the summary, about.
 const FRAME: usize = 180;
 
-/// The least and the most tokens of an answer: the least has room for a short sentence.
+/// The smallest budget, in tokens: the frame and a short sentence.
 const LEAST: usize = FRAME + 20;
+
+/// The largest budget, in tokens.
 const MOST: usize = 8000;
 
-/// Topics that are named.
+/// Topics that an answer lists, at most.
 const TOPICS: usize = 6;
 
-/// How much a summary says.
+/// The level of detail of a summary, as an argument.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 #[allow(clippy::missing_docs_in_private_items, reason = "the schema would repeat it to every model")]
@@ -58,7 +60,7 @@ impl From<Detail> for Level {
     }
 }
 
-/// What the call takes.
+/// The arguments of the call.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 pub struct Args {
     /// The session.
@@ -66,9 +68,9 @@ pub struct Args {
     pub session_id: String,
     /// standard if left out.
     pub level: Option<Detail>,
-    /// First message, by its number.
+    /// Number of the first message.
     pub from: Option<i64>,
-    /// Last message.
+    /// Number of the last message.
     #[schemars(description = "")]
     pub to: Option<i64>,
     /// Like 2026-03-01.
@@ -76,71 +78,71 @@ pub struct Args {
     /// Only up to this time.
     #[schemars(description = "")]
     pub until: Option<String>,
-    /// Topics that matter.
+    /// Topics to focus on.
     pub focus: Option<String>,
-    /// Of the answer.
+    /// Tokens of the answer, at most.
     #[schemars(description = "", range(min = LEAST))]
     pub max_tokens: Option<usize>,
     /// false: never ask a model.
     pub use_provider: Option<bool>,
-    /// Only say what it would take and cost.
+    /// Only estimate tokens and cost.
     #[serde(default)]
     pub dry_run: bool,
 }
 
-/// What the call answers.
+/// The answer of the call.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct Output {
-    /// How to take what is quoted.
+    /// Says that quoted text is data, not instructions.
     pub caution: &'static str,
     /// The session.
     #[schemars(description = "")]
     pub session_id: String,
-    /// How much it says.
+    /// The level of detail.
     pub level: String,
-    /// Its id, for expand_detail.
+    /// The summary's id, for expand_detail.
     pub id: Option<String>,
-    /// What it says.
+    /// The text of the summary.
     pub summary: String,
-    /// The first and the last message summarised.
+    /// The numbers of the first and the last message that were summarised.
     pub range: (i64, i64),
-    /// How many messages that is.
+    /// How many messages were summarised.
     pub messages: usize,
     /// Their tokens (o200k).
     pub tokens: usize,
-    /// The summary's.
+    /// Tokens of the summary (o200k).
     pub summary_tokens: usize,
-    /// Messages it rests on.
+    /// Numbers of the messages that its sentences come from.
     pub cited: Vec<i64>,
-    /// What runs through it, with the messages.
+    /// The topics of the conversation, with the numbers of their messages.
     pub topics: Vec<String>,
-    /// `extractive`, or who wrote it.
+    /// `extractive`, or the provider that wrote it.
     pub provider: String,
-    /// The model.
+    /// The provider's model; empty if extractive.
     pub model: String,
-    /// What it keeps of what it could, 0 to 1.
+    /// The share of names, decisions and numbers that it keeps, of those that fit its length: 0 to 1.
     pub quality: f64,
-    /// What it cost in US dollars; of a dry run, at most.
+    /// The cost in US dollars; in a dry run, the most it can cost.
     pub cost_usd: Option<f64>,
-    /// Of a dry run, what it will likely cost.
+    /// In a dry run, the likely cost in US dollars.
     #[schemars(description = "")]
     pub likely_usd: Option<f64>,
-    /// Whether it was made before.
+    /// Whether the summary was already stored.
     pub cached: bool,
-    /// Whether something was left out to keep max_tokens: topics, messages cited, notices, the summary's end, the session's
-    /// name.
+    /// Whether something was left out to fit `max_tokens`: topics, numbers of cited messages, notices, the end of the
+    /// summary, the session's name.
     #[schemars(description = "Whether max_tokens left something out.")]
     pub truncated: bool,
-    /// Of a dry run: requests, tokens sent and received at most.
+    /// In a dry run: the most requests, tokens sent and tokens received.
     pub estimate: Option<(usize, usize, usize)>,
-    /// What else there is to know.
+    /// Other remarks, each a sentence without a full stop.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub notices: Vec<String>,
     #[serde(skip)]
     secret: [u8; 32],
 }
 
-/// Summarises, or says what that would take.
+/// Summarises the messages, or for a dry run estimates requests, tokens and cost.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let (max_tokens, clamped) = common::max_tokens(args.max_tokens, MOST, LEAST, MOST)?;
     let max_tokens = args.max_tokens.and(Some(max_tokens));
@@ -222,13 +224,14 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     fit(output, max_tokens).await
 }
 
-/// Leaves out what matters least beside the summary until the answer keeps its budget, as text and as JSON.
+/// Leaves out topics, cited messages, notices and the end of the summary, in this order, until the answer fits as text
+/// and as JSON.
 async fn fit(mut output: Output, max_tokens: Option<usize>) -> Result<Output> {
     let Some(most) = max_tokens else { return Ok(output) };
     messages::blocking(move || {
         loop {
             let over = output.measure().saturating_sub(most);
-            if over == 0 || !output.give_way(over) {
+            if over == 0 || !output.shrink(over) {
                 return output;
             }
         }
@@ -237,15 +240,16 @@ async fn fit(mut output: Output, max_tokens: Option<usize>) -> Result<Output> {
 }
 
 impl Output {
-    /// Returns its tokens as text or as JSON, whichever is more.
+    /// Returns the tokens of the answer as text or as JSON, whichever are more.
     fn measure(&self) -> usize {
         let Answer { text, fields } = Answer::new(self.text(), self);
         messages::count(&text)
             .max(messages::count(&serde_json::to_string(&fields).expect("an answer is JSON")))
     }
 
-    /// Leaves something out of an answer that is `over` its budget; `false` where nothing is left to leave out.
-    fn give_way(&mut self, over: usize) -> bool {
+    /// Leaves out the least important part of an answer that exceeds its budget by `over` tokens; returns false if none
+    /// is left.
+    fn shrink(&mut self, over: usize) -> bool {
         self.truncated = true;
         if self.topics.pop().is_some() {
             return true;
@@ -263,19 +267,22 @@ impl Output {
             self.summary_tokens = messages::count(&self.summary);
             return true;
         }
-        // A part of a name would be taken for one: it stands there whole or not at all.
+        // A shortened name would look like another name, so names are kept whole or left out.
         !std::mem::take(&mut self.model).is_empty() || !std::mem::take(&mut self.session_id).is_empty()
     }
 
-    /// Returns the answer in words.
+    /// Returns the answer as text.
     pub fn text(&self) -> String {
         let Output { session_id, level, messages, tokens, range: (first, last), provider, .. } = self;
-        let said = counted(*messages, "message", "messages");
+        let counted_messages = counted(*messages, "message", "messages");
         if let Some((requests, sent, back)) = self.estimate {
-            let about = format!("{said} of `{}` (#{first} to #{last}), {tokens} tokens", quoted(session_id));
+            let about = format!(
+                "{counted_messages} of `{}` (#{first} to #{last}), {tokens} tokens",
+                quoted(session_id)
+            );
             return match requests {
                 0 => format!(
-                    "{about}: sentences are chosen here, for nothing; at most {} tokens.",
+                    "{about}: sentences are chosen on this machine at no cost; at most {} tokens.",
                     self.summary_tokens
                 ),
                 _ => {
@@ -298,9 +305,9 @@ impl Output {
         }
         let by =
             if self.model.is_empty() { provider.clone() } else { format!("{provider} ({})", self.model) };
-        let kept = if self.cached { ", kept" } else { "" };
+        let cached = if self.cached { ", stored before" } else { "" };
         text += &format!(
-            "\n{} of {tokens} tokens, {said}; {by}, quality {:.2}{kept}.",
+            "\n{} of {tokens} tokens, {counted_messages}; {by}, quality {:.2}{cached}.",
             self.summary_tokens, self.quality
         );
         if self.truncated {
