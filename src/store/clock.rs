@@ -1,7 +1,7 @@
 //! The clock that a store measures leases by.
 //!
-//! Callers pass `now` for dates that are stored, such as when a summary is due. A lease is measured by the store's clock instead, so
-//! that all processes which share a store agree on when it ends.
+//! Callers pass `now` for dates that are stored, such as when a summary is due. Leases use the store's clock instead,
+//! so that all processes that share a store agree on when a lease ends.
 
 #[cfg(test)]
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -12,7 +12,7 @@ use crate::memory::Millis;
 /// The clock of a store; a test can set it.
 #[derive(Default)]
 pub struct Clock {
-    /// The time that a test set; 0 for that of the system.
+    /// The time that a test set; 0 uses the system's clock.
     #[cfg(test)]
     set: AtomicI64,
 }

@@ -1,13 +1,13 @@
 //! Keys: opaque names of memories, chunks, sessions and queue entries within one store.
 //!
-//! A key comes from a store and is good for later calls to that same store, by any process, until the named thing is purged;
-//! a key that names nothing any more finds nothing. Keys compare, so that ties have a fixed order, and nothing else can be
-//! done with them. The key of a memory is [`MemoryKey`](crate::memory::MemoryKey), since a memory carries it.
+//! A store returns keys, and any process can pass them to later calls of the same store until the named row is purged;
+//! after that they find nothing. Keys can be compared, so that ties have a fixed order; they have no other use. The key
+//! of a memory is [`MemoryKey`](crate::memory::MemoryKey), since a memory carries it.
 //!
-//! Ordinals of messages (`#12` in a session), numbers of segments and versions of a summary are no keys: they mean something
-//! to users, and callers may count with them.
+//! Ordinals of messages (`#12` in a session), numbers of segments and versions of summaries are not keys: users see
+//! them, and callers may compute with them.
 
-/// Defines a key: a number that only an engine can look into.
+/// Defines a key: a number that only a storage engine reads.
 macro_rules! key {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
@@ -15,12 +15,12 @@ macro_rules! key {
         pub struct $name(i64);
 
         impl $name {
-            /// Makes the key of the row that an engine keeps under `number`.
+            /// Returns the key of the row that an engine stores under `number`.
             pub(crate) const fn from_store(number: i64) -> $name {
                 $name(number)
             }
 
-            /// Returns the number that an engine keeps the row under.
+            /// Returns the number under which an engine stores the row.
             pub(crate) const fn in_store(self) -> i64 {
                 self.0
             }
@@ -43,19 +43,19 @@ key! {
     QueueKey
 }
 
-/// The state of some memories at one moment: two equal versions of one scope mean that nothing in it changed between.
+/// The state of the memories of a scope: if two versions of a scope are equal, nothing in it changed between them.
 ///
-/// Versions only compare for equality; a later one need not be greater.
+/// Versions only compare for equality; a later one is not always greater.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Version(i64);
 
 impl Version {
-    /// Makes the version that an engine writes as `number`.
+    /// Returns the version that an engine stores as `number`.
     pub(crate) const fn from_store(number: i64) -> Version {
         Version(number)
     }
 
-    /// Returns the number that an engine writes the version as.
+    /// Returns the number that an engine stores for the version.
     pub(crate) const fn in_store(self) -> i64 {
         self.0
     }

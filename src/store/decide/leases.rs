@@ -2,8 +2,8 @@
 
 use crate::memory::Millis;
 
-/// The longest that a lease lasts, an hour in milliseconds: one that ends later was noted by a clock that was wrong.
-/// Arbitrary: many times the longest that is taken.
+/// The longest lease, in milliseconds: an hour. A lease that ends later was written with a wrong clock and counts as
+/// ended. Arbitrary: many times the longest that callers take.
 const LONGEST: Millis = 60 * 60 * 1000;
 
 /// A lease that was taken.
@@ -15,15 +15,15 @@ pub struct Held<'a> {
     pub expires: Millis,
 }
 
-/// Returns whether `asker` may take or renew the lease at `now`: it is free or its own, has ended, or ends later than any lease
-/// can.
+/// Returns whether `asker` may take or renew the lease at `now`: the lease is free, is held by `asker`, has ended, or
+/// ends later than any lease can.
 pub fn may_take(held: Option<Held<'_>>, asker: &str, now: Millis) -> bool {
     let Some(held) = held else { return true };
     held.holder == asker || has_ended(held.expires, LONGEST, now)
 }
 
-/// Returns whether a lease or date that ends at `expires` has ended at `now`. One that ends later than `longest` from now counts as
-/// ended: a wrong clock noted it.
+/// Returns whether a lease or date that ends at `expires` has ended at `now`. One that ends later than `longest` from
+/// now counts as ended: it was written with a wrong clock.
 pub fn has_ended(expires: Millis, longest: Millis, now: Millis) -> bool {
     expires <= now || expires > now.saturating_add(longest)
 }

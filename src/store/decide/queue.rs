@@ -3,7 +3,7 @@
 use super::leases::has_ended;
 use crate::memory::Millis;
 
-/// How far ahead a date may lie before it is taken for one of a clock that was wrong: a day, in milliseconds.
+/// Milliseconds from now to the latest valid date: a day. A later date was written with a wrong clock.
 const FARTHEST: Millis = 24 * 60 * 60 * 1000;
 
 /// How often an entry is tried before it counts as failed.
@@ -63,11 +63,11 @@ pub enum Next {
     Wait,
     /// It may be taken.
     Take,
-    /// It is given up: the process that tried it for the last time left it.
+    /// It is given up: the process that made the last allowed try died.
     GiveUp,
 }
 
-/// Returns the next step for `entry`, `now` being the caller's date and `clock` the time that leases are measured by.
+/// Returns the next step for `entry`; `now` is the caller's date, `clock` the store's clock, which leases use.
 pub fn next(entry: Entry, now: Millis, clock: Millis) -> Next {
     match entry.state {
         State::Pending if has_ended(entry.not_before, FARTHEST, now) => Next::Take,
@@ -77,7 +77,8 @@ pub fn next(entry: Entry, now: Millis, clock: Millis) -> Next {
     }
 }
 
-/// Returns the entry after it is asked for, by the user or not, from `not_before` on; `known` is the entry that was there.
+/// Returns the entry after another request for it, due from `not_before` on; `known` is the entry before, if there was
+/// one.
 pub fn requested(known: Option<Entry>, by_user: bool, not_before: Millis) -> Entry {
     let new = Entry { state: State::Pending, by_user, tries: 0, not_before, expires: 0 };
     let Some(known) = known else { return new };
@@ -93,7 +94,7 @@ pub fn requested(known: Option<Entry>, by_user: bool, not_before: Millis) -> Ent
     }
 }
 
-/// Returns the state of an entry that was tried `tries` times without success.
+/// Returns the state of an entry that failed `tries` times.
 pub fn after_failure(tries: i64) -> State {
     if tries < TRIES { State::Pending } else { State::Failed }
 }

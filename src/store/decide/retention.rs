@@ -1,12 +1,12 @@
-//! Which cached answers are removed to make room, when the text index is merged, and which memories an undo restores.
+//! Which cached answers are removed to make space, when the text index is merged, and which memories an undo restores.
 
 use std::collections::HashSet;
 use std::hash::Hash;
 
 use crate::tuning::ranking::INDEX_GROWTH;
 
-/// Returns how many of the entries of a cache are removed so that the rest, of `total` bytes with them, fits into `most`. `bytes`
-/// are the sizes of the entries, those used longest ago first.
+/// Returns how many entries of a cache of `total` bytes to remove so that the rest fits into `most` bytes. `bytes` are
+/// the sizes of the entries, the least recently used first.
 pub fn surplus(total: i64, most: i64, bytes: impl IntoIterator<Item = i64>) -> usize {
     let mut left = total;
     let is_too_much = |size: &i64| {
@@ -17,14 +17,14 @@ pub fn surplus(total: i64, most: i64, bytes: impl IntoIterator<Item = i64>) -> u
     bytes.into_iter().take_while(is_too_much).count()
 }
 
-/// Returns whether a text index of `documents` is merged again, `merged` having been merged before. One of fewer than `least` is
-/// searched fast enough.
+/// Returns whether to merge a text index of `documents`, of which `merged` were there at the last merge. An index of
+/// fewer than `least` is searched fast enough without.
 pub fn is_merge_due(documents: i64, merged: i64, least: i64) -> bool {
     documents >= least && documents as f64 >= INDEX_GROWTH * merged as f64
 }
 
-/// Returns which of some forgotten memories come back together, as places in `forgotten`: those of which every source that is
-/// forgotten too comes back. Each is given with those sources, and stands after them.
+/// Returns which of some forgotten memories an undo restores, as places in `forgotten`: those whose forgotten sources
+/// are all restored too. `forgotten` has each memory with its forgotten sources, and after them.
 pub fn coming_back<Key: Copy + Eq + Hash>(forgotten: &[(Key, Vec<Key>)]) -> Vec<usize> {
     let mut coming: HashSet<Key> = HashSet::new();
     let mut places = Vec::with_capacity(forgotten.len());
@@ -37,11 +37,12 @@ pub fn coming_back<Key: Copy + Eq + Hash>(forgotten: &[(Key, Vec<Key>)]) -> Vec<
     places
 }
 
-/// Returns a function that takes the session and ordinal of a message, and returns whether a message up to `reach` places from it is
-/// not among `turns`. A message with all its neighbours among them was forgotten with them, and comes back with the same context.
+/// Returns a function that takes the session and ordinal of a message, and returns whether a message up to `reach`
+/// places from it is not among `turns`. If all its neighbours are among `turns`, they were forgotten with it, and it is
+/// restored with the same context.
 pub fn at_the_edge(turns: HashSet<(i64, i64)>, reach: i64) -> impl Fn((i64, i64)) -> bool {
     move |(session, ordinal)| {
-        // No message stands before the first of a session.
+        // There is no message before the first of a session.
         let mut around = (ordinal - reach).max(0)..=ordinal + reach;
         around.any(|other| !turns.contains(&(session, other)))
     }

@@ -1,7 +1,7 @@
 //! Whether limits leave room for a request, and how a finished call is counted.
 //!
-//! No amount that may have been spent is given back: a call whose process died counts in full, and the day of the ledger never goes
-//! back, whatever the clock does.
+//! An amount that may have been spent stays counted: a call whose process died counts in full, and the day of the
+//! ledger never goes back, even if the clock does.
 
 use crate::money::Money;
 use crate::store::{SpendLimits, Spent};
@@ -9,15 +9,15 @@ use crate::store::{SpendLimits, Spent};
 /// A limit on what may be spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
-    /// On one call.
+    /// For one call.
     Call,
-    /// On the provider, on a day.
+    /// For the provider, for a day.
     ProviderDay,
-    /// On a day, in all.
+    /// For all providers and projects, for a day.
     Day,
-    /// On the project, ever.
+    /// For the project, for all time.
     Project,
-    /// Ever, in all.
+    /// For all providers and projects, for all time.
     Total,
 }
 
@@ -25,7 +25,7 @@ impl Limit {
     /// All limits, in the order they are checked.
     pub const ALL: [Limit; 5] = [Limit::Call, Limit::ProviderDay, Limit::Day, Limit::Project, Limit::Total];
 
-    /// Returns the amount that `limits` sets for this one; `None` where it sets none.
+    /// Returns the amount of this limit in `limits`; `None` if it is not set.
     pub fn of(self, limits: &SpendLimits) -> Option<Money> {
         match self {
             Limit::Call => limits.call,
@@ -47,25 +47,25 @@ impl Limit {
         }
     }
 
-    /// Returns whether the limit is another on the next day.
+    /// Returns whether the limit applies to a day, so that the next day it starts from zero.
     pub fn is_daily(self) -> bool {
         matches!(self, Limit::ProviderDay | Limit::Day)
     }
 }
 
-/// Why a request is refused.
+/// The reason why a request is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The limit that leaves no room.
+    /// The limit that the request would exceed.
     pub limit: Limit,
     /// Its amount.
     pub amount: Money,
-    /// The amount that was spent of it, reserved amounts included.
+    /// The amount that counts against it: spent and reserved.
     pub before: Money,
 }
 
-/// Returns the first limit that leaves no room for a request of `most`, where `before` was spent of each limit, in the order of
-/// [`Limit::ALL`]. A request that costs nothing is never refused.
+/// Returns the first limit that a request of at most `most` would exceed; `before` has the amount that counts against
+/// each limit, in the order of [`Limit::ALL`]. A free request is never refused.
 pub fn refusal(limits: &SpendLimits, most: Money, before: [Money; 5]) -> Option<Refusal> {
     if most == Money(0) {
         return None;
@@ -76,7 +76,7 @@ pub fn refusal(limits: &SpendLimits, most: Money, before: [Money; 5]) -> Option<
     })
 }
 
-/// Returns the day to count on: `today`, or the latest day `known` to be counted on, where the clock went back since.
+/// Returns the day of the ledger: `today`, or the latest day `known` in the ledger if the clock went back since.
 pub fn day(known: Option<i64>, today: i64) -> i64 {
     known.map_or(today, |known| known.max(today))
 }
@@ -86,14 +86,14 @@ pub fn day(known: Option<i64>, today: i64) -> i64 {
 pub struct Settled {
     /// Calls to add.
     pub calls: i64,
-    /// Failed calls to add: -1 takes back that the call was counted as failed.
+    /// Failed calls to add: -1 if the call was counted as failed before, and succeeded.
     pub failed: i64,
     /// The amount to add.
     pub spent: Money,
 }
 
-/// Returns the amounts that a call adds that reserved `held` and ended with `outcome`. Where its reservation is not open any more, it
-/// was counted as spent by a failed call already: only the cost beyond it is added.
+/// Returns the amounts to add for a call that reserved `held` and ended with `outcome`. If its reservation expired,
+/// `held` was already counted as the cost of a failed call, and only a higher cost adds to it.
 pub fn settled(is_open: bool, held: Money, outcome: &Spent) -> Settled {
     match is_open {
         true => Settled { calls: 1, failed: outcome.has_failed.into(), spent: outcome.cost },

@@ -1,4 +1,4 @@
-//! Whether a write adds to the memories, summaries and segments that are stored already.
+//! Whether a write adds a memory, a session's summary or a segment, or one that is stored makes it unnecessary.
 
 use crate::memory::{MemoryId, Millis};
 use crate::store::{Outcome, SegmentRow};
@@ -16,7 +16,7 @@ pub fn outcome(stored: Option<Known>, is_purged: bool) -> Option<Outcome> {
 /// A memory that is stored under an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Known {
-    /// Whether its text is the one that is to be stored.
+    /// Whether it has the text of the write.
     pub is_same: bool,
     /// Whether it is forgotten.
     pub is_forgotten: bool,
@@ -29,27 +29,28 @@ pub struct Standing {
     pub id: MemoryId,
     /// The ordinal of the last message that it was made of.
     pub last: i64,
-    /// When it is to be made again, where more was said since.
+    /// When it is due to be made again; `None` if the session has no newer messages.
     pub due: Option<Millis>,
 }
 
 /// The effect of a new memory that summarises a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standin {
-    /// It is the first.
+    /// It is the first summary of the session.
     First,
-    /// It replaces the one before, and is due when `due` says.
+    /// It replaces the summary before.
     Replaces {
-        /// When it is to be made again.
+        /// When the new one is due to be made again, or `None`.
         due: Option<Millis>,
     },
-    /// The one with this id says as much, or more, and stays.
+    /// The stored summary, which has this id, covers as many messages or more, and stays.
     Stays(MemoryId),
 }
 
-/// Returns the effect of the memory `id`, made of the messages up to `last`, where `known` summarises the session.
+/// Returns the effect of storing the memory `id`, made from the messages up to `last`; `known` is the memory that
+/// summarises the session now.
 ///
-/// One that is made of the same messages, with another text, stays due when the one before was.
+/// A new text for the same messages keeps the date at which the summary is due.
 pub fn standin(known: Option<Standing>, id: &MemoryId, last: i64) -> Standin {
     match known {
         None => Standin::First,
@@ -58,12 +59,12 @@ pub fn standin(known: Option<Standing>, id: &MemoryId, last: i64) -> Standin {
     }
 }
 
-/// Returns which of the `offered` segments are closed, each as its number, its first and its last ordinal, where the next number
-/// is `next` and the next message is at `from`.
+/// Returns the segments of `offered` to close, each as number, first and last ordinal; `next` is the next free number,
+/// and `from` the first ordinal without a segment.
 ///
-/// Segments never change: another process closed a segment whose number is taken. A segment begins where the one before ends,
-/// so that a message which is forgotten now and comes back later is in one too. One that leaves a gap, or ends before it begins,
-/// ends the list.
+/// Segments never change: where a number is taken, another process closed that segment. A segment begins where the one
+/// before ends, so that a forgotten message that is restored later belongs to a segment too. The first segment that
+/// leaves a gap, or ends before it begins, ends the list.
 pub fn closed(mut next: i64, mut from: i64, offered: &[SegmentRow]) -> Vec<(i64, i64, i64)> {
     let mut closed = Vec::new();
     for segment in offered {

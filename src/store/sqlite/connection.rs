@@ -12,7 +12,7 @@ use crate::error::{Error, Kind, Result};
 /// How long a writer waits for other processes before it fails.
 pub(in crate::store::sqlite) const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The pause between two looks at whether another call has finished its write.
+/// The pause between two checks whether another call has finished its write.
 pub(in crate::store::sqlite) const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// The page cache of the writing connection, in KiB. Arbitrary: about the pages that one transaction of an import changes.
@@ -28,7 +28,7 @@ pub(in crate::store::sqlite) fn moves_log_at_close(connection: &Connection) -> R
 }
 
 pub(in crate::store::sqlite) fn connect_to(path: &Path, flags: OpenFlags) -> rusqlite::Result<Connection> {
-    // Only a store in memory is named by a URI: the path of a file is canonical and begins with `/`.
+    // Only a store in memory has a URI as its name: the path of a file is canonical and begins with `/`.
     let named = if path.starts_with("file:") { OpenFlags::SQLITE_OPEN_URI } else { OpenFlags::empty() };
     let connection = Connection::open_with_flags(path, flags | named | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;

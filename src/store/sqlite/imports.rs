@@ -1,4 +1,4 @@
-//! Cursors: how far an import of a history came.
+//! Cursors: how much of a history an import has read.
 
 use rusqlite::OptionalExtension;
 
@@ -20,7 +20,7 @@ impl Store {
         .await
     }
 
-    /// Stores the cursor of the owner's import of `source`, `now` being the time; the last of several callers wins.
+    /// Stores the cursor of the owner's import of `source` with the date `now`; of several callers the last one wins.
     pub async fn set_import_cursor(
         &self,
         scope: &Scope,

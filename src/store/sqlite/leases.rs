@@ -12,8 +12,8 @@ impl Store {
     /// Takes or renews the owner's lease `name` for `holder`, for `lasts` milliseconds from now on by the store's own clock;
     /// returns `false` where another holder has it.
     ///
-    /// Of several that ask at once one gets it. A holder that neither renews nor releases it, as a process that died, loses it
-    /// when it ends. Owners don't see each other's leases.
+    /// Of several callers at once, one gets it. A holder that neither renews nor releases it, such as a dead process,
+    /// loses it when it ends. Owners don't see each other's leases.
     pub async fn lease(&self, scope: &Scope, name: &str, holder: &str, lasts: Millis) -> Result<bool> {
         let (name, holder) = (owned(scope, name), holder.to_owned());
         let store = self.clone();

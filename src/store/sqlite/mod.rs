@@ -41,7 +41,7 @@ use crate::store::clock::Clock;
 pub use foreign::Foreign;
 pub use registry::Registry;
 
-/// The size from which on the WAL is emptied after a write, in bytes: a little more than it reaches by small writes.
+/// Bytes from which the WAL is emptied after a write: a little more than small writes fill.
 const LONGEST_LOG: u64 = 4_350_000;
 
 /// The first SQLite without the checkpoint race that can corrupt a WAL file.
@@ -68,7 +68,7 @@ struct Inner {
     clock: Clock,
 }
 
-/// How often this process asked the cache since it last stored the counts.
+/// Hits and misses of the cache in this process that are not stored yet.
 #[derive(Clone, Copy, Debug, Default)]
 struct CacheUse {
     hits: i64,
@@ -78,9 +78,10 @@ struct CacheUse {
 impl Store {
     /// Opens the file at `path`, creating it and bringing its schema up to date as needed.
     ///
-    /// Of several processes that open it at once, one creates or upgrades it and the others wait. Errors with [`Kind::Store`]
-    /// where the file is no store, comes from a newer Tiro that this one may not write, or cannot be opened, and with
-    /// [`Kind::Busy`] where an upgrade takes longer than five minutes. The file is never renamed, replaced or repaired.
+    /// Of several processes that open it at once, one creates or upgrades it and the others wait. Errors with
+    /// [`Kind::Store`] where the file is not a store, comes from a newer Tiro and this one may not write to it, or
+    /// can't be opened, and with [`Kind::Busy`] where an upgrade takes longer than five minutes. The file is never
+    /// renamed, replaced or repaired.
     pub fn open(path: &Path, flavour: Flavour, project: ProjectId) -> Result<Store> {
         if rusqlite::version_number() < OLDEST_SOUND_SQLITE {
             let version = rusqlite::version();
@@ -90,7 +91,7 @@ impl Store {
         if let Some(parent) = path.parent() {
             private::create_dir(parent)?;
         }
-        /// How often to open the file again where it is replaced while it is opened.
+        /// Tries to open the file, if it is replaced while it is opened.
         const ATTEMPTS: usize = 3;
         // One process at a time makes a file or changes its schema; the others wait for it.
         let turn = place::Turn::take(path)?;
@@ -166,8 +167,8 @@ impl Store {
         self.inner.place.is_same(&other.inner.place)
     }
 
-    /// Closes the store's connections and drops its caches; later calls fail. A connection that a call uses just now is closed
-    /// when the call ends. When the last process closes the store, SQLite moves the log into the file.
+    /// Closes the store's connections and drops its caches; later calls fail. A connection that a call is using is
+    /// closed when the call ends. When the last process closes the store, SQLite moves the log into the file.
     ///
     /// Returns whether the writing connection was closed.
     pub fn leave(&self) -> bool {
@@ -288,8 +289,8 @@ impl Store {
         Err(Error::not_found("the scope is of another project than the store"))
     }
 
-    /// Moves the log into the file, so that a copy of the file alone is complete. Does nothing where another call reads or
-    /// writes just now.
+    /// Moves the log into the file, so that a copy of the file alone is complete. Does nothing while another call reads
+    /// or writes.
     pub async fn rest(&self, scope: &Scope) -> Result<()> {
         self.admit(scope)?;
         let store = self.clone();
@@ -304,7 +305,8 @@ impl Store {
 }
 
 impl Inner {
-    /// Errors with [`Kind::Store`] where a newer Tiro upgraded the file beyond this one, or the file holds another store now.
+    /// Errors with [`Kind::Store`] where a newer Tiro upgraded the file so that this one may not write to it, or the
+    /// file was overwritten by another store.
     ///
     /// Part of each write's transaction, since a server may run for weeks.
     fn may_write(&self, transaction: &Connection) -> Result<()> {
@@ -320,7 +322,7 @@ impl Inner {
         if !std::fs::metadata(&log).is_ok_and(|log| log.len() > most) {
             return;
         }
-        // A failure is no harm: the next write tries again.
+        // If this fails, the next write tries again.
         drop(writer.busy_timeout(Duration::ZERO));
         drop(writer.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())));
         drop(writer.busy_timeout(BUSY_TIMEOUT));

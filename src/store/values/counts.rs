@@ -59,7 +59,7 @@ pub struct Sizes {
     pub sessions: i64,
 }
 
-/// How often a tool took about the same time.
+/// How often a tool's calls took about the same time.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Measurement {
     /// The tool's name.
@@ -133,16 +133,16 @@ pub struct LevelCount {
     pub source_tokens: i64,
 }
 
-/// The size of the cache of answers, and how often it was asked.
+/// The size of the cache of answers, with its hits and misses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheStats {
     /// Answers in the cache.
     pub entries: i64,
     /// Their bytes.
     pub bytes: i64,
-    /// How often the answer was there.
+    /// How often the cache had the answer.
     pub hits: i64,
-    /// How often it was not.
+    /// How often it didn't.
     pub misses: i64,
 }
 

@@ -1,4 +1,4 @@
-//! Summaries, the queue of those that wait for a provider, and the attempts to make them.
+//! Summaries, the queue of summaries that wait for a provider, and the attempts to make them.
 
 use crate::memory::{Level, MemoryId, Millis, Provenance};
 use crate::scope::SessionId;
@@ -72,7 +72,7 @@ pub struct ConversationRow {
     pub made_at: Millis,
 }
 
-/// A summary that is to be made, and its provider.
+/// A summary to make, and its provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
     /// The session whose messages it summarises.
@@ -94,7 +94,7 @@ pub struct Wanted {
 pub enum AskedBy {
     /// The user asked, or an agent for the user.
     User,
-    /// It is made before anyone asks for it.
+    /// The program, ahead of any request.
     Nobody,
 }
 

@@ -1,10 +1,10 @@
-//! Memories that callers store, and the receipts they get.
+//! Memories to store, and the receipts of writes.
 
 use crate::memory::{Draft, Kind, MemoryId, Millis, Role};
 use crate::scope::SessionId;
 use crate::store::ChunkKey;
 
-/// A memory ready to be stored: redacted, chunked, counted, and embedded where the model was at hand.
+/// A memory ready to be stored: redacted, chunked, counted, and embedded if the model was loaded.
 #[derive(Clone, Debug)]
 pub struct PreparedMemory {
     /// Its id: a second write of the same memory has the same id.
@@ -26,7 +26,7 @@ pub struct PreparedChunk {
     pub end: usize,
     /// Tokens of the piece (o200k).
     pub tokens: i64,
-    /// The vector space and the embedding; `None` leaves the chunk waiting for one.
+    /// The vector space and the embedding; `None` stores the chunk as pending.
     pub embedding: Option<(String, Vec<f32>)>,
 }
 

@@ -13,8 +13,8 @@ use crate::store::sqlite::file::place::whole;
 use crate::store::{Check, Store};
 
 impl Store {
-    /// Copies the memories of the scope's owner to the new file `target`, as they are at one moment, while others read and
-    /// write. `target` gets its name when it is complete and on the disk.
+    /// Copies the memories of the scope's owner at one moment to the new file `target`; others can read and write
+    /// meanwhile. `target` gets its name when it is complete and on the disk.
     ///
     /// Errors where `target` exists, and where the store is damaged, since the copy could not be restored.
     pub async fn back_up(&self, scope: &Scope, target: &Path) -> Result<()> {
@@ -54,7 +54,7 @@ impl Store {
             check.integrity.retain(|line| line != "ok");
             let indexed = writer.execute("INSERT INTO text_index (text_index) VALUES ('integrity-check')", []);
             if let Err(error) = indexed {
-                // An index that can't be read just now is neither sound nor damaged.
+                // If the index can't be read now, it is unknown whether it is damaged.
                 if matches!(error.sqlite_error_code(), Some(DatabaseBusy | DatabaseLocked | ReadOnly)) {
                     return Err(error.into());
                 }

@@ -133,7 +133,7 @@ fn enter_wal(connection: &Connection) -> Result<()> {
 pub(in crate::store::sqlite) enum Whose {
     /// Tiro's.
     Ours,
-    /// Nobody's: it has no tables yet.
+    /// No program: it has no tables yet.
     Nobodys,
     /// Another program's.
     Anothers,
@@ -158,7 +158,7 @@ pub(in crate::store::sqlite) fn check(
     flavour: Flavour,
 ) -> Result<i32> {
     let refused = |error| crate::store::sqlite::connection::opening(path, Error::from(error));
-    // Read in one snapshot, since another process may just be making the tables.
+    // Read in one snapshot, since another process may be creating the tables.
     let connection = connection.transaction().map_err(refused)?;
     let version: i32 = connection.query_row("PRAGMA user_version", [], |row| row.get(0)).map_err(refused)?;
     match whose(&connection).map_err(refused)? {
@@ -184,7 +184,7 @@ pub(in crate::store::sqlite) fn check(
     Ok(version)
 }
 
-/// Errors with [`Kind::Store`] where the file was upgraded so that this program may not write to it.
+/// Errors with [`Kind::Store`] where a newer program upgraded the file and this program may no longer write to it.
 pub(in crate::store::sqlite) fn may_write(transaction: &Connection, flavour: Flavour) -> Result<()> {
     let min_writer: i32 = transaction
         .prepare_cached("SELECT value FROM meta WHERE key = 'min_writer'")?

@@ -1,8 +1,8 @@
 //! The pool of reading connections.
 //!
-//! A read waits for a connection without holding a thread, so that thousands of reads at once take no more file descriptors and
-//! memory than a few. It has the connection for one snapshot, whose age is limited: while a snapshot is open, SQLite can't reuse
-//! the WAL, which grows. Connections that were idle for a while are closed.
+//! A read waits for a connection without holding a thread, so that thousands of reads at once take no more file
+//! descriptors and memory than a few. A read uses the connection for one snapshot, whose age is limited: while a
+//! snapshot is open, SQLite can't reuse the WAL, which grows. Connections that were idle for a while are closed.
 //!
 //! A process that is stopped by a signal keeps its snapshot until it continues or ends: SQLite has no way to end it.
 
@@ -37,7 +37,7 @@ pub(in crate::store::sqlite) const OLDEST: Duration = Duration::from_secs(60);
 /// operating system caches the rest. With 6 MiB a server grew by 42% over 30,000 calls, with 2 MiB by 24%.
 const CACHE_KIB: i64 = 2 * 1024;
 
-/// Steps of SQLite's virtual machine between two looks at the clock: about a millisecond.
+/// Steps of SQLite's virtual machine between two checks of the clock: about a millisecond.
 const STEPS: i32 = 20_000;
 
 /// The reading connections of one file.
@@ -103,14 +103,14 @@ impl Readers {
         self.clear();
     }
 
-    /// Closes connections that were idle for long, but for a few.
+    /// Closes all but a few of the connections that were idle for long.
     pub fn rest(&self) {
         let mut idle = lock(&self.idle);
         // Those that were used longest ago are at the beginning.
         let spare = idle.len().saturating_sub(KEPT);
         let rested = idle.iter().take(spare).take_while(|idle| idle.since.elapsed() >= IDLE).count();
         let closed: Vec<Idle> = idle.drain(..rested).collect();
-        // Closing takes a moment, for which other reads need not wait.
+        // Closing takes a moment; other reads don't wait for it.
         drop(idle);
         drop(closed);
     }
@@ -225,7 +225,7 @@ mod tests {
         assert!(std::fs::read(&path).unwrap() == bytes, "the new file was written to");
     }
 
-    /// A read that went on for an hour kept the log of writes from beginning anew for an hour.
+    /// A read that took an hour prevented a restart of the WAL for an hour.
     #[tokio::test]
     async fn a_snapshot_that_is_too_old_is_given_up_and_the_log_shrinks() {
         let folder = tempfile::tempdir().unwrap();
@@ -249,7 +249,7 @@ mod tests {
         drop(snapshot);
         drop(reader);
         assert_eq!(empty(&writer), 0);
-        // The connection serves the next read, which has its own time.
+        // The connection serves the next read, which has a time limit of its own.
         let reader = readers.lend(readers.turn().await).unwrap();
         let length = reader.query_row("SELECT length(value) FROM meta WHERE key = 'x'", [], |row| row.get(0));
         assert_eq!(length, Ok(9_000_000));

@@ -9,7 +9,7 @@ use crate::scope::SessionId;
 use crate::store::sqlite::links::{CommitCall, FileWrite, Known};
 use crate::store::{ForeignCall, ForeignEvidence, ForeignForgotten, ForeignWrite};
 
-/// The most bytes of hashes that are read of the lines of one change: as many as an import keeps, 64 of 32 bits.
+/// Bytes of line hashes that are read of one change, at most: an import stores up to 64 hashes of 32 bits.
 const LONGEST_LINES: usize = 256;
 
 impl Reader {

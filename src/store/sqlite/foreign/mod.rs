@@ -92,9 +92,9 @@ struct Reader {
 impl Foreign {
     /// Opens the backup `source` for reading, and checks its tables for damage.
     ///
-    /// A backup of another machine may have another owner, whose memories are read; of several owners' memories, those of the
-    /// scope's owner are read. Errors with [`Kind::NotFound`] where there is no such file, and with [`Kind::BadInput`] where it is
-    /// no backup or is damaged.
+    /// A backup of another machine may have another owner, whose memories are read; of several owners' memories, those
+    /// of the scope's owner are read. Errors with [`Kind::NotFound`] where there is no such file, and with
+    /// [`Kind::BadInput`] where it is not a backup or is damaged.
     pub async fn open(scope: &Scope, source: &Path) -> Result<Foreign> {
         let (scope, source) = (scope.clone(), source.to_owned());
         blocking(move || {
@@ -149,7 +149,7 @@ fn open(scope: &Scope, source: &Path) -> Result<Reader> {
         Whose::Nobodys => {
             return Err(unusable(match source.metadata().map_or(0, |metadata| metadata.len()) {
                 0 => "it is an empty file",
-                // SQLite takes a file that is shorter than its smallest page for an empty one.
+                // SQLite treats a file that is shorter than its smallest page as empty.
                 1..512 => "it is not a database",
                 _ => "it is an empty database",
             }));

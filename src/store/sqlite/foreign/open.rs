@@ -14,7 +14,7 @@ use crate::memory::LONGEST_TEXT;
 /// How long one statement may take. Arbitrary: a check reads the whole table.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Steps of SQLite's virtual machine between two looks at the clock.
+/// Steps of SQLite's virtual machine between two checks of the clock.
 const LOOK: i32 = 100_000;
 
 /// Opens the file for reading alone, with everything off that a file can define and SQLite would run.

@@ -1,4 +1,4 @@
-//! Marking, forgetting, undoing.
+//! Marks memories as important, forgets them, and undoes forgetting.
 //!
 //! Forgetting sets a tombstone: the memory leaves every answer at once, and `undo` restores it.
 
@@ -28,8 +28,9 @@ use erase::log_chunks;
 pub(in crate::store::sqlite) use select::SelectedRow;
 use select::{select, selected_row, with_derived};
 
-/// Memories that one transaction forgets or restores, which takes a quarter of a second. More take several transactions: where one
-/// fails, or its process dies, those before it stay, under the operation's name, and repeating the call does the rest.
+/// Memories that one transaction forgets or restores, which takes a quarter of a second. More take several
+/// transactions: if one fails, or the process dies, those before it stay recorded under the operation's id, and a
+/// repeated call continues.
 const AT_ONCE: usize = if cfg!(test) { 3 } else { FORGOTTEN_AT_ONCE };
 
 /// The kind of an operation that is not finished with purging its memories.
@@ -125,9 +126,10 @@ impl Store {
 
     /// Restores the memories that the operation forgot, or the owner's latest operation where `operation` is `None`; returns them.
     ///
-    /// Memories that were purged since, or are derived from one that stays forgotten by another operation, stay away. Summaries
-    /// of ranges that get a message back are removed. Of two callers at once one restores each memory. Where a step of several
-    /// fails, a repeated call restores the rest. Errors with `Kind::NotFound` where no such operation can be undone.
+    /// It doesn't restore memories that were purged since, or that are derived from one that another operation forgot.
+    /// Summaries of ranges that get a message back are removed. Of two callers at once one restores each memory. If one
+    /// of several transactions fails, a repeated call restores the rest. Errors with `Kind::NotFound` where no such
+    /// operation can be undone.
     pub async fn undo(&self, scope: &Scope, operation: Option<&str>, now: Millis) -> Result<Forgotten> {
         let operation = operation.map(str::to_owned);
         let (id, mut rest) = self
@@ -239,7 +241,7 @@ pub(in crate::store::sqlite) fn tombstone(
             .execute((operation, row.seq))?;
         log_chunks(connection, row.seq, "removed")?;
     }
-    // The memory that summarises a session is gone with its messages, where it was selected beside them.
+    // The memory that summarises a session was already removed with its messages, if both were selected.
     connection
         .prepare_cached(
             "DELETE FROM operation_memories WHERE operation = ?1 AND memory NOT IN (SELECT seq FROM memories)",
@@ -248,7 +250,7 @@ pub(in crate::store::sqlite) fn tombstone(
     reindex_neighbours(connection, rows.iter())
 }
 
-/// Returns the operation to undo, the latest where none is named, and the memories that come back.
+/// Returns the operation to undo, the latest if `operation` is `None`, and the memories to restore.
 ///
 /// A memory that is also derived from one that stays forgotten stays forgotten with it.
 fn to_bring_back(

@@ -25,7 +25,7 @@ use crate::store::sqlite::write::turns;
 use crate::store::{Forgotten, Selection, Store};
 use crate::tuning::forgetting::{DELETE_MERGE, MERGED_AT_ONCE, REMOVED_AT_ONCE};
 
-/// How often emptying the WAL is tried while others read, each time for as long as a writer waits.
+/// Tries to empty the WAL while others read; each try waits as long as a writer does.
 const EMPTYINGS: usize = 3;
 
 impl Store {
@@ -125,7 +125,7 @@ impl Store {
             let message =
                 "removed texts may still be in the log of the store, because another process reads it";
             Err(Error::new(Kind::Busy, message)
-                .hint("`tiro gc` finishes it; other servers of the project may be busy"))
+                .hint("`tiro gc` finishes the removal; other servers of the project may be busy"))
         })
         .await
     }

@@ -43,7 +43,7 @@ pub(in crate::store::sqlite) fn record(
     Ok(())
 }
 
-/// What happens to a row that exists.
+/// The effect of an insert on a row that exists.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::store::sqlite) enum Known {
     /// It is replaced by the new one.

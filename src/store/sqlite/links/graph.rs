@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::scope::Scope;
 use crate::store::{GraphRow, Store};
 
-/// Parts from which on all are joined into one: each commit that is followed as it is made is a part by itself.
+/// Number of parts from which all are joined into one: each commit that is followed when it is made adds a part.
 const MOST_PARTS: i64 = 64;
 
 impl Store {
@@ -29,8 +29,8 @@ impl Store {
         .await
     }
 
-    /// Adds a part that continues the last one, or begins the graph of another history; returns `false`, and adds nothing, where
-    /// it does neither, as when another process added a part since.
+    /// Adds a part that continues the last one, or begins the graph of another history. Returns false, and adds
+    /// nothing, if it does neither, for example because another process added a part since.
     pub async fn add_to_commit_graph(&self, scope: &Scope, part: GraphRow) -> Result<bool> {
         self.write(scope, move |connection, scope| {
             let owner = scope.owner.as_str();

@@ -15,11 +15,12 @@ use crate::store::{ChunkKey, CommitLinks, MadeRow, Origin, Store};
 
 pub(in crate::store::sqlite) use evidence::{CommitCall, FileWrite, Known, alias, record};
 
-/// How many replacements of a commit are followed: one that was amended and then squashed has two.
+/// Replacements of a commit that are followed, at most: a commit that was amended and then squashed has two.
 const REPLACEMENTS: usize = 8;
 
 impl Store {
-    /// Returns up to `limit` living commits without a derived summary, the newest first. A commit whose summary was forgotten has one.
+    /// Returns up to `limit` living commits without a derived summary, the newest first. A commit whose summary was
+    /// forgotten is not returned.
     pub async fn commits_without_summary(&self, scope: &Scope, limit: usize) -> Result<Vec<MemoryKey>> {
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(
@@ -227,7 +228,7 @@ impl Store {
         replaced: Vec<(MemoryKey, MemoryKey)>,
     ) -> Result<()> {
         self.write(scope, move |connection, scope| {
-            // A commit that is checked out again is not replaced any more.
+            // A commit that is checked out again is no longer replaced.
             for commit in &commits {
                 let mut statement = connection.prepare_cached(
                     "SELECT r.memory, r.target FROM memories o CROSS JOIN memory_references r ON r.target = o.id

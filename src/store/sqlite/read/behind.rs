@@ -85,7 +85,7 @@ impl Store {
             let Some(session) = find_session(connection, scope, &session)? else {
                 return Ok((Vec::new(), 0));
             };
-            // Commits belong to no session: a scope of some sessions decides above whether this session may be asked for.
+            // Commits belong to no session, so the scope's sessions are only applied to `session`, above.
             let owner = Value::from(scope.owner.as_str().to_owned());
             let mut statement = connection.prepare_cached(
                 "SELECT m.id, m.source_id, substr(m.text, 1, 400), m.time, l.confidence FROM memories m

@@ -26,7 +26,8 @@ impl Conditions {
         let owner = Value::from(scope.owner.as_str().to_owned());
         let mut conditions = Conditions { sql: String::from("m.owner = ?"), values: vec![owner] };
         if let Some(sessions) = sessions(connection, scope)? {
-            // Looked up once: a query that reads one row would spend its time on the names.
+            // The owner's row is read once: in a query for one row, the comparison of names would take most of the
+            // time.
             let marks = vec!["?"; sessions.len()].join(", ");
             conditions.and(&format!("m.session IN ({marks})"), sessions.into_iter().map(Value::from));
         }
@@ -60,7 +61,7 @@ impl Conditions {
         }
         if let Some(path) = path {
             let path = path.trim_start_matches("./").trim_end_matches('/');
-            // `0` follows `/`: the range holds exactly the paths beneath the directory.
+            // `0` follows `/` in ASCII, so the range has exactly the paths below the directory.
             self.and(
                 "m.seq IN (SELECT memory FROM memory_paths WHERE path = ? OR (path > ? AND path < ?))",
                 [path.to_owned().into(), format!("{path}/").into(), format!("{path}0").into()],

@@ -1,7 +1,7 @@
 //! The messages of a session in order, its segments, and versions that tell whether a session changed.
 //!
-//! Triggers of the schema give a session and its owner a new version with every change of a memory, whichever program writes. A
-//! derived answer is current while the version is equal to the one it was made at.
+//! Triggers of the schema give a session and its owner a new version with every change of a memory, by any program. A
+//! cached answer is current while the version equals the one at which it was made.
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension, Row, params};
@@ -70,9 +70,10 @@ impl Store {
 
     /// Closes segments of the session, which never change from then on.
     ///
-    /// A segment whose number is taken is ignored: another caller closed it first. A segment begins where the one before it ended,
-    /// whatever its `first` says, so that a message which is forgotten now and restored later is in a segment too. One that leaves
-    /// a gap in the numbers ends the list. The store counts messages and tokens itself.
+    /// A segment whose number is taken is ignored: another caller closed it first. A segment begins where the one
+    /// before it ended, and its own `first` is ignored, so that a forgotten message that is restored later belongs to a
+    /// segment too. The first that leaves a gap in the numbers ends the list. The store counts messages and tokens
+    /// itself.
     pub async fn add_segments(
         &self,
         scope: &Scope,
@@ -253,7 +254,7 @@ pub(in crate::store::sqlite) fn hash_of_range(
     Ok(source_hash(&ids))
 }
 
-/// Gives the sessions of the chunks, and their owner, a new version: a search by meaning finds more now.
+/// Gives the sessions of the chunks, and their owner, a new version, since searches by meaning find more now.
 pub(in crate::store::sqlite) fn bump(connection: &Connection, owner: &str, chunks: &[i64]) -> Result<()> {
     if chunks.is_empty() {
         return Ok(());

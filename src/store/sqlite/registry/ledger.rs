@@ -1,10 +1,11 @@
 //! The ledger of spending on models, in `owner.db`, since its limits apply to all projects together.
 //!
-//! A call reserves the most that it may cost, in the transaction that checks the limits; afterwards it is settled by its real cost.
-//! So processes that ask at once can't overspend together. No amount that may have been spent is given back: a reservation whose
-//! process died counts in full, and the day of the ledger never goes back, whatever the clock does.
+//! A call reserves the most that it may cost, in the transaction that checks the limits; afterwards it is settled by
+//! its real cost. So concurrent processes can't exceed a limit together. An amount that may have been spent stays
+//! counted: a reservation whose process died counts in full, and the day of the ledger never goes back, even if the
+//! clock does.
 //!
-//! Prices, and which providers may be asked, are the caller's to know.
+//! Callers decide on prices and on which providers may be used.
 
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use rusqlite::{Connection, OptionalExtension};
@@ -15,7 +16,8 @@ use crate::money::Money;
 use crate::store::decide::spending::{self, Limit, Refusal, Settled};
 use crate::store::{Planned, Registry, Reservation, SpendingRow, Spent};
 
-/// How long after its deadline a reservation still counts as open, in milliseconds. Arbitrary: a process may sleep that long.
+/// Milliseconds after its deadline during which a reservation still counts as open. Arbitrary: a process may be
+/// suspended that long.
 const GRACE_MS: Millis = 60_000;
 
 const DAY_MS: Millis = 86_400_000;
@@ -35,9 +37,9 @@ impl FromSql for Money {
 impl Registry {
     /// Reserves the most that one request of `planned` may cost; the reservation is durable when this returns.
     ///
-    /// Of several callers at once those get a reservation that fit into the limits together with all open and settled calls.
-    /// Reservations of other calls that ended more than a minute after their deadline, by `now`, are counted as spent first.
-    /// Errors with [`Kind::Limit`] where a limit leaves no room, and reserves nothing then.
+    /// Of several callers at once, each gets a reservation only while it fits into the limits together with all open
+    /// and settled calls. Reservations of other calls that ended more than a minute after their deadline, by `now`, are
+    /// counted as spent first. Errors with [`Kind::Limit`], and reserves nothing, where a limit would be exceeded.
     pub async fn reserve(&self, planned: Planned, now: Millis) -> Result<Reservation> {
         self.memories()
             .write(self.scope(), move |connection, _| {
@@ -67,7 +69,7 @@ impl Registry {
             .await
     }
 
-    /// Reserves the same amount once more, for a repeated request whose predecessor may be billed too.
+    /// Reserves the same amount once more, for a retry: the provider may bill the failed request too.
     ///
     /// Errors as [`Registry::reserve`] does, and where the reservation was counted as spent since; reserves nothing more then.
     pub async fn reserve_again(&self, reservation: &mut Reservation, now: Millis) -> Result<()> {
@@ -88,7 +90,8 @@ impl Registry {
         Ok(())
     }
 
-    /// Replaces a reservation by the real cost of its call. Where it was counted as spent since, only a higher cost is added.
+    /// Replaces a reservation by the real cost of its call. If the reservation expired and was counted as spent, only a
+    /// higher cost is added.
     pub async fn settle(&self, reservation: Reservation, outcome: Spent) -> Result<()> {
         self.memories()
             .write(self.scope(), move |connection, _| {
@@ -157,7 +160,7 @@ fn count_expired(connection: &Connection, now: Millis) -> Result<()> {
     Ok(())
 }
 
-/// Returns the day to count on, and stores it.
+/// Returns the day of the ledger, and stores it.
 fn counted_day(connection: &Connection, today: i64) -> Result<i64> {
     let known: Option<i64> = connection
         .query_row("SELECT value FROM meta WHERE key = 'ledger_day'", [], |row| row.get(0))
@@ -169,7 +172,7 @@ fn counted_day(connection: &Connection, today: i64) -> Result<i64> {
     Ok(day)
 }
 
-/// Errors with [`Kind::Limit`] where a limit leaves no room for one more request, `held` being reserved for the call already.
+/// Errors with [`Kind::Limit`] where one more request would exceed a limit; `held` is already reserved for the call.
 fn check(connection: &Connection, planned: &Planned, held: Money, day: i64, today: i64) -> Result<()> {
     let mut before = [Money(0); Limit::ALL.len()];
     for (limit, before) in Limit::ALL.into_iter().zip(&mut before) {
@@ -183,7 +186,7 @@ fn check(connection: &Connection, planned: &Planned, held: Money, day: i64, toda
     }
 }
 
-/// Returns the spending that counts for a limit, reserved amounts included.
+/// Returns the amount that counts against a limit: spent and reserved.
 fn spent(connection: &Connection, limit: Limit, planned: &Planned, held: Money, day: i64) -> Result<Money> {
     let (condition, word) = match limit {
         Limit::Call => return Ok(held),
@@ -194,14 +197,15 @@ fn spent(connection: &Connection, limit: Limit, planned: &Planned, held: Money, 
     };
     let sum = |amount: &str, table: &str| -> Result<Money> {
         let sql = format!("SELECT coalesce(sum({amount}), 0) FROM {table} WHERE {condition}");
-        // The statement has both parameters, whichever the condition uses.
+        // The statement always has both parameters, also if the condition uses only one.
         let sql = format!("{sql} AND ?1 IS NOT NULL AND ?2 IS NOT NULL");
         Ok(connection.prepare_cached(&sql)?.query_row((day, word), |row| row.get(0))?)
     };
     Ok(Money(sum("spent", "spending")?.0 + sum("reserved", "reservations")?.0))
 }
 
-/// Returns the error of a request that a limit leaves no room for, `ahead` days being counted before today.
+/// Returns the error for a request that would exceed a limit; `ahead` is how many days the ledger's day is ahead of
+/// today.
 fn refused(planned: &Planned, Refusal { limit, amount, before }: Refusal, ahead: i64) -> Error {
     let (provider, most) = (&planned.provider, planned.most);
     let message = format!(

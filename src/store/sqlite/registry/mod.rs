@@ -1,4 +1,5 @@
-//! The owner's projects with the places where they were seen, the ledger of spending, and the installation's secret, in `owner.db`.
+//! The owner's projects and the directories where they were seen, the ledger of spending, and the installation's
+//! secret, in `owner.db`.
 //!
 //! There is one `owner.db` for each owner: its tables of projects and spending have no column for the owner.
 
@@ -42,7 +43,7 @@ impl Registry {
     /// Errors with [`Kind::Store`] where the store of the project at `path` was made before and is an empty file now: opened as a new
     /// store, it would hide that its memories are lost.
     pub async fn refuse_emptied(&self, id: &ProjectId, path: &Path) -> Result<()> {
-        // A new store gets its name when it is complete, so an empty file is one that lost its content.
+        // A new store gets its name when it is complete, so an empty file is a store that lost its content.
         if self.is_made(id).await? && is_empty(path) {
             return Err(emptied(path).hint(
                 "move it away, then `tiro restore` a backup; `tiro.db.backups` beside it may contain one",
@@ -51,7 +52,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Notes that the store of the project was made; skips it, until the next call, where the note can't be written now.
+    /// Records that the store of the project was made. If that can't be written now, the next call tries again.
     pub async fn note_made(&self, id: &ProjectId) {
         // A caller that only reads must not wait for a writer.
         let is_new = matches!(self.is_made(id).await, Ok(false));
@@ -64,7 +65,7 @@ impl Registry {
             Ok(())
         });
         if let Err(error) = note.await {
-            tracing::debug!(%error, "not noted that a store was made");
+            tracing::debug!(%error, "cannot record that a store was made");
         }
     }
 
@@ -105,7 +106,8 @@ impl Registry {
             .await
     }
 
-    /// Returns the time before which `provider` last asked us not to send requests; `None` where it never did. It may be past.
+    /// Returns the time before which `provider` last asked us not to send requests; `None` where it never did. The time
+    /// may be in the past.
     pub async fn retry_after(&self, provider: &str) -> Result<Option<Millis>> {
         let key = format!("left_alone:{provider}");
         self.store
@@ -116,8 +118,8 @@ impl Registry {
             .await
     }
 
-    /// Returns the installation's secret, 32 random bytes; stores `fresh` as the secret where there is none. All callers get the
-    /// same, also those that ask for the first time at once.
+    /// Returns the installation's secret, 32 random bytes; stores `fresh` as the secret where there is none. All
+    /// callers get the same secret, also concurrent first callers.
     pub async fn secret(&self, fresh: [u8; 32]) -> Result<[u8; 32]> {
         let known = self
             .store
@@ -179,8 +181,8 @@ impl Registry {
             .await
     }
 
-    /// Returns the projects whose stores are in the data directory but not in the registry, ordered by folder: after the loss of
-    /// `owner.db`, or left by a merge. Their places aren't known; their names are those of their folders.
+    /// Returns the projects whose stores are in the data directory but not in the registry, ordered by folder: after
+    /// the loss of `owner.db`, or left by a merge. Their directories aren't known; they are named after their folders.
     pub async fn strays(&self) -> Result<Vec<ProjectRow>> {
         let known = self.all().await?;
         let folders = self.store.path().with_file_name("projects");
@@ -225,8 +227,8 @@ impl Registry {
         }
     }
 
-    /// Stores that the project was seen at `place` at `now`, and registers it under `name` and `folder` where it is new. A place
-    /// belongs to the project that was seen there last.
+    /// Stores that the project was seen at `place` at `now`, and registers it under `name` and `folder` where it is
+    /// new. A place belongs to the project that was last seen there.
     pub async fn record(
         &self,
         id: &ProjectId,
@@ -253,8 +255,8 @@ impl Registry {
             .await
     }
 
-    /// Registers a new project at `place`, unless one is registered there; returns the one that is. Of several callers at once one
-    /// registers its project, and all get that.
+    /// Registers a new project at `place`, unless one is registered there; returns the one that is. Of several callers
+    /// at once, one registers its project, and all get that project.
     pub async fn claim(
         &self,
         id: &ProjectId,

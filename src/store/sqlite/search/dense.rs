@@ -1,8 +1,8 @@
 //! Candidates by meaning: an exact scan over int8 codes in memory, then exact cosines from the stored vectors.
 //!
-//! Each process caches the codes of its owner's chunks. Every transaction that changes vectors appends to the log of changes, from
-//! which the caches of other processes catch up. The cache knows the group of kinds and the session of each chunk; a filter by
-//! anything else is turned into the list of the chunks that it admits, before the search.
+//! Each process caches the codes of its owner's chunks. Every transaction that changes vectors appends to the log of
+//! changes, from which the caches of other processes catch up. The cache has the group of kinds and the session of each
+//! chunk; for any other filter, the list of admitted chunks is read before the search.
 
 use rusqlite::{Connection, OptionalExtension, params, params_from_iter};
 

@@ -24,7 +24,7 @@ pub(in crate::store::sqlite) struct VectorCache {
 /// The chunks of an owner that scope and filter admit.
 pub(in crate::store::sqlite) enum Admitted {
     All,
-    /// The chunks of these sessions, in ascending order. The cache itself knows the sessions.
+    /// The chunks of these sessions, in ascending order; the cache has the session of each chunk.
     Sessions(Vec<i64>),
     /// These chunks, in ascending order.
     Chunks(Vec<i64>),
@@ -60,7 +60,7 @@ impl VectorCache {
         hits.map(candidate).collect()
     }
 
-    /// Brings the cache to the state that the reading transaction sees, or leaves it where it is newer.
+    /// Brings the cache to the state that the reading transaction sees; does nothing if the cache is newer.
     pub(in crate::store::sqlite) fn catch_up(
         &mut self,
         connection: &Connection,

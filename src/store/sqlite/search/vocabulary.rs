@@ -1,4 +1,4 @@
-//! How many documents contain a word, and how many of the words of a question a text contains.
+//! Counts the documents that contain a word, and computes the share of a query's words that a text contains.
 //!
 //! BM25 weighs a word by the documents of the store that is searched. In a store of a few documents every word is common, so that
 //! its scores are near zero compared to those of a large store: where several stores are searched, words in the small ones get the

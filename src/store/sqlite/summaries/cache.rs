@@ -1,8 +1,8 @@
 //! A cache of answers, shared by processes.
 //!
-//! The caller makes the key: a hash of the question and of the versions of its sources ([`Store::source_version`]). An answer whose
-//! sources changed has another key, so the cache needs no invalidation. Losing an entry costs time only: writes don't wait for the
-//! disk, and are skipped where another process writes.
+//! The caller computes the key: a hash of the question and of the versions of its sources ([`Store::source_version`]).
+//! An answer whose sources changed has another key, so the cache needs no invalidation. Losing an entry costs time
+//! only: writes don't wait for the disk, and are skipped where another process writes.
 
 use std::time::Duration;
 
@@ -203,9 +203,9 @@ fn make_room(connection: &Connection, owner: &str, max_bytes: i64) -> Result<()>
     Ok(())
 }
 
-/// Ignores that an answer could not be stored: that costs time only, and reading must work where writing doesn't.
+/// Ignores the error of an answer that could not be stored: reading has to work where writing doesn't.
 fn pass_over(done: Result<()>) {
     if let Err(error) = done {
-        tracing::debug!(%error, "an answer is not kept");
+        tracing::debug!(%error, "cannot cache an answer");
     }
 }

@@ -21,7 +21,7 @@ use crate::store::sqlite::write::one::save_one;
 use crate::store::sqlite::write::session::OpenSession;
 use crate::store::{ConversationRow, Outcome, PreparedMemory, Saved, Store, Summary, SummaryRow};
 
-/// How far ahead a session may be due, in milliseconds: a year and a day, further than any is postponed.
+/// Milliseconds from now to the latest valid due date: a year and a day, further than any caller postpones.
 const FARTHEST: Millis = 366 * 24 * 60 * 60 * 1000;
 
 const COLUMNS: &str =
@@ -38,8 +38,8 @@ impl Store {
         self.save_version(scope, summary, Millis::MIN, now).await
     }
 
-    /// Stores a summary as [`Store::save_summary`] does, and as a new version where the one that is there was made before `since` and
-    /// has another text.
+    /// Stores a summary as [`Store::save_summary`] does, and as a new version where the stored one was made before
+    /// `since` and has another text.
     pub async fn save_version(
         &self,
         scope: &Scope,
@@ -194,7 +194,8 @@ impl Store {
         .await
     }
 
-    /// Notes that the session has newer messages than the memory that summarises it, which is due to be made again at `due`.
+    /// Records that the session has newer messages than the memory that summarises it, which is due to be made again at
+    /// `due`.
     pub async fn postpone_conversation(&self, scope: &Scope, session: &SessionId, due: Millis) -> Result<()> {
         let session = session.clone();
         self.write(scope, move |connection, scope| {
@@ -216,7 +217,7 @@ impl Store {
         limit: usize,
     ) -> Result<Vec<SessionId>> {
         self.read(scope, move |_, connection, scope| {
-            // A date too far ahead was noted by a clock that was wrong.
+            // A date too far ahead was written with a wrong clock.
             let mut statement = connection.prepare_cached(
                 "SELECT s.name FROM conversations c JOIN sessions s ON s.seq = c.session
                  WHERE s.owner = ?1 AND c.due IS NOT NULL AND (c.due <= ?2 OR c.due > ?2 + ?3) ORDER BY c.due, s.seq",

@@ -1,7 +1,7 @@
 //! The queue of summaries that wait for a provider, and the history of attempts.
 //!
-//! Summaries without a provider aren't queued: segments that lack one are found by looking. An entry is taken under a lease that ends,
-//! so that an entry of a killed process is taken again.
+//! Extractive summaries aren't queued: callers look for segments without one. An entry is taken under a lease, so that
+//! another process takes the entry of a killed one when the lease ends.
 
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
@@ -17,9 +17,9 @@ use crate::store::{AskedBy, Attempt, QueueCounts, QueueKey, Queued, Store, Wante
 const DECIDING: &str = "q.state, q.by_user, q.tries, q.not_before, q.expires";
 
 impl Store {
-    /// Adds a summary to the queue, to be made from `not_before` on. An entry that is there, made or failed, waits again; where the
-    /// user asks, it comes first from now on. A summary that the user didn't ask for replaces entries of the same beginning and
-    /// level that end earlier and that the user didn't ask for either.
+    /// Adds a summary to the queue, to be made from `not_before` on. An entry that exists, completed or failed, becomes
+    /// pending again; if the user asks, it comes first from now on. A summary that the user didn't ask for replaces
+    /// entries of the same beginning and level that end earlier and that the user didn't ask for either.
     ///
     /// There is one entry for each range, level and provider. Errors with `Kind::NotFound` where the scope has no such session.
     pub async fn enqueue(
@@ -74,7 +74,7 @@ impl Store {
         .await
     }
 
-    /// Returns whether an entry of the scope's owner is due at `now`: there is something to do for [`Store::next_queued`].
+    /// Returns whether an entry of the scope's owner is due at `now`, which [`Store::next_queued`] would return.
     pub async fn is_queue_due(&self, scope: &Scope, now: Millis) -> Result<bool> {
         self.read(scope, move |inner, connection, scope| {
             let clock = inner.clock.now();
@@ -93,9 +93,9 @@ impl Store {
     /// Takes the next entry of the scope that is due at `now` for `holder`, the user's first, then the oldest; `None` where
     /// none is.
     ///
-    /// It is the holder's for `lease` milliseconds by the store's own clock, to be ended by [`Store::finish`],
-    /// [`Store::fail`] or [`Store::drop_queued`]; then another may take it. Of several that ask at once each gets another
-    /// entry. An entry that was tried five times and left is given up.
+    /// The holder has it for `lease` milliseconds by the store's own clock, and ends it with [`Store::finish`],
+    /// [`Store::fail`] or [`Store::drop_queued`]; after that time another may take it. Of several callers at once, each
+    /// gets another entry. An entry whose fifth try ended with its lease is given up.
     pub async fn next_queued(
         &self,
         scope: &Scope,
@@ -119,7 +119,7 @@ impl Store {
         .await
     }
 
-    /// Notes that the summary of the entry was made; does nothing where another holder has taken the entry since.
+    /// Records that the summary of the entry was made; does nothing where another holder has taken the entry since.
     pub async fn finish(&self, scope: &Scope, entry: QueueKey, holder: &str, now: Millis) -> Result<()> {
         let holder = holder.to_owned();
         self.write(scope, move |connection, scope| {
@@ -134,8 +134,8 @@ impl Store {
         .await
     }
 
-    /// Notes that the entry was tried without success: it waits until `not_before`, or is given up after five tries. Does
-    /// nothing where another holder has taken the entry since.
+    /// Records that a try failed: the entry waits until `not_before`, or is given up after five tries. Does nothing
+    /// where another holder has taken the entry since.
     pub async fn fail(
         &self,
         scope: &Scope,

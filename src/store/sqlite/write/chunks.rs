@@ -10,11 +10,13 @@ use crate::store::sqlite::read::memories;
 use crate::store::vectors::encode_f16;
 use crate::store::{PreparedChunk, Store};
 
-/// Paths of a commit that are context of its text. Arbitrary: a sweep over a whole tree is about none of them.
+/// Paths of a commit that are context of its text, at most. Arbitrary: a change of a whole tree is about none of its
+/// files.
 const PATHS_INDEXED: usize = 64;
 
 impl Store {
-    /// Returns up to `limit` living derived facts and decisions of the owner without a chunk: an earlier version stored them so.
+    /// Returns up to `limit` living derived facts and decisions of the owner without a chunk, as an earlier version
+    /// stored them.
     pub async fn derived_without_chunk(&self, scope: &Scope, limit: usize) -> Result<Vec<Memory>> {
         self.read(scope, move |_, connection, scope| {
             let sql = format!(
@@ -41,7 +43,7 @@ impl Store {
     ) -> Result<()> {
         self.write(scope, move |connection, scope| {
             for (seq, draft, chunks) in &found {
-                // It may be forgotten by now, or another process stored its chunks.
+                // Meanwhile it may have been forgotten, or another process may have stored its chunks.
                 let is_bare = connection
                     .prepare_cached(
                         "SELECT 1 FROM memories m WHERE m.seq = ?1 AND m.owner = ?2 AND m.tombstoned_at IS NULL

@@ -22,14 +22,15 @@ use crate::store::{Outcome, PreparedMemory, Receipt, Store};
 const BATCH: usize = 500;
 
 impl Store {
-    /// Stores `memories` in order, `now` being the time of storing, and returns the result of each.
+    /// Stores `memories` in order with the date `now`, and returns the result of each.
     ///
-    /// Storing is idempotent: a memory whose id is there is not stored again, and one that was forgotten stays forgotten. A
-    /// derived memory is stored only while all its sources are living. A message gets the next ordinal of its session, so of two
-    /// callers that write to one session at once the ordinals follow the order of their transactions.
+    /// Storing is idempotent: a memory whose id exists is not stored again, and one that was forgotten stays forgotten.
+    /// A derived memory is stored only while all its sources are living. A message gets the next ordinal of its
+    /// session, so of two callers that write to one session at once the ordinals follow the order of their
+    /// transactions.
     ///
-    /// Writes of more than 500 memories take several transactions, in order; after each, `on_batch` gets the number of memories
-    /// that are durable. Where one fails, those before it stay, and repeating the call stores the rest.
+    /// Writes of more than 500 memories take several transactions, in order; after each, `on_batch` gets the number of
+    /// memories that are durable. If one fails, those before it stay, and a repeated call stores the rest.
     pub async fn save(
         &self,
         scope: &Scope,

@@ -36,7 +36,7 @@ pub(in crate::store::sqlite) fn save_one(
     insert(connection, scope, memory, hash, session, now)
 }
 
-/// Stores a memory that is new, as [`save_one`] does, even where its sources are forgotten: the caller forgets it in the same
+/// Stores a new memory as [`save_one`] does, but even if its sources are forgotten: the caller forgets it in the same
 /// transaction.
 pub(in crate::store::sqlite) fn insert_one(
     connection: &Connection,
@@ -53,7 +53,7 @@ pub(in crate::store::sqlite) fn insert_one(
     }
 }
 
-/// Stores a memory that is new, with its rows in all tables.
+/// Inserts the rows of a new memory into all tables.
 fn insert(
     connection: &Connection,
     scope: &Scope,

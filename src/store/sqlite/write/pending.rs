@@ -124,7 +124,7 @@ impl Store {
     }
 }
 
-/// Reads pieces of texts without reading the whole texts.
+/// Reads ranges of texts without reading the whole texts.
 struct Texts<'a> {
     connection: &'a Connection,
     /// The memory whose text is open, and the text.
@@ -136,7 +136,7 @@ impl<'a> Texts<'a> {
         Texts { connection, open: None }
     }
 
-    /// Returns the bytes `range` of the text of `memory`, as far as it has them; empty where they are no UTF-8.
+    /// Returns the bytes `range` of the text of `memory`, cut at its end; empty if they are not UTF-8.
     fn piece(&mut self, memory: i64, range: Range<usize>) -> Result<String> {
         let text = match self.open.take() {
             Some((open, text)) if open == memory => text,

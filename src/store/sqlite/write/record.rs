@@ -1,4 +1,4 @@
-//! Memories that are stored already: their state, more ids of a commit, more occurrences of an output.
+//! Writes that meet a stored memory: its state, further ids of a commit, further occurrences of an output.
 
 use rusqlite::{Connection, OptionalExtension};
 
@@ -26,7 +26,7 @@ pub(super) fn met_before(
         .optional()?;
     let stored = match stored {
         Some((stored_hash, is_forgotten)) => {
-            // Texts of which one is known to be forgotten need not be compared.
+            // If the memory is forgotten, its text doesn't matter.
             let is_same =
                 is_forgotten || stored_hash == hash || memories::is_alike(connection, owner, id, text)?;
             Some(Known { is_same, is_forgotten })
@@ -52,7 +52,7 @@ pub(super) fn are_living(connection: &Connection, owner: &str, ids: &[MemoryId])
     Ok(true)
 }
 
-/// Notes that the commit `sha` is stored as the memory `id`.
+/// Records that the memory `id` is the commit `sha`.
 pub(in crate::store::sqlite) fn commit_id(
     connection: &Connection,
     owner: &str,

@@ -32,7 +32,8 @@ impl OpenSession {
         let seq: i64 = connection
             .prepare_cached("SELECT seq FROM sessions WHERE owner = ?1 AND name = ?2")?
             .query_row((scope.owner.as_str(), id.as_str()), |row| row.get(0))?;
-        // The ordinal of a purged message isn't given again, so that a summary of a range stays one of the same messages.
+        // The ordinal of a purged message isn't used again, so that a summary of a range stays a summary of the same
+        // messages.
         let next_ordinal: i64 = connection
             .prepare_cached(
                 "SELECT max(last, coalesce((SELECT max(ordinal) FROM memories WHERE session = ?1), -1)) + 1
@@ -42,7 +43,7 @@ impl OpenSession {
         Ok(OpenSession { seq, next_ordinal, first_new: next_ordinal, branch: None, head: None })
     }
 
-    /// Skips to `ordinal`, where that is ahead by `widest` places at most.
+    /// Sets the next ordinal to `ordinal`, if that is ahead by at most `widest`.
     pub(in crate::store::sqlite) fn skip_to(&mut self, ordinal: i64, widest: i64) {
         if ordinal.checked_sub(self.next_ordinal).is_some_and(|gap| (1..=widest).contains(&gap)) {
             self.next_ordinal = ordinal;

@@ -1,8 +1,8 @@
 //! Whether an open store is still the file at its path, and which process may open or change that file.
 //!
-//! A file that was removed, moved or replaced stays open in the processes that use it, and SQLite goes on writing to it, where
-//! no later process finds the writes. So an open store remembers the file that it opened ([`Place`]) and looks at the path
-//! before it begins a write, before it commits, and before it returns. A look is one system call.
+//! A file that was removed, moved or replaced stays open in the processes that use it, and SQLite goes on writing to
+//! it, where no later process finds the writes. So an open store remembers the file that it opened ([`Place`]) and
+//! checks the path before it begins a write, before it commits, and before it returns. A check is one system call.
 //!
 //! SQLite finds the log and its index (`-wal`, `-shm`) by name alone. It would take the log of a replaced file for that of the
 //! new one and mix the two, so a log that is known to belong to another file is removed first: `<name>.open` names the file
@@ -161,7 +161,7 @@ impl Place {
             .hint("restart the programs that use it; this write was not stored"))
     }
 
-    /// Returns whether both are of the same file.
+    /// Returns whether both places have the same file.
     pub(in crate::store::sqlite) fn is_same(&self, other: &Place) -> bool {
         (&self.path, self.file) == (&other.path, other.file)
     }

@@ -12,16 +12,16 @@ use crate::store::decide::retention;
 use crate::store::sqlite::search::vocabulary::documents;
 use crate::tuning::ranking::LARGE_STORE;
 
-/// Pages of the index that one step merges: some ten milliseconds, for which other writers wait.
+/// Pages of the index that one step merges: other writers wait some ten milliseconds.
 const PAGES: i64 = 250;
 
-/// Where `meta` has the documents that were merged into one segment, and those that are being merged.
+/// The keys in `meta` of the number of documents merged into one segment, and of the number being merged.
 const MERGED: &str = "text_merged";
 const MERGING: &str = "text_merging";
 
 impl Store {
-    /// Merges a part of the text index, where it is large and has grown by a quarter since the last merge; returns whether
-    /// a part is left to merge. Searches find the same before, in between and afterwards.
+    /// Merges a part of the text index, where it is large and has grown by a quarter since the last merge; returns
+    /// whether a part is left to merge. Searches return the same results before, between and after the steps.
     pub async fn merge_text(&self, scope: &Scope) -> Result<bool> {
         if !self.read(scope, |_, connection, _| is_due(connection, LARGE_STORE)).await? {
             return Ok(false);

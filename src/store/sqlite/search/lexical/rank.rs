@@ -1,8 +1,9 @@
 //! BM25 for words whose documents are counted before the query.
 //!
-//! `bm25()` of FTS5 reads the list of each word once more in every query, to count its documents: half of the time of a search
-//! among 100,000. The store knows these counts, so this function takes the weight of each word as an argument. Otherwise it is the
-//! formula of FTS5 (<https://sqlite.org/fts5.html#the_bm25_function>), with the frequency of a word by column.
+//! `bm25()` of FTS5 reads the list of each word once more in every query, to count its documents: half of the time of a
+//! search among 100,000. The store has these counts, so this function takes the weight of each word as an argument.
+//! Otherwise it is the formula of FTS5 (<https://sqlite.org/fts5.html#the_bm25_function>), with the frequency of a word
+//! by column.
 //!
 //! FTS5 takes ranking functions through a C interface only
 //! (<https://sqlite.org/fts5.html#custom_auxiliary_functions>): this file holds the `unsafe` code of the store.
@@ -66,7 +67,7 @@ pub(in crate::store::sqlite) fn add_to(connection: &Connection) -> error::Result
     if code == ffi::SQLITE_OK { Ok(()) } else { Err(failed(code).into()) }
 }
 
-/// Computes the score of one row, the less the better, as FTS5 expects it.
+/// Computes the score of one row; as FTS5 expects, lower is better.
 #[expect(unsafe_code, reason = "FTS5 calls it")]
 unsafe extern "C" fn counted_bm25(
     api: *const ffi::Fts5ExtensionApi,
