@@ -15,7 +15,7 @@ use crate::ingest::in_time::in_time;
 use crate::memory::{MemoryKey, Millis};
 use crate::project::OpenProject;
 use crate::redact::Redactor;
-use crate::store::{CallRow, CommitLinks, MadeRow, SessionKey, WriteRow};
+use crate::store::{CallRow, CommitLinks, CommitRow, SessionKey, WriteRow};
 use crate::tuning::links::{AMENDED_WITHIN, HORIZON, INHERITED, LEAST_CONFIDENCE};
 
 /// Commits linked by one transaction.
@@ -214,12 +214,12 @@ impl Place {
         names.into_iter().map(|name| redactor.redact(name).text.into_owned()).collect()
     }
 
-    fn is_committed_here(&self, row: &MadeRow) -> bool {
+    fn is_committed_here(&self, row: &CommitRow) -> bool {
         let made = row.shas.iter().filter_map(|sha| self.made.get(&sha.parse().ok()?));
         made.into_iter().any(|made| matches!(made.action, Action::Commit | Action::Amend))
     }
 
-    fn commit(&self, row: MadeRow) -> Commit {
+    fn commit(&self, row: CommitRow) -> Commit {
         let shas: Vec<Sha> = row.shas.iter().filter_map(|sha| sha.parse().ok()).collect();
         let made = shas.iter().filter_map(|sha| self.made.get(sha)).min_by_key(|made| made.here.time);
         // A rebase keeps a change as it was. A commit or an amend includes all changes up to then.

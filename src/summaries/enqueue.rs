@@ -32,7 +32,7 @@ pub(crate) async fn once_at_rest(
 ) -> Result<()> {
     let rests = last.time.saturating_add(engine.config().options.summary_update_interval());
     let left = rests.saturating_sub(engine.now()).clamp(0, FARTHEST);
-    wait(engine, project, session, Level::Standard, (0, last.ordinal), AskedBy::Nobody, left).await
+    wait(engine, project, session, Level::Standard, (0, last.ordinal), AskedBy::Program, left).await
 }
 
 async fn wait(

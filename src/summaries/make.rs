@@ -165,7 +165,7 @@ pub(crate) async fn make_by_model(
     let texts = messages::texts(project, &wanted.rows).await?;
     let texts = match asked_by {
         AskedBy::User => texts,
-        AskedBy::Nobody => messages::instructions_and_answers(&texts),
+        AskedBy::Program => messages::instructions_and_answers(&texts),
     };
     if texts.is_empty() {
         return Err(Error::not_found("nothing is left to summarise"));

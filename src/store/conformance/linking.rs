@@ -1,4 +1,4 @@
-//! Commits: the sessions behind them, the evidence for that, and the graph they form.
+//! Commits: the sessions that led to them, the evidence for that, and the graph of commits.
 
 use super::place::{Answered, Place, commit, message_at, name, prepared, quarter, sha, tool_call};
 use super::subject::{Engine, Subject};
@@ -72,7 +72,8 @@ pub async fn commits_that_came_of_a_session_are_nearest_first<E: Engine>(place: 
         link(&place, *commit, &[(sessions[0], confidence)]).await;
     }
     let came = async |time: Millis, limit| {
-        let (rows, all) = place.store.came_of(&place.scope, &name("s"), None, time, limit).await.answered();
+        let (rows, all) =
+            place.store.linked_commits(&place.scope, &name("s"), None, time, limit).await.answered();
         (rows.into_iter().map(|row| row.subject).collect::<Vec<_>>(), all)
     };
     assert_eq!(came(15, 9).await, (vec!["commit b".into(), "commit c".into(), "commit a".into()], 3));
@@ -148,7 +149,7 @@ pub async fn parts_of_the_graph_follow_one_another<E: Engine>(place: Place<E>) {
     assert!(add(part("one", 0, 3)).await && add(part("one", 3, 2)).await);
     let parts = async || place.store.commit_graph(&place.scope).await.answered();
     assert_eq!(parts().await, [part("one", 0, 3), part("one", 3, 2)]);
-    // Another history begins anew.
+    // Another history begins a new graph.
     assert!(add(part("two", 0, 4)).await);
     assert_eq!(parts().await, [part("two", 0, 4)]);
 }
@@ -184,7 +185,7 @@ pub async fn a_commit_that_is_back_is_not_replaced<E: Engine>(place: Place<E>) {
     let replaced = vec![(commits[0], commits[1])];
     store.replace_commits(scope, vec![commits[0]], None, replaced).await.answered();
     assert_eq!(store.stand_ins(scope, commits.clone()).await.answered().len(), 1);
-    // Of commits that were not looked at the references stay.
+    // The references of commits outside of `commits` stay.
     let others = Some([commits[0]].into_iter().collect());
     store.replace_commits(scope, vec![commits[0]], others, Vec::new()).await.answered();
     assert_eq!(store.stand_ins(scope, commits.clone()).await.answered().len(), 1);
@@ -265,7 +266,7 @@ pub async fn an_owner_has_no_commit_of_another<E: Engine>(place: Place<E>) {
     assert!(store.sessions_behind(&stranger, commits[0]).await.answered().is_empty());
     assert!(store.file_writes(&stranger, 0, 99).await.answered().is_empty());
     assert!(store.commit_graph(&stranger).await.answered().is_empty());
-    // Nor does it link, replace or summarise one.
+    // A handle of another owner doesn't link, replace or summarise a commit either.
     store.link_commits(&stranger, vec![(commits[0], Vec::new())]).await.answered();
     let replaced = vec![(commits[0], commits[1])];
     store.replace_commits(&stranger, commits.clone(), None, replaced).await.answered();

@@ -1,12 +1,12 @@
-//! What every engine of a store promises, one function for each promise.
+//! The promises of every storage engine, one function for each.
 //!
-//! A promise is a function that takes a [`Place`](place::Place), which is a handle on an engine without data, and panics where
-//! the engine breaks the promise; its name says what is promised. [`promises`] lists them, each with the
-//! [`Fault`](broken::Fault) that breaks it. `tests` runs each promise against SQLite, where it must hold, and against a store
-//! with that fault, where it must not.
+//! A promise is a function that takes a [`Place`](place::Place), a handle on an engine without data, and panics if the
+//! engine breaks the promise; its name states the promise. [`promises`] lists them, each with the
+//! [`Fault`](broken::Fault) that breaks it. `tests` runs each promise against SQLite, where it must hold, and against a
+//! store with that fault, where it must not.
 //!
-//! It is not: what only SQLite has, such as migrations, the write-ahead log and a file that is replaced. The tests of `sqlite/`
-//! assert that.
+//! It is not: tests of SQLite's own features, such as migrations, the write-ahead log and a file that is replaced.
+//! Those are in `sqlite/`.
 
 mod broken;
 mod cache;
@@ -24,7 +24,7 @@ mod summaries;
 mod tests;
 mod writing;
 
-/// Hands the table of promises to the macro `then`: by the file they are in, each with the fault that breaks it.
+/// Passes the table of promises to the macro `then`: by file, each promise with the fault that breaks it.
 macro_rules! promises {
     ($then:ident) => {
         $then! {

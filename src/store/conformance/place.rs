@@ -1,4 +1,4 @@
-//! A store with what promises put into it.
+//! A store, with helpers that write and read what promises need.
 
 use super::subject::{Engine, OWNER, Subject, project};
 use crate::error::Error;
@@ -18,10 +18,11 @@ pub const HOUR: Millis = 3_600_000;
 /// The vector space of embeddings.
 pub const SPACE: &str = "space";
 
-/// Begins what a promise panics with where the store answers with an error: a promise that fails so is not seen to fail.
+/// The beginning of the panic message if the store returns an error where a promise expects a result. Such a panic
+/// doesn't count as a failure of the promise.
 pub const NO_ANSWER: &str = "the store gave no answer";
 
-/// Takes the answer out of a result that a promise takes for granted.
+/// Unwraps a result that a promise expects to be `Ok`.
 pub trait Answered<T> {
     /// Returns the answer; panics with [`NO_ANSWER`] where it is an error.
     fn answered(self) -> T;
@@ -89,7 +90,7 @@ impl<E: Engine> Place<E> {
         self.store.session_messages(&self.scope, &name(session), 0).await.answered()
     }
 
-    /// Returns the memory, unless it is forgotten.
+    /// Returns the memory; `None` if it is forgotten.
     pub async fn living(&self, id: &MemoryId) -> Option<Memory> {
         self.store.memory(&self.scope, id).await.answered()
     }
@@ -111,13 +112,13 @@ impl<E: Engine> Place<E> {
         found.into_iter().map(|memory| memory.text).collect()
     }
 
-    /// Returns the chunks that hold the word.
+    /// Returns the chunks that contain the word.
     pub async fn candidates(&self, scope: &Scope, filter: &Filter, word: &str) -> Vec<LexicalCandidate> {
         let words = vec![word.to_owned()];
         self.store.lexical(scope, filter, &filter.groups(), words, 10).await.answered().0
     }
 
-    /// Returns how many chunks hold the word.
+    /// Returns how many chunks contain the word.
     pub async fn found(&self, word: &str) -> usize {
         self.candidates(&self.scope, &Filter::default(), word).await.len()
     }
@@ -142,7 +143,7 @@ impl<E: Engine> Place<E> {
         keys.into_iter().filter_map(text).collect()
     }
 
-    /// Returns the summary of the living messages of the range, whose text is their texts.
+    /// Returns a summary of the living messages of the range; its text is their texts.
     pub async fn draft(&self, session: &str, first: i64, last: i64) -> Summary {
         let rows = self.rows(session).await;
         let rows: Vec<_> = rows.into_iter().filter(|row| (first..=last).contains(&row.ordinal)).collect();
@@ -218,7 +219,7 @@ pub fn name(session: &str) -> SessionId {
     SessionId::parse(session).unwrap()
 }
 
-/// Returns the memory of the draft, a token and a chunk long, which `key` names.
+/// Returns the memory of the draft with the id that `key` gives, one token and one chunk long.
 pub fn prepared(draft: Draft, key: &str) -> PreparedMemory {
     let end = draft.text.len();
     let chunk = PreparedChunk { start: 0, end, tokens: 1, embedding: None };
@@ -226,7 +227,7 @@ pub fn prepared(draft: Draft, key: &str) -> PreparedMemory {
     PreparedMemory { id, draft, tokens: 1, chunks: vec![chunk] }
 }
 
-/// Returns a message of the user, which its text names.
+/// Returns a message of the user; its text gives its id.
 pub fn message(session: &str, text: &str) -> PreparedMemory {
     let mut draft = Draft::new(Kind::Message, Provenance::UserSaid, text, 10);
     draft.session = Some(name(session));
@@ -242,7 +243,7 @@ pub fn message_at(session: &str, text: &str, time: Millis) -> PreparedMemory {
     message
 }
 
-/// Returns a decision of no session.
+/// Returns a decision without a session.
 pub fn note(text: &str) -> PreparedMemory {
     prepared(Draft::new(Kind::Decision, Provenance::UserSaid, text, 10), text)
 }
@@ -260,7 +261,7 @@ pub fn conversation(session: &str, text: &str) -> PreparedMemory {
     embedded(prepared(draft, text), [0.1; 4])
 }
 
-/// Returns a fact derived from `sources`, which is found by them alone.
+/// Returns a fact derived from `sources`, which searches find only through them.
 pub fn fact(session: &str, text: &str, sources: &[&MemoryId]) -> PreparedMemory {
     let mut draft = Draft::new(Kind::Fact, Provenance::Derived, text, 10);
     draft.session = Some(name(session));
@@ -285,7 +286,7 @@ pub fn commit(digit: char, text: &str, time: Millis) -> PreparedMemory {
     prepared(draft, &sha)
 }
 
-/// Returns the full id of a commit that is made of one digit.
+/// Returns a full id of a commit that repeats one digit.
 pub fn sha(digit: char) -> String {
     std::iter::repeat_n(digit, 40).collect()
 }

@@ -1,4 +1,4 @@
-//! What processes share: the queue of summaries, leases by the store's own clock, and the cursors of imports.
+//! State that processes share: the queue of summaries, leases by the store's own clock, and the cursors of imports.
 
 use futures_util::future::join_all;
 
@@ -19,7 +19,7 @@ async fn enqueue<E: Engine>(place: &Place<E>, wanted: Wanted, now: Millis) {
     place.store.enqueue(&place.scope, wanted, now, now).await.answered();
 }
 
-/// Takes the next entry, the clock of the store being at the date of the call.
+/// Takes the next entry, with the store's clock set to the date of the call.
 async fn take<E: Engine>(place: &Place<E>, holder: &str, now: Millis) -> Option<Queued> {
     place.store.set_clock(now);
     place.store.next_queued(&place.scope, holder, LEASE, now).await.answered()
@@ -35,7 +35,7 @@ async fn counts<E: Engine>(place: &Place<E>) -> QueueCounts {
 
 pub async fn requests_of_the_user_come_first_then_the_oldest<E: Engine>(place: Place<E>) {
     begin(&place).await;
-    enqueue(&place, wanted(Level::Brief, AskedBy::Nobody), 0).await;
+    enqueue(&place, wanted(Level::Brief, AskedBy::Program), 0).await;
     enqueue(&place, wanted(Level::Standard, AskedBy::User), 0).await;
     enqueue(&place, wanted(Level::Detailed, AskedBy::User), 0).await;
     let mut levels = Vec::new();
@@ -48,7 +48,7 @@ pub async fn requests_of_the_user_come_first_then_the_oldest<E: Engine>(place: P
 
 pub async fn an_entry_waits_for_its_date<E: Engine>(place: Place<E>) {
     begin(&place).await;
-    let request = wanted(Level::Brief, AskedBy::Nobody);
+    let request = wanted(Level::Brief, AskedBy::Program);
     place.store.enqueue(&place.scope, request, 100, 0).await.answered();
     let is_due = async |now| place.store.is_queue_due(&place.scope, now).await.answered();
     assert!(!is_due(99).await && take(&place, "p1", 99).await.is_none());
@@ -59,7 +59,7 @@ pub async fn an_entry_waits_for_its_date<E: Engine>(place: Place<E>) {
 pub async fn several_holders_take_several_entries<E: Engine>(place: Place<E>) {
     begin(&place).await;
     for level in [Level::Brief, Level::Standard, Level::Detailed] {
-        enqueue(&place, wanted(level, AskedBy::Nobody), 0).await;
+        enqueue(&place, wanted(level, AskedBy::Program), 0).await;
     }
     let handles: Vec<E::Store> = (0..4).map(|_| place.engine.open()).collect();
     let takers = handles.iter().enumerate().map(async |(number, handle)| {
@@ -80,7 +80,7 @@ pub async fn a_dead_holder_loses_its_entry<E: Engine>(place: Place<E>) {
     enqueue(&place, wanted(Level::Standard, AskedBy::User), 0).await;
     let first = take(&place, "p1", 1).await.expect("it is due");
     assert_eq!(take(&place, "p2", 2).await, None, "it is held");
-    // Two minutes later its holder is taken for dead.
+    // Two minutes later its lease has ended.
     let again = take(&place, "p2", 200_000).await.expect("its lease is over");
     assert_eq!((again.seq, again.tries), (first.seq, 1));
 }
@@ -99,7 +99,7 @@ pub async fn a_holder_that_lost_its_entry_ends_nothing<E: Engine>(place: Place<E
 pub async fn a_failed_entry_waits_until_its_date<E: Engine>(place: Place<E>) {
     begin(&place).await;
     enqueue(&place, wanted(Level::Standard, AskedBy::User), 0).await;
-    enqueue(&place, wanted(Level::Brief, AskedBy::Nobody), 0).await;
+    enqueue(&place, wanted(Level::Brief, AskedBy::Program), 0).await;
     let entry = take(&place, "p1", 1).await.expect("it is due").seq;
     fail(&place, entry, "p1", 300_000, 2).await;
     // Others are taken meanwhile.
@@ -123,7 +123,7 @@ pub async fn an_entry_is_given_up_after_five_tries<E: Engine>(place: Place<E>) {
     assert_eq!(counts(&place).await, QueueCounts { failed: 1, ..QueueCounts::default() });
 }
 
-/// A process that dies with each entry it takes ends it as well.
+/// An entry is also given up if each process that takes it dies.
 pub async fn an_entry_that_was_left_five_times_is_given_up<E: Engine>(place: Place<E>) {
     begin(&place).await;
     enqueue(&place, wanted(Level::Standard, AskedBy::User), 0).await;
@@ -151,19 +151,19 @@ pub async fn a_second_request_revives_an_entry_that_was_given_up<E: Engine>(plac
 pub async fn a_longer_range_takes_the_place_of_a_shorter<E: Engine>(place: Place<E>) {
     begin(&place).await;
     let short = |asked_by| Wanted { last: 0, ..wanted(Level::Brief, asked_by) };
-    enqueue(&place, short(AskedBy::Nobody), 0).await;
-    enqueue(&place, wanted(Level::Brief, AskedBy::Nobody), 0).await;
+    enqueue(&place, short(AskedBy::Program), 0).await;
+    enqueue(&place, wanted(Level::Brief, AskedBy::Program), 0).await;
     assert_eq!(counts(&place).await.pending, 1);
     // A request of the user stays.
     enqueue(&place, short(AskedBy::User), 0).await;
-    enqueue(&place, wanted(Level::Brief, AskedBy::Nobody), 0).await;
+    enqueue(&place, wanted(Level::Brief, AskedBy::Program), 0).await;
     assert_eq!(counts(&place).await.pending, 2);
 }
 
 pub async fn finished_and_dropped_entries_are_over<E: Engine>(place: Place<E>) {
     begin(&place).await;
     for level in [Level::Brief, Level::Standard] {
-        enqueue(&place, wanted(level, AskedBy::Nobody), 0).await;
+        enqueue(&place, wanted(level, AskedBy::Program), 0).await;
     }
     let first = take(&place, "p1", 1).await.expect("it is due").seq;
     let second = take(&place, "p1", 1).await.expect("it is due").seq;
@@ -187,7 +187,7 @@ pub async fn a_scope_of_sessions_takes_its_own_entries<E: Engine>(place: Place<E
     enqueue(&place, wanted(Level::Brief, AskedBy::User), 0).await;
     let scope = place.only(&["other"]);
     assert_eq!(place.store.next_queued(&scope, "p1", LEASE, 1).await.answered(), None);
-    let other = Wanted { session: name("other"), ..wanted(Level::Brief, AskedBy::Nobody) };
+    let other = Wanted { session: name("other"), ..wanted(Level::Brief, AskedBy::Program) };
     enqueue(&place, other.clone(), 0).await;
     let taken = place.store.next_queued(&scope, "p1", LEASE, 1).await.answered();
     assert_eq!(taken.map(|queued| queued.wanted), Some(other));
@@ -205,7 +205,7 @@ pub async fn an_owner_takes_no_entry_of_another<E: Engine>(place: Place<E>) {
     assert_eq!(counts(&place).await.processing, 1);
 }
 
-/// A date that lies further ahead than any is postponed was noted by a clock that was wrong.
+/// A date further ahead than callers postpone was written with a wrong clock.
 pub async fn a_clock_that_is_set_back_holds_up_no_entry<E: Engine>(place: Place<E>) {
     begin(&place).await;
     let year = 365 * 24 * HOUR;
@@ -290,7 +290,7 @@ pub async fn leases_of_two_owners_are_two<E: Engine>(place: Place<E>) {
     assert!(!lease(&place, "p2", BEGAN).await);
 }
 
-/// A lease that ends later than any can was noted by a clock that was wrong.
+/// A lease that ends later than any lease can was written with a wrong clock.
 pub async fn a_clock_that_is_set_back_holds_up_no_lease<E: Engine>(place: Place<E>) {
     let year = 365 * 24 * 60 * MINUTE;
     assert!(lease(&place, "p1", year).await);

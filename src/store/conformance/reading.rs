@@ -1,4 +1,4 @@
-//! Reading memories and sessions back: by key, by place, by page, by name.
+//! Reading memories and sessions: by key, by place, by page, by name.
 
 use super::place::{Answered, Place, fact, message, message_at, name, note, prepared};
 use super::subject::{Engine, Subject};
@@ -56,7 +56,7 @@ pub async fn messages_are_shown_with_those_around_them<E: Engine>(place: Place<E
     };
     assert_eq!(around(2, 1, 1).await, "bcd");
     assert_eq!(around(0, 3, 0).await, "a");
-    // A forgotten message is passed over, not counted.
+    // A forgotten message is skipped and not counted.
     place.forget(&[&ids[1]], "f1").await;
     assert_eq!(around(2, 1, 2).await, "acde");
 }
@@ -276,7 +276,7 @@ pub async fn an_owner_sees_nothing_of_another<E: Engine>(place: Place<E>) {
     let Saved::Made(summary) = place.summarise("s", 0, 1).await else { panic!("it is made") };
     sees_nothing(&place, &place.stranger(), &ids[0], &summary).await;
     assert!(place.store.is_empty(&place.stranger()).await.answered());
-    // Both may have a session of one name and a memory of one id.
+    // Both owners may have a session with the same name and a memory with the same id.
     let own = vec![message("s", "one")];
     place.store.save(&place.stranger(), own, 1).await.answered();
     let theirs = place.store.session_messages(&place.stranger(), &name("s"), 0).await.answered();

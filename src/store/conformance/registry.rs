@@ -1,6 +1,6 @@
-//! The registry: which project is where, and what asking models may cost.
+//! The registry: the directories of projects, and the limits on the cost of requests to models.
 //!
-//! Limits hold for all that ask at once, and nothing that may have been spent is given back.
+//! Limits hold for concurrent callers together, and an amount that may have been spent stays counted.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -121,11 +121,11 @@ pub async fn a_free_call_is_counted_and_never_refused<E: Engine>(place: Place<E>
 pub async fn a_reservation_of_a_dead_process_is_spent<E: Engine>(place: Place<E>) {
     let registry = place.engine.registry();
     let dead = registry.reserve(planned("p", "a", 70, day(100)), 0).await.answered();
-    // Long after it expired, on another day, and counted by another process's call.
+    // The reservation expired long ago, on another day, and another process's call counts it as spent.
     place.engine.registry().reserve(planned("p", "a", 1, day(100)), 5 * DAY).await.answered();
     let rows = registry.spending().await.answered();
     assert_eq!((rows[1].day, rows[1].spent, rows[1].failed), (0, Money(70), 1), "{rows:?}");
-    // It was only asleep: what it did cost is less than what is counted, and nothing is given back.
+    // The process was only suspended: its real cost is lower than the counted amount, which stays counted.
     registry.settle(dead, cost(20)).await.answered();
     let rows = registry.spending().await.answered();
     assert_eq!((rows[1].spent, rows[1].calls, rows[1].failed), (Money(70), 1, 0), "{rows:?}");
@@ -155,7 +155,7 @@ pub async fn a_repeated_request_is_reserved_again_within_the_limits<E: Engine>(p
     assert_eq!((one.held(), spent(&registry).await), (Money(80), 80));
     registry.settle(one, cost(55)).await.answered();
     assert_eq!(spent(&registry).await, 55);
-    // The limit of a call holds for all its requests together.
+    // The limit for one call applies to the sum of its requests.
     let limits = SpendLimits { call: Some(Money(70)), ..SpendLimits::default() };
     let mut two = registry.reserve(planned("q", "a", 40, limits), 0).await.answered();
     let refused = registry.reserve_again(&mut two, 0).await.unwrap_err();
@@ -197,19 +197,19 @@ pub async fn eight_that_race_for_a_dollar_overspend_nothing<E: Engine>(place: Pl
     let rows = engine.registry().spending().await.answered();
     let spent: u64 = rows.iter().map(|row| row.spent.0).sum();
     assert!(spent <= LIMIT, "{spent}");
-    // And all was spent that could be.
+    // The limit was used up.
     assert!(spent + MOST > LIMIT, "{spent}");
     let granted = granted.into_inner();
     assert_eq!(rows.iter().map(|row| row.calls).sum::<i64>(), granted as i64);
 }
 
-/// Reserves and settles until a limit refuses, and counts the calls that were granted to all.
+/// Reserves and settles until a limit refuses, and counts the calls that were granted to all threads.
 fn race<E: Engine>(engine: &E, project: &str, (limit, most): (u64, u64), granted: &AtomicU64) {
     let registry = engine.registry();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     runtime.block_on(async {
         let least = most - 1000;
-        // Where more are granted, too much was spent.
+        // More granted calls would exceed the limit.
         while granted.load(Ordering::Relaxed) <= limit / least {
             match registry.reserve(planned(project, "a", most, day(limit)), 0).await {
                 Ok(reservation) => {

@@ -1,4 +1,4 @@
-//! Searching by words and by meaning: what is found, in which order, and what scope and filter leave out.
+//! Searching by words and by meaning: the hits, their order, and which memories scope and filter exclude.
 
 use super::place::{
     Answered, Place, SPACE, commit, embedded, fact, message, message_at, note, prepared, sha,
@@ -12,7 +12,7 @@ const NEAR: [f32; 4] = [1.0, 0.0, 0.0, 0.0];
 const NEXT: [f32; 4] = [0.8, 0.6, 0.0, 0.0];
 const FAR: [f32; 4] = [0.0, 1.0, 0.0, 0.0];
 
-/// Returns notes about maples that lie at one place of the vector space, each changed by `change`.
+/// Returns notes about maples with the same embedding, each changed by `change`.
 fn maples<const N: usize>(texts: [&str; N], change: impl Fn(usize, &mut Draft)) -> Vec<PreparedMemory> {
     let maple = |(place, text): (usize, &&str)| {
         let mut memory = embedded(note(&format!("maple {text}")), NEAR);
@@ -22,7 +22,7 @@ fn maples<const N: usize>(texts: [&str; N], change: impl Fn(usize, &mut Draft)) 
     texts.iter().enumerate().map(maple).collect()
 }
 
-/// Asserts that the filter admits the maples called `expected` to a list and to both searches.
+/// Asserts that a list and both searches with the filter return exactly the notes `expected`.
 async fn admits<E: Engine>(place: &Place<E>, filter: Filter, expected: &[&str]) {
     let expected: Vec<String> = expected.iter().map(|text| format!("maple {text}")).collect();
     let mut listed = place.listed(&filter).await;
@@ -290,7 +290,7 @@ pub async fn an_embedding_of_a_purged_chunk_is_passed_over<E: Engine>(place: Pla
     let waiting = place.store.pending_chunks(&place.scope, 9).await.answered();
     let selection = Selection::Ids(vec![ids[0].0.clone()]);
     place.store.forget_for_good(&place.scope, &selection, "p1", 5).await.answered();
-    // Another chunk may be kept where the purged one was.
+    // Another chunk may have the key of the purged one.
     place.put(note("larch")).await;
     let embeddings = waiting.into_iter().map(|chunk| (chunk, NEAR.to_vec())).collect();
     place.store.save_embeddings(&place.scope, SPACE, embeddings).await.answered();

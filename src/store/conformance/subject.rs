@@ -1,4 +1,4 @@
-//! The methods of a store that promises are about, and the engines that have them.
+//! The methods of a store that promises test, and the engines that implement them.
 //!
 //! An engine is tested by implementing [`Engine`] for the place of its data, [`Subject`] for its handles and [`Registrar`] for
 //! its registries. [`Sqlite`] does so by delegation.
@@ -11,19 +11,19 @@ use crate::filter::Filter;
 use crate::memory::{Draft, Group, Level, Memory, MemoryId, MemoryKey, Millis};
 use crate::scope::{OwnerId, ProjectId, Scope, SessionId};
 use crate::store::{
-    About, BehindRow, CacheStats, CallRow, CameOfRow, Check, ChunkKey, CommitLinks, ConversationRow,
+    About, BehindRow, CacheStats, CallRow, Check, ChunkKey, CommitLinks, CommitRow, ConversationRow,
     DenseCandidate, Expired, Flavour, ForeignForgotten, ForeignSession, Forgotten, GraphRow, GrownSession,
-    LeftSession, LevelCount, LexicalCandidate, MadeRow, Measurement, MessageRow, Neighbour, Operation,
+    LeftSession, LevelCount, LexicalCandidate, LinkedCommit, Measurement, MessageRow, Neighbour, Operation,
     Origin, Outcome, PendingChunk, Planned, PreparedChunk, PreparedMemory, ProjectRow, QueueCounts, QueueKey,
     Queued, Reach, Receipt, Registry, Reservation, RestoredMemory, Saved, Savings, SegmentRow, Selection,
     SessionRow, ShownMemory, Sizes, SpendingRow, Spent, Stats, Store, SummarisedSegment, Summary, SummaryRow,
     Version, Vocabulary, Wanted, WriteRow,
 };
 
-/// The owner of what promises store, where they name no other.
+/// The owner of the memories in promises, unless they name another.
 pub const OWNER: &str = "ines";
 
-/// Hands the list of a store's methods to the macro `then`: each takes a scope first and answers with a `Result`.
+/// Passes the list of a store's methods to the macro `then`: each takes a scope first and returns a `Result`.
 macro_rules! methods {
     ($then:ident) => {
         $then! {
@@ -111,7 +111,7 @@ macro_rules! methods {
             commits_without_summary(limit: usize) -> Vec<MemoryKey>;
             summary_of_commit(id: &MemoryId) -> Option<MemoryId>;
             commits_before(places: Vec<(String, Millis)>) -> Vec<Option<String>>;
-            commits_made(after: (Millis, Option<MemoryKey>), until: Millis, limit: usize) -> Vec<MadeRow>;
+            commits_made(after: (Millis, Option<MemoryKey>), until: Millis, limit: usize) -> Vec<CommitRow>;
             link_commits(links: Vec<CommitLinks>) -> ();
             links_of(commits: Vec<MemoryKey>) -> Vec<CommitLinks>;
             replace_commits(
@@ -127,8 +127,8 @@ macro_rules! methods {
             sessions_behind(commit: MemoryKey) -> Vec<(SessionId, f64)>;
             behind(sessions: Vec<SessionId>, time: Millis) -> Vec<BehindRow>;
             commits_of(session: &SessionId) -> Vec<MemoryKey>;
-            came_of(session: &SessionId, head: Option<String>, time: Millis, limit: usize)
-                -> (Vec<CameOfRow>, usize);
+            linked_commits(session: &SessionId, head: Option<String>, time: Millis, limit: usize)
+                -> (Vec<LinkedCommit>, usize);
             sizes() -> Sizes;
             is_empty() -> bool;
             measure(measurements: Vec<Measurement>, savings: Savings) -> ();
@@ -145,7 +145,7 @@ macro_rules! methods {
 }
 pub(in crate::store) use methods;
 
-/// Where an engine keeps the data of one promise: a project's store, and the registry of the installation.
+/// The data of one promise in an engine: a project's store, and the registry of the installation.
 pub trait Engine: Sync {
     /// A handle on the store.
     type Store: Subject;
@@ -161,14 +161,14 @@ pub trait Engine: Sync {
     /// Opens the registry of the owner [`OWNER`]: all handles share the data.
     fn registry(&self) -> Self::Registry;
 
-    /// Returns a folder for backups, which is gone with the engine.
+    /// Returns a folder for backups, which is removed with the engine.
     fn folder(&self) -> PathBuf;
 
     /// Returns whether the bytes of `text` are in any file of the store.
     fn holds(&self, text: &str) -> bool;
 }
 
-/// Returns the project whose memories promises store.
+/// Returns the project of the memories in promises.
 pub fn project() -> ProjectId {
     ProjectId::from_random([7; 8])
 }

@@ -1,4 +1,4 @@
-//! Segments, summaries and versions: what was made of messages is true of them or gone, also after a restart.
+//! Segments, summaries and versions: each is current for its messages or is removed, also after a restart.
 
 use super::place::{Answered, HOUR, Place, fact, message, name, note, outcomes, quarter};
 use super::subject::{Engine, Subject};
@@ -21,7 +21,7 @@ pub async fn a_summary_of_a_quarter_leaves_with_its_sources<E: Engine>(place: Pl
     let said = place.rows("t").await.remove(0).id;
     place.forget(&[&said], "f1").await;
     assert_eq!(place.found("guava").await, 0, "it left with the summary of a session of it");
-    // As if a process had read the sources before one was forgotten.
+    // The summary is of sources that were read before one was forgotten.
     assert_eq!(save(quarter("lychee", &stands)).await, Outcome::Forgotten);
     assert_eq!(
         (place.found("lychee").await, save(quarter("lychee", &stands[..1])).await),
@@ -48,7 +48,7 @@ pub async fn a_summary_leaves_with_the_first_of_its_messages_and_the_others_stay
     assert_eq!(place.store.summary(&place.scope, &first).await.answered(), None);
     place.summarise("s", 0, 1).await;
     assert_eq!(texts(&place).await[0], "one");
-    // The message that came back isn't in a summary of the rest.
+    // A summary of the other messages doesn't cover the restored message.
     place.undo().await;
     assert_eq!(texts(&place).await.len(), 1);
     assert!(matches!(place.summarise("s", 0, 1).await, Saved::Made(id) if id == first));
@@ -138,7 +138,7 @@ pub async fn of_two_that_close_a_segment_one_does<E: Engine>(place: Place<E>) {
     assert_eq!((next.first, next.last), (rows[0].last + 1, 3));
 }
 
-/// Otherwise a summary whose range reaches beyond its session would be one of what is said next.
+/// Otherwise a summary whose range ends after its session would cover messages that are stored later.
 pub async fn a_summary_ends_with_its_session<E: Engine>(place: Place<E>) {
     place.say("s", &["one"]).await;
     place.summarise("s", 0, 7).await;
@@ -212,7 +212,7 @@ pub async fn the_summary_of_a_session_leaves_with_its_messages<E: Engine>(place:
     assert_eq!(place.store.conversation(&place.scope, &name("s")).await.answered(), None);
     let check = place.store.check(&place.scope).await.answered();
     assert!(check.is_sound(), "{check:?}");
-    // A message that is brought back isn't in a summary of the rest.
+    // A summary of the other messages doesn't cover a restored message.
     assert!(matches!(place.summarise_session("s", "rambutan", 2).await, Saved::Made(_)));
     place.undo().await;
     assert_eq!(place.found("rambutan").await, 0);
@@ -273,7 +273,7 @@ pub async fn sessions_that_grew_first_come_first<E: Engine>(place: Place<E>) {
     assert_eq!((grown(9).await, grown(2).await), ("acb".into(), "ac".into()));
 }
 
-/// Makes a change to the session `s`, another at each step.
+/// Changes the session `s`, in another way at each step.
 async fn change<E: Engine>(place: &Place<E>, said: &[MemoryId], step: usize) {
     match step {
         0 => drop(place.say("s", &["three"]).await),
@@ -332,7 +332,7 @@ pub async fn a_quarter_leaves_other_notes_alone<E: Engine>(place: Place<E>) {
     for word in ["papaya", "guava", "lychee", "salak"] {
         assert_eq!(place.found(word).await, 1, "{word}");
     }
-    // A source that leaves takes the summaries of both quarters with it.
+    // Forgetting a source removes the summaries of both quarters.
     place.save(vec![message("s", "two")]).await;
     place.forget(&[&said[0]], "f1").await;
     assert_eq!((place.found("lychee").await, place.found("salak").await), (0, 0));

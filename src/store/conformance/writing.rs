@@ -1,4 +1,4 @@
-//! Storing memories: who sees a write and when, in which order, and what a second write does.
+//! Storing memories: when which caller sees a write, the order of writes, and the effect of a second write.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -118,7 +118,7 @@ pub async fn messages_are_numbered_in_the_order_given<E: Engine>(place: Place<E>
     assert_eq!(texts, ["maple", "willow", "larch"]);
 }
 
-/// Has several handles write to one session at once; returns the texts in the order of the session.
+/// Writes to one session with several handles at once; returns the texts in the order of the session.
 async fn written_at_once<E: Engine>(place: &Place<E>) -> Vec<(i64, String)> {
     let handles: Vec<E::Store> = (0..4).map(|_| place.engine.open()).collect();
     let writers = handles.iter().enumerate().map(async |(writer, handle)| {
@@ -147,7 +147,7 @@ pub async fn each_concurrent_writer_keeps_its_order<E: Engine>(place: Place<E>) 
             written.iter().map(|(_, text)| text).filter(|text| text.starts_with(writer)).collect();
         assert!(own.is_sorted() && own.len() == 9, "{own:?}");
     }
-    // A batch is stored at once: nothing of others is between its memories.
+    // A batch is stored in one step: no memory of another handle is between its memories.
     for batch in written.chunks(3) {
         assert_eq!(batch[0].1[..3], batch[2].1[..3], "{batch:?}");
     }
@@ -221,7 +221,7 @@ pub async fn a_store_admits_its_own_project_only<E: Engine>(place: Place<E>) {
     assert_eq!(place.listed(&Filter::default()).await, ["maple"]);
 }
 
-/// A message takes no number inside a range that was summarised.
+/// A message gets no ordinal within a range that was summarised.
 pub async fn the_number_of_a_purged_message_is_not_given_again<E: Engine>(place: Place<E>) {
     let said = place.say("s", &["one", "two"]).await;
     place.forget(&[&said[1]], "f1").await;

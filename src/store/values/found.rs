@@ -4,7 +4,7 @@ use crate::memory::{Group, Kind, Memory, MemoryId, MemoryKey, Millis};
 use crate::scope::SessionId;
 use crate::store::{ChunkKey, SessionKey};
 
-/// A chunk near to the query in the vector space.
+/// A chunk near the query in the vector space.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DenseCandidate {
     /// The memory.

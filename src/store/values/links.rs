@@ -6,7 +6,7 @@ use crate::store::SessionKey;
 
 /// A commit, with the fields that link it to sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MadeRow {
+pub struct CommitRow {
     /// The memory.
     pub seq: MemoryKey,
     /// When the change was made.
@@ -88,7 +88,7 @@ pub struct BehindRow {
 
 /// A commit that a session led to.
 #[derive(Clone, Debug, PartialEq)]
-pub struct CameOfRow {
+pub struct LinkedCommit {
     /// The memory's id.
     pub id: MemoryId,
     /// The commit's full id.

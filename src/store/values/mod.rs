@@ -1,4 +1,4 @@
-//! The plain values that a store takes and returns. None of them says how they are kept.
+//! The plain values that a store takes and returns. None of them depends on the storage engine.
 
 mod counts;
 mod foreign;
@@ -21,7 +21,7 @@ pub use foreign::{
 pub use forget::{Expired, Forgotten, LeftSession, Operation, Reach, Selection};
 pub use found::{ChunkRange, DenseCandidate, LexicalCandidate, Neighbour, ShownMemory, Vocabulary};
 pub use ledger::{Planned, Reservation, SpendLimits, SpendingRow, Spent};
-pub use links::{BehindRow, CallRow, CameOfRow, CommitLinks, GraphRow, MadeRow, WriteRow};
+pub use links::{BehindRow, CallRow, CommitLinks, CommitRow, GraphRow, LinkedCommit, WriteRow};
 pub use projects::{Flavour, ProjectRow};
 pub use sessions::{About, GrownSession, MessageRow, Origin, SegmentRow, SessionRow, source_hash};
 pub use summaries::{

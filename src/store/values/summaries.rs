@@ -95,7 +95,7 @@ pub enum AskedBy {
     /// The user asked, or an agent for the user.
     User,
     /// The program, ahead of any request.
-    Nobody,
+    Program,
 }
 
 /// An entry taken from the queue.

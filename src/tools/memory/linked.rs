@@ -92,7 +92,8 @@ pub(crate) async fn of(store: &Store, scope: &Scope, memory: &Memory) -> Result<
         return Ok(with_more(linked.collect(), all));
     }
     let Some(session) = &memory.session else { return Ok(Vec::new()) };
-    let (rows, all) = store.came_of(scope, session, memory.head_sha.clone(), memory.time, MOST).await?;
+    let (rows, all) =
+        store.linked_commits(scope, session, memory.head_sha.clone(), memory.time, MOST).await?;
     let linked = rows.into_iter().map(|row| Linked {
         kind: "commit",
         open: row.sha.as_deref().map_or(row.id.to_string(), |sha| escaped(sha.get(..10).unwrap_or(sha))),

@@ -58,7 +58,7 @@ impl<S: Subject> BrokenStore<S> {
         Ok(self.made(saved, made))
     }
 
-    /// Returns that a summary was made, which was not, where that is the fault.
+    /// Reports, if that is the fault, that a summary was made although it was not.
     fn made(&self, saved: Saved, made: Saved) -> Saved {
         match saved {
             Saved::AlreadyMade(id) if self.is(Fault::TakesLateSummaries) => Saved::Made(id),
@@ -160,7 +160,7 @@ impl<S: Subject> BrokenStore<S> {
         if self.is(Fault::QueuesAnything) { Ok(()) } else { queued }
     }
 
-    /// Returns the date by which entries are due.
+    /// Returns the date that the fault passes as `now`.
     fn due(&self, now: Millis) -> Millis {
         if self.is(Fault::IgnoresDue) { now + 12 * HOUR } else { now }
     }
@@ -190,7 +190,7 @@ impl<S: Subject> BrokenStore<S> {
         Ok(taken)
     }
 
-    /// Returns the process that may end the entry.
+    /// Returns the holder that the fault passes for an entry.
     fn holder(&self, entry: QueueKey, holder: &str) -> String {
         let taken = self.shared.taken.lock().unwrap();
         let last = taken.get(&entry).filter(|_| self.is(Fault::IgnoresHolder));
@@ -231,7 +231,7 @@ impl<S: Subject> BrokenStore<S> {
         self.inner.drop_queued(&self.scope(scope), entry, &self.holder(entry, holder)).await
     }
 
-    /// Returns the name that the lease goes by.
+    /// Returns the name that the fault passes for a lease.
     fn lease_name<'a>(&self, name: &'a str) -> &'a str {
         if self.is(Fault::OneLeaseForAll) { "lease" } else { name }
     }

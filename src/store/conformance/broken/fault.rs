@@ -16,188 +16,188 @@ macro_rules! faults {
 faults! {
     /// Drops the last memory of a write, and reports it as stored.
     LosesWrites,
-    /// Shows other handles nothing of what a handle wrote.
+    /// Hides the writes of a handle from other handles.
     SeesOwnWritesOnly,
-    /// Keeps those memories of a failed write that could be stored.
+    /// Keeps a part of a failed write.
     ShowsUnacknowledged,
-    /// Stores the memories of a batch one after another.
+    /// Stores the memories of a batch in separate transactions.
     SplitsBatches,
-    /// Stores a memory again that is there, under another id.
+    /// Stores a memory that exists once more, under another id.
     StoresTwice,
-    /// Reports another text under a known id as already stored.
+    /// Reports a memory as already stored if its id is stored with another text.
     HidesConflicts,
-    /// Stores a batch from its end.
+    /// Stores a batch in reverse order.
     ReversesBatches,
-    /// Counts no occurrence of a memory beside the first.
+    /// Counts only the first occurrence of a memory.
     CountsNoRepeats,
-    /// Keeps nothing of what a memory refers to.
+    /// Drops the references of a memory.
     IgnoresSources,
-    /// Keeps neither title, topic, path, branch, speaker nor the client's id.
+    /// Drops title, topic, path, branch, speaker and the client's id.
     DropsFields,
-    /// Reports no chunk that waits for an embedding.
+    /// Reports no pending chunks.
     ForgetsPending,
     /// Stores everything under one owner.
     IgnoresOwner,
-    /// Takes every scope for that of all sessions.
+    /// Treats every scope as a scope of all sessions.
     IgnoresSession,
-    /// Takes every scope for one of its project.
+    /// Accepts scopes of other projects.
     IgnoresProject,
-    /// Answers in the reverse order.
+    /// Returns results in reverse order.
     ReordersResults,
-    /// Answers with more than the limit.
+    /// Returns more results than the limit.
     IgnoresLimit,
-    /// Begins every page at the first.
+    /// Returns the first page for every cursor.
     IgnoresPage,
-    /// Admits what the filter excludes.
+    /// Returns memories that the filter excludes.
     IgnoresFilter,
-    /// Applies the filter to the best of all, instead of finding the best of the admitted.
+    /// Applies the filter after choosing the best instead of before.
     FiltersAfterSearch,
-    /// Finds no word.
+    /// Finds nothing by words.
     IndexesNothing,
     /// Searches all groups of kinds.
     IgnoresGroups,
-    /// Takes every vector for one of the same space.
+    /// Compares vectors of different spaces.
     IgnoresSpace,
     /// Rounds cosines to whole numbers.
     RoundsCosines,
-    /// Counts no document for any word.
+    /// Reports that no document contains a word.
     MiscountsWords,
-    /// Stores no embedding of what waits.
+    /// Drops embeddings of pending chunks.
     LosesEmbeddings,
     /// Keeps embeddings of other vector spaces.
     KeepsOtherSpaces,
-    /// Adds no chunk.
+    /// Drops chunks that are added to a memory.
     LosesChunks,
-    /// Numbers messages by their place among the living.
+    /// Numbers messages by their place among the living messages.
     RenumbersMessages,
-    /// Reports marks that it did not make.
+    /// Reports memories as marked that it did not mark.
     MarksNothing,
-    /// Records nothing of where a session comes from.
+    /// Drops the origin of a session.
     LosesOrigins,
-    /// Replaces what is known of a session by nothing.
+    /// Overwrites stored fields of a session's origin with `None`.
     OverwritesOrigins,
-    /// Records no alias.
+    /// Drops aliases.
     LosesAliases,
-    /// Knows no branch and no commit of a session.
+    /// Returns no branch and no commit of a session.
     LosesStands,
-    /// Takes every version of a session for the newest.
+    /// Treats every version of a session as the newest.
     WorksOffAlways,
-    /// Records of no session that it was worked off.
+    /// Ignores that a session was worked off.
     WorksOffNothing,
-    /// Reports as forgotten what it keeps.
+    /// Reports memories as forgotten that it keeps.
     ForgetsNothing,
-    /// Reports as brought back what stays forgotten.
+    /// Reports memories as restored that stay forgotten.
     UndoesNothing,
-    /// Undoes the first operation instead of the last.
+    /// Undoes the first operation instead of the last one.
     UndoesTheFirst,
     /// Reports success where there is nothing to undo.
     UndoesAgain,
-    /// Reports as removed what it keeps.
+    /// Reports memories as purged that it keeps.
     PurgesNothing,
-    /// Forgets what it is asked to show only.
+    /// Forgets memories in a call that only selects them.
     ForgetsWhenAsked,
-    /// Treats a session that is forgotten by its age as one that the user forgets.
+    /// Treats a session that is forgotten because of its age as if the user forgot it.
     RetiresAsForgotten,
-    /// Serves answers, versions and searches that were right once.
+    /// Returns outdated answers, versions and search results.
     ServesStaleCache,
-    /// Serves summaries that were right once.
+    /// Returns outdated summaries.
     ServesStaleSummaries,
-    /// Reports late and repeated summaries as made.
+    /// Reports outdated and repeated summaries as made.
     TakesLateSummaries,
-    /// Reports summaries as made that it drops.
+    /// Reports summaries as made and drops them.
     LosesSummaries,
     /// Reports ranges that end one message later.
     WidensRanges,
-    /// Shows the summaries of all levels.
+    /// Returns summaries of all levels.
     IgnoresLevel,
-    /// Records no date for a summary of a session.
+    /// Drops the date at which a session's summary is due.
     LosesDues,
-    /// Takes every request for one of the user's.
+    /// Treats every request as made by the user.
     AsksForAll,
-    /// Hands out entries before they are due.
+    /// Returns entries before they are due.
     IgnoresDue,
-    /// Hands out one entry to several holders.
+    /// Gives one entry to several holders.
     TakesTwice,
-    /// Lets a holder end what another has taken over.
+    /// Lets a holder end an entry that another holder has taken since.
     IgnoresHolder,
-    /// Lets a failed entry be tried at once.
+    /// Returns a failed entry again at once.
     RetriesAtOnce,
     /// Never gives an entry up.
     TriesForever,
     /// Ignores a second request for an entry.
     QueuesOnce,
-    /// Accepts requests for sessions that are not there.
+    /// Accepts requests for sessions that don't exist.
     QueuesAnything,
-    /// Neither finishes nor drops entries.
+    /// Ignores that entries are finished or dropped.
     FinishesNothing,
     /// Grants a lease to several holders.
     LeaseIsShared,
-    /// Holds every lease for an hour.
+    /// Grants every lease for an hour.
     LeaseNeverExpires,
-    /// Reports a renewal that it did not make.
+    /// Reports a lease as renewed without renewing it.
     RenewsNothing,
-    /// Lets anybody release a lease.
+    /// Lets a process release another's lease.
     AnyoneReleases,
-    /// Keeps leases that are released.
+    /// Ignores that leases are released.
     ReleasesNothing,
-    /// Takes all names of leases for one.
+    /// Treats all leases as one.
     OneLeaseForAll,
-    /// Keeps no answer.
+    /// Caches no answer.
     LosesAnswers,
-    /// Keeps more answers than there is room for.
+    /// Caches more answers than the limit.
     IgnoresRoom,
-    /// Counts no use of the cache.
+    /// Counts no hits and misses of the cache.
     CountsNoUse,
-    /// Finds nothing expired.
+    /// Reports nothing as expired.
     ExpiresNothing,
-    /// Records no cursor.
+    /// Drops cursors.
     LosesCursors,
     /// Keeps one cursor for all sources.
     OneCursorForAll,
-    /// Records no evidence of commits.
+    /// Drops the evidence of commits.
     LosesEvidence,
-    /// Records no link of a commit.
+    /// Drops the links of a commit.
     LosesLinks,
-    /// Adds new links of a commit to the old.
+    /// Adds new links of a commit to the old ones instead of replacing them.
     AddsLinks,
-    /// Records no commit in the place of another.
+    /// Drops replacements of commits.
     LosesReplacements,
-    /// Keeps commits replaced that came back.
+    /// Keeps the replacement of a commit that is checked out again.
     ReplacesForever,
-    /// Takes the first of several commits that a prefix names.
+    /// Returns one of several commits that have the prefix.
     TakesFirstMatch,
-    /// Reports parts of the graph as added that it refused.
+    /// Reports parts of the graph as added that it refuses.
     TakesEveryPart,
-    /// Reports parts of the graph as added that it drops.
+    /// Reports parts of the graph as added and drops them.
     LosesGraph,
     /// Ignores the range of times.
     IgnoresRange,
-    /// Adds nothing to the measurements.
+    /// Drops measurements.
     LosesMeasurements,
     /// Writes backups without memories.
     BacksUpNothing,
-    /// Replaces files by backups.
+    /// Overwrites existing files with backups.
     OverwritesBackups,
     /// Restores memories as if they were new.
     RestoresAsNew,
-    /// Restores nothing of sessions.
+    /// Restores no sessions.
     RestoresNoSessions,
-    /// Counts nothing for a call that is over.
+    /// Counts nothing for a call that ended.
     SettlesNothing,
     /// Checks no limit.
     ReservesWithoutLimit,
-    /// Reserves nothing more for a repeated request.
+    /// Reserves nothing for a repeated request.
     RepeatsForNothing,
-    /// Never counts the reservation of a dead process as spent.
+    /// Never counts an expired reservation as spent.
     WaitsForTheDead,
     /// Returns another secret each time.
     MakesSecretsAnew,
-    /// Records neither projects nor what is noted of them.
+    /// Drops projects and their records.
     LosesProjects,
-    /// Registers a project where another is already.
+    /// Registers a second project at a place.
     ClaimsAlways,
-    /// Keeps projects and places on the list.
+    /// Keeps projects and places that are removed.
     KeepsPlaces,
-    /// Keeps the first project of a place.
+    /// Returns the first project of a place instead of the last one.
     KeepsFirstPlaces,
 }

@@ -1,7 +1,7 @@
-//! A store that breaks one promise: it answers without an error, and wrongly.
+//! A store that breaks one promise: it returns a wrong result without an error.
 //!
-//! A handle passes every call to the handle of a sound engine. What a [`Fault`] changes stands in the methods of the same names
-//! in `memories`, `derived` and `shared`, which go before those of [`Passes`].
+//! A handle passes every call to the handle of a sound engine. The methods that a [`Fault`] changes are in `memories`,
+//! `derived` and `shared`, and take precedence over the methods of [`Passes`] with the same names.
 
 mod derived;
 mod fault;
@@ -31,7 +31,7 @@ pub struct Broken<E> {
     shared: Arc<Shared>,
 }
 
-/// What the handles of a broken engine know of one another.
+/// The state that the handles of a broken engine share.
 #[derive(Default)]
 struct Shared {
     /// The holders of leases, by the name of the lease.
@@ -40,7 +40,7 @@ struct Shared {
     taken: Mutex<HashMap<QueueKey, (Queued, String)>>,
     /// The entry that was taken last.
     last: Mutex<Option<Queued>>,
-    /// What was asked for.
+    /// The requests for summaries.
     wanted: Mutex<Vec<Wanted>>,
 }
 
@@ -56,7 +56,7 @@ pub struct BrokenStore<S> {
 }
 
 impl<E: Engine> Broken<E> {
-    /// Gives the handles of `inner` the fault.
+    /// Returns an engine like `inner` whose handles have the fault.
     pub fn new(inner: E, fault: Fault) -> Broken<E> {
         Broken { inner, fault, shared: Arc::default() }
     }
@@ -109,7 +109,7 @@ impl<S> BrokenStore<S> {
         self.fault == fault
     }
 
-    /// Returns the answer in the wrong order, where that is the fault.
+    /// Returns the answer, in the wrong order if that is the fault.
     fn ordered<T>(&self, mut answer: Vec<T>) -> Vec<T> {
         if self.is(Fault::ReordersResults) {
             answer.reverse();
@@ -117,12 +117,12 @@ impl<S> BrokenStore<S> {
         answer
     }
 
-    /// Returns a limit that is too large, where that is the fault.
+    /// Returns the limit, or a larger one if that is the fault.
     fn limit(&self, limit: usize) -> usize {
         if self.is(Fault::IgnoresLimit) { limit + 100 } else { limit }
     }
 
-    /// Returns what was answered first to the same question, where `fault` is the handle's.
+    /// Returns the first answer to the same question if the handle has `fault`, otherwise `answer`.
     fn stale<T: Clone + Send + 'static>(&self, fault: Fault, question: String, answer: T) -> T {
         if !self.is(fault) {
             return answer;
@@ -135,8 +135,8 @@ impl<S> BrokenStore<S> {
 
 macro_rules! passes {
     ($($name:ident($($argument:ident: $type:ty),*) -> $answer:ty;)+) => {
-        /// Passes every call on.
-        #[expect(dead_code, reason = "methods with faults go before those of the same names")]
+        /// Passes every call on to the sound engine.
+        #[expect(dead_code, reason = "methods with faults take precedence over those of the same names")]
         trait Passes {
             type Inner: subject::Subject;
 
@@ -151,8 +151,8 @@ macro_rules! passes {
             )+
         }
 
-        /// Calls the methods with faults where there are any, those of [`Passes`] otherwise. In the trait's own `impl` they
-        /// could be meant themselves.
+        /// Calls the methods with faults where they exist, otherwise those of [`Passes`]. It is a function of its own
+        /// because in the `impl` of the trait the calls could mean the trait's methods.
         mod faulty {
             use super::*;
 

@@ -51,16 +51,16 @@ impl<S: Subject> BrokenStore<S> {
         Ok(self.ordered(self.inner.commits_of(&self.scope(scope), session).await?))
     }
 
-    pub async fn came_of(
+    pub async fn linked_commits(
         &self,
         scope: &Scope,
         session: &SessionId,
         head: Option<String>,
         time: Millis,
         limit: usize,
-    ) -> Result<(Vec<CameOfRow>, usize)> {
+    ) -> Result<(Vec<LinkedCommit>, usize)> {
         let limit = self.limit(limit);
-        let (found, all) = self.inner.came_of(&self.scope(scope), session, head, time, limit).await?;
+        let (found, all) = self.inner.linked_commits(&self.scope(scope), session, head, time, limit).await?;
         Ok((self.ordered(found), all))
     }
 
@@ -129,7 +129,7 @@ impl<S: Subject> BrokenStore<S> {
         after: (Millis, Option<MemoryKey>),
         until: Millis,
         limit: usize,
-    ) -> Result<Vec<MadeRow>> {
+    ) -> Result<Vec<CommitRow>> {
         let after = if self.is(Fault::IgnoresPage) { (Millis::MIN, None) } else { after };
         let until = if self.is(Fault::IgnoresRange) { Millis::MAX } else { until };
         let limit = self.limit(limit);

@@ -11,7 +11,7 @@ use crate::error::Result;
 use crate::memory::{MemoryId, MemoryKey, Millis};
 use crate::scope::{Scope, SessionId};
 use crate::store::sqlite::columns;
-use crate::store::{ChunkKey, CommitLinks, MadeRow, Origin, Store};
+use crate::store::{ChunkKey, CommitLinks, CommitRow, Origin, Store};
 
 pub(in crate::store::sqlite) use evidence::{CommitCall, FileWrite, Known, alias, record};
 
@@ -144,7 +144,7 @@ impl Store {
         after: (Millis, Option<MemoryKey>),
         until: Millis,
         limit: usize,
-    ) -> Result<Vec<MadeRow>> {
+    ) -> Result<Vec<CommitRow>> {
         let last = after.1.map_or(i64::MIN, MemoryKey::in_store);
         self.read(scope, move |_, connection, scope| {
             let mut statement = connection.prepare_cached(
@@ -158,7 +158,7 @@ impl Store {
             let rows = statement.query_map(
                 params![scope.owner.as_str(), after.0, until, limit as i64, last],
                 |row| {
-                    Ok(MadeRow {
+                    Ok(CommitRow {
                         seq: row.get(0)?,
                         time: row.get(1)?,
                         author: row.get(2)?,
@@ -174,7 +174,9 @@ impl Store {
         .await
     }
 
-    /// Replaces the links of each commit, the likeliest first. Links to commits or sessions that were purged since are ignored.
+    /// Replaces the links of each commit, the likeliest first. Links to commits or sessions that were purged since are
+    /// ignored, and so are links with a confidence below one half, which a trigger of the schema drops
+    /// (`migrations/0007_weak_links.sql`).
     pub async fn link_commits(&self, scope: &Scope, links: Vec<CommitLinks>) -> Result<()> {
         self.write(scope, move |connection, scope| {
             for (commit, sessions) in &links {

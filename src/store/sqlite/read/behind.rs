@@ -10,7 +10,7 @@ use crate::store::sqlite::columns::id;
 use crate::store::sqlite::read::conditions::Conditions;
 use crate::store::sqlite::read::memories::conversations;
 use crate::store::sqlite::read::segments::find_session;
-use crate::store::{BehindRow, CameOfRow, SessionKey, Store};
+use crate::store::{BehindRow, LinkedCommit, SessionKey, Store};
 
 impl Store {
     /// Returns up to five sessions that led to the commit, the likeliest first, each with a confidence from 0 to 1.
@@ -72,14 +72,14 @@ impl Store {
     ///
     /// `head` is a commit that was checked out in the session. Where an agent saved the session itself, without a client, commits
     /// on top of `head` are linked too, with the lowest confidence.
-    pub async fn came_of(
+    pub async fn linked_commits(
         &self,
         scope: &Scope,
         session: &SessionId,
         head: Option<String>,
         time: Millis,
         limit: usize,
-    ) -> Result<(Vec<CameOfRow>, usize)> {
+    ) -> Result<(Vec<LinkedCommit>, usize)> {
         let session = session.clone();
         self.read(scope, move |_, connection, scope| {
             let Some(session) = find_session(connection, scope, &session)? else {
@@ -101,7 +101,7 @@ impl Store {
             let rows = statement.query_map(params_from_iter(values), |row| {
                 let text: String = row.get(2)?;
                 let subject = text.lines().next().unwrap_or_default().to_owned();
-                Ok(CameOfRow {
+                Ok(LinkedCommit {
                     id: id(row, 0)?,
                     sha: row.get(1)?,
                     subject,
@@ -109,7 +109,7 @@ impl Store {
                     confidence: row.get(4)?,
                 })
             })?;
-            let mut found: Vec<CameOfRow> = rows.collect::<Result<_, _>>()?;
+            let mut found: Vec<LinkedCommit> = rows.collect::<Result<_, _>>()?;
             let all = found.len();
             found.truncate(limit);
             Ok((found, all))

@@ -31,7 +31,7 @@ impl Store {
     ) -> Result<()> {
         self.write(scope, move |connection, scope| {
             let session = required_session(connection, scope, &wanted.session)?;
-            if wanted.asked_by == AskedBy::Nobody {
+            if wanted.asked_by == AskedBy::Program {
                 connection
                     .prepare_cached(
                         "DELETE FROM summary_queue WHERE session = ?1 AND level = ?2 AND first = ?3 AND last < ?4
@@ -288,7 +288,7 @@ fn queued(row: &Row<'_>) -> rusqlite::Result<Queued> {
         first: row.get(8)?,
         last: row.get(9)?,
         provider: row.get(10)?,
-        asked_by: if by_user { AskedBy::User } else { AskedBy::Nobody },
+        asked_by: if by_user { AskedBy::User } else { AskedBy::Program },
     };
     Ok(Queued { seq: row.get(5)?, wanted, tries })
 }

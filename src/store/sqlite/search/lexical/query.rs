@@ -85,8 +85,9 @@ fn tiers(terms: &[Counted], documents: i64) -> Vec<Query> {
     tiers
 }
 
-/// Returns the rarest of `terms`, at least one and at most `most`, that together stand in at most `share` of the documents. Up to
-/// [`MOST_UNMET`] words that no document contained when they were counted are added: a new document may contain them.
+/// Returns the rarest of `terms`, at least one and at most `most`, that together occur in at most `share` of the
+/// documents. Up to [`MOST_UNMET`] words that no document contained when they were counted are added: a new document
+/// may contain them.
 fn rarest(terms: &[Counted], share: f64, documents: i64, most: usize) -> Vec<&Counted> {
     let room = LEAST_DOCUMENTS.max((documents as f64 * share) as i64);
     let (unmet, met) = terms.split_at(terms.partition_point(|(documents, _)| *documents == 0));
