@@ -1,4 +1,4 @@
-//! Filters of a search, which hold before the candidates are chosen, never after.
+//! Filters of a search, which apply before the candidates are chosen, never after.
 
 use crate::memory::{Group, Kind, Millis};
 

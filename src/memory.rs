@@ -42,7 +42,7 @@ impl MemoryId {
 
     /// Returns the memory id that the argument `argument` gives.
     ///
-    /// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput) where `text` can't be one.
+    /// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput) where `text` doesn't have the form of an id.
     pub fn read(argument: &str, text: &str) -> Result<MemoryId> {
         MemoryId::parse(text).ok_or_else(|| {
             Error::bad_input(format!("`{argument}` is not the id of a memory: `{}`", quoted(text))).hint(
@@ -51,7 +51,7 @@ impl MemoryId {
         })
     }
 
-    /// Returns `text` as an id, or `None` where it can't be one.
+    /// Returns `text` as an id; `None` if it doesn't have the form of one.
     pub fn parse(text: &str) -> Option<MemoryId> {
         let text = text.trim();
         let fits =
@@ -115,7 +115,7 @@ pub enum Identity {
     Named(String),
     /// Its redacted text.
     Text,
-    /// Nothing: every write makes a new memory.
+    /// None: every write makes a new memory.
     Fresh,
     /// Its id, for a memory that is restored.
     Known(MemoryId),
@@ -200,28 +200,28 @@ impl Draft {
     }
 }
 
-/// Names a memory within the store that it is kept in; only the store can look into it.
+/// The key of a memory within one store, opaque to callers.
 ///
-/// Good for later calls to the same store until the memory is purged. Keys of one store are ordered by when their memories
-/// were first stored. What names a memory everywhere, also after a restore, is its [`MemoryId`].
+/// It is valid for calls to the same store until the memory is purged. Keys of one store are ordered by when their
+/// memories were first stored. [`MemoryId`] names a memory in every store, also after a restore.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MemoryKey(i64);
 
 impl MemoryKey {
-    /// The key of a memory that is shown and not stored, such as a range of messages at a level of detail.
+    /// The key of a memory that is shown but not stored, such as a range of messages at a level of detail.
     pub const NOT_STORED: MemoryKey = MemoryKey(-1);
 
-    /// Returns whether a store keeps the memory.
+    /// Returns whether the memory is in a store.
     pub fn is_stored(self) -> bool {
         self != MemoryKey::NOT_STORED
     }
 
-    /// Makes the key of what a store keeps under `number`.
+    /// Returns the key of the row that an engine stores under `number`.
     pub(crate) const fn from_store(number: i64) -> MemoryKey {
         MemoryKey(number)
     }
 
-    /// Returns the number that the store keeps the memory under.
+    /// Returns the number under which an engine stores the row.
     pub(crate) const fn in_store(self) -> i64 {
         self.0
     }
@@ -234,7 +234,7 @@ pub struct Memory {
     pub id: MemoryId,
     /// Its key in the store.
     pub seq: MemoryKey,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Its provenance.
     pub provenance: Provenance,

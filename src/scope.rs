@@ -13,7 +13,7 @@ use crate::redact::Redactor;
 pub struct OwnerId(String);
 
 impl OwnerId {
-    /// Returns the owner with the name that authentication gave.
+    /// Returns the owner with the name that the operating system or authentication gave.
     pub fn new(name: impl Into<String>) -> OwnerId {
         OwnerId(name.into())
     }
@@ -60,7 +60,7 @@ impl SessionId {
     /// Returns the session that the argument `argument` names. A secret in `name` is replaced, by the same mark each
     /// time, so the given name still finds what was saved under it.
     ///
-    /// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput) where it can't be a session's name.
+    /// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput) where `name` can't be a session's name.
     pub fn read(redactor: &Redactor, argument: &str, name: &str) -> Result<SessionId> {
         let name = redactor.redact(name).text;
         SessionId::parse(&name).ok_or_else(|| {
@@ -98,7 +98,7 @@ impl fmt::Display for SessionId {
 pub enum Sessions {
     /// Every session of the project, and memories without a session.
     All,
-    /// Only these sessions, without memories of no session.
+    /// Only these sessions; memories without a session are excluded.
     Only(Vec<SessionId>),
 }
 

@@ -25,7 +25,7 @@ pub const WITH_CONTEXT: i64 = 16;
 /// Bytes that the parts of identifiers may add to a row. Arbitrary: bounds the cost of hostile text.
 const SPLIT_BYTES: usize = 4096;
 
-/// Parts of an identifier, at most. Arbitrary: what has more is base64 or noise, and would double the index.
+/// Parts of an identifier, at most. Arbitrary: a word with more parts is base64 or noise, and would double the index.
 const MOST_PARTS: usize = 8;
 
 /// The properties of a memory that the indexes hold.

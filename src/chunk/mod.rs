@@ -1,4 +1,4 @@
-//! Pieces of text: where a long text is cut, what the indexes hold of a piece, how a piece is shown. Pure.
+//! Chunks: where a long text is cut, the texts that the indexes have of a chunk, and how a chunk is shown. Pure.
 
 pub mod excerpt;
 pub mod index_text;

@@ -1,8 +1,8 @@
 //! Finds decisions and facts in messages without a model, by phrases such as "we decided" and "root cause".
 //!
-//! A list of phrases finds less than a model and invents nothing: every fact is a sentence of a message, with its place.
-//! The phrases are English; in other languages nothing is found, and summaries have to do. Questions, code and the output
-//! of tools are skipped.
+//! A list of phrases finds less than a model and invents nothing: every fact is a sentence of a message, with its
+//! place. The phrases are English; in other languages nothing is found, and contexts only have summaries. Questions,
+//! code and the output of tools are skipped.
 
 use super::Message;
 use crate::memory::{Kind, Role};
@@ -21,7 +21,7 @@ pub struct Fact {
 /// Bytes of a sentence, at least and at most. Arbitrary: neither a word nor a paragraph is a fact.
 const LENGTH: std::ops::RangeInclusive<usize> = 16..=320;
 
-/// Bytes of a message that are read. Arbitrary: what is longer is a pasted file.
+/// Bytes of a message that are read. Arbitrary: longer messages are pasted files.
 const MOST_READ: usize = 16 * 1024;
 
 /// Phrases that state a decision, in lower case.

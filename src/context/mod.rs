@@ -1,4 +1,4 @@
-//! Chooses what is shown of a long conversation: segments, tiers, importance, key facts, and shares of a budget.
+//! Chooses the parts of a long conversation to show: segments, tiers, importance, key facts, and shares of a budget.
 //!
 //! A session is cut into immutable [`segment`]s, and a segment changes its [`tier`] as a whole when another one closes. So
 //! the beginning of a context seldom changes, and a provider's prompt cache stays valid. [`importance`] decides which

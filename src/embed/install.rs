@@ -278,7 +278,7 @@ fn run(mut command: Command, program: &str, temporary: &Path, tick: &dyn Fn()) -
             Ok(Some(status)) => break status,
             Ok(None) if start.elapsed() < PATIENCE => {}
             _ => {
-                // Whether it can still be killed or not, it has failed.
+                // If killing it fails, it has ended already.
                 let _ = child.kill();
                 let _ = child.wait();
                 return Err(Error::new(Kind::Model, format!("`{program}` did not finish")).hint(elsewhere()));

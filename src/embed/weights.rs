@@ -164,10 +164,10 @@ impl Weights {
             return Ok(word.as_slice());
         }
         let word = words.read(id).map_err(|error| {
-            let why = "is not what it was when this process opened it";
+            let why = "changed since this process opened it";
             damaged(&words.path, why)
                 .source(error)
-                .hint("run `tiro model install`, then start this process anew")
+                .hint("run `tiro model install`, then restart this process")
         })?;
         Ok(known.get_or_init(|| word).as_slice())
     }

@@ -127,7 +127,7 @@ impl WordPiece {
     pub fn words(&self, text: &str, on_word: impl FnMut(Word<'_>) -> ControlFlow<()>) {
         let mut reader =
             Reader { wordpiece: self, on_word, word: String::new(), characters: 0, range: 0..0, ids: vec![] };
-        // Broken off or read to the end: both are done.
+        // `on_word` may break off early; both ends are a success.
         let _ = reader.read(text);
     }
 

@@ -34,7 +34,7 @@ pub(super) fn private_content(block: &[u8]) -> &[u8] {
     &block[start..end]
 }
 
-/// Returns whether the tag at `start` is an end tag, and where it ends; `None` if it is no private tag.
+/// Returns whether the tag at `start` is an end tag, and where it ends; `None` if it isn't a private tag.
 fn private_tag(text: &[u8], start: usize) -> Option<(bool, usize)> {
     let escaped = text[start] == b'\\';
     let mut at = start + if escaped { 6 } else { 1 };

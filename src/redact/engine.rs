@@ -122,7 +122,7 @@ impl Engine {
         if hit.start < found.read_until[number] {
             return;
         }
-        // A word in a mark is no name of a value after it.
+        // A word within a mark is not the name of a value after it.
         if rule.rank() < BLOCK_RANK && found.marks.last().is_some_and(|mark| mark.contains(&hit.start)) {
             return;
         }
@@ -203,7 +203,7 @@ impl Engine {
         if alone && text.get(end).is_some_and(|&b| is_word(b)) {
             return None;
         }
-        // Whether it matched or not, no secret of this rule begins within what was just checked.
+        // With or without a match, no secret of this rule begins within the bytes that were just checked.
         found.read_until[number] = end;
         let secret = &text[start..end];
         let drawn = &text[if before == Before::Nothing { hit.end.min(end) } else { start }..end];
@@ -311,7 +311,7 @@ fn in_base64(text: &[u8], start: usize, end: usize) -> bool {
 fn run_before(text: &[u8], end: usize, most: usize, kind: impl Fn(u8) -> bool) -> Option<usize> {
     let run = text[..end].iter().rev().take(most + 1).take_while(|b| kind(**b)).count();
     let mut start = end - run.min(most);
-    // What ends an escape is not of the run.
+    // The last byte of an escape doesn't belong to the run.
     let escape =
         (1..=3).find(|n| start + n < end && is_word(text[start + n - 1]) && starts_word(text, start + n));
     if run <= most

@@ -19,7 +19,7 @@ pub enum Freshness {
     OtherBranch,
     /// The commit is on no branch.
     CommitGone,
-    /// Git was not read to the end in the time that there was.
+    /// Reading git took too long.
     Unknown,
 }
 

@@ -132,7 +132,7 @@ mod tests {
         assert_eq!(terms("HttpClient --squeeze-blank"), ["httpclient", "http", "client", "squeeze", "blank"]);
     }
 
-    /// `NO_COLOR` was looked for as `color`.
+    /// The search for `NO_COLOR` only searched for `color`.
     #[test]
     fn no_part_of_an_identifier_is_a_stopword_and_the_whole_is_a_phrase() {
         assert_eq!(terms("NO_COLOR is it?"), ["no", "color"]);

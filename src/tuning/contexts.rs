@@ -1,4 +1,4 @@
-//! Contexts: segments, tiers, shares of the budget, importance, and what conversations weigh beside one another.
+//! Contexts: segments, tiers, shares of the budget, importance, and the weights of conversations.
 
 use crate::memory::Millis;
 
@@ -43,7 +43,7 @@ pub const AMPLE: f64 = 8000.0;
 /// Share of the budget for everything that doesn't depend on the question. Shown by `evals budget`.
 pub const STABLE_SHARE: f64 = 0.5;
 
-/// Share of what is stable for key facts. Arbitrary.
+/// Share of the stable part for key facts. Arbitrary.
 pub const FACTS_SHARE: f64 = 0.15;
 
 /// Share of the budget for summaries (`context.summary_ratio`). Shown by `evals budget` and `evals tiers`.
@@ -79,17 +79,17 @@ pub const IMPORTANCE_THRESHOLD: f64 = 0.5;
 /// Messages over which recency halves within a conversation. Arbitrary.
 pub const HALF_LIFE_MESSAGES: i64 = 200;
 
-/// Messages whose neighbours fill what is left of a budget, best first. Shown by `evals budget`.
+/// Messages whose neighbours fill the rest of a budget, best first. Shown by `evals budget`.
 pub const WITH_NEIGHBOURS: usize = 60;
 
 /// Snippets that are shown with their neighbours, best first. Arbitrary.
 pub const SNIPPETS_WITH_NEIGHBOURS: usize = 5;
 
-/// How much the weight of a conversation adds to the score of its messages. Measured by `evals budget`: flat from 0.1 to
-/// 0.4.
+/// Factor on the weight of a conversation, which is added to the scores of its messages. Measured by `evals budget`:
+/// flat from 0.1 to 0.4.
 pub const SESSION_WEIGHT: f64 = 0.2;
 
-/// Messages whose scores are the weight of their conversation, best first. Arbitrary.
+/// Messages whose scores make up the weight of their conversation, best first. Arbitrary.
 pub const WEIGHING_MESSAGES: usize = 3;
 
 /// Share of a conversation's weight that falls with its age. Arbitrary.

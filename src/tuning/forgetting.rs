@@ -1,4 +1,5 @@
-//! Forgetting: how long what is no longer needed is kept, and how long other writers wait while memories are removed.
+//! Forgetting: how long finished and replaced rows are kept, and how long other writers wait while memories are
+//! removed.
 //!
 //! The sizes of transactions were measured once, by hand, on a conversation of 20,000 messages: forgotten in one transaction
 //! it blocked writers for some seconds, purged for 16 to 30 s. No command repeats that; `tests/it/forgets.rs` tests that

@@ -1,7 +1,7 @@
 //! The numbers that were tuned: weights, shares, half-lives and thresholds, by subject.
 //!
-//! A number is here where another value would change what is found, shown or kept, or how long others wait for that. Each
-//! says its unit and how well it is founded:
+//! A number is here if another value would change which memories are found, shown or kept, or how long others wait for
+//! that. Each says its unit and how well it is founded:
 //!
 //! - *measured*: values were compared, and the figures are given;
 //! - *shown by* a command: that command shows the effect of another value, but no comparison is on record;

@@ -1,4 +1,4 @@
-//! Summaries: their length, what sentences and words are worth, and what a model's answer has to keep.
+//! Summaries: their length, the worth of sentences and words, and the quality that a model's answer needs.
 //!
 //! A word is worth more the rarer it is among the sentences. A factor multiplies the worth of a word, or of the words of a
 //! sentence. `evals summaries` shows the effect of the numbers from [`LENGTH_SHARE`] to [`LEAST_OF_TOPIC`].
@@ -31,7 +31,7 @@ pub const NAME: f64 = 2.0;
 /// Factor on a word that occurs more than once. Shown by `evals summaries`.
 pub const REPEATED: f64 = 1.5;
 
-/// Factor on a sentence that states a decision, a result or what is left to do. Arbitrary.
+/// Factor on a sentence that states a decision, a result or an open task. Arbitrary.
 pub const DECISION: f64 = 1.3;
 
 /// Factor on a question of the last message, which has no answer yet. Arbitrary.

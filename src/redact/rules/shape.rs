@@ -160,7 +160,8 @@ pub(super) const RULES: &[Rule] = &[
         &["kind: Secret", "kind: \"Secret\""],
         Scanner::Manifest,
     ),
-    // Rows of their own, because one may stand in a string of the other: what was last applied, in an annotation.
+    // These have rows of their own because a manifest may contain the other as a string, in the annotation of the last
+    // applied configuration.
     scanned(
         "kubernetes-secret-json",
         "value of a Kubernetes Secret in JSON",

@@ -46,7 +46,8 @@ pub(in crate::redact) fn url(text: &[u8], hit: &Range<usize>) -> Option<Range<us
     }
     let start = at + 3;
     let (mut colon, mut sign, mut path) = (None, None, false);
-    // A password may hold what ought to be escaped; only a database's address is read past its first slash for it.
+    // A password may have characters that should be escaped; only in a database's address does it extend past the first
+    // slash.
     let store = || {
         STORES.iter().any(|name| {
             scheme.len() >= name.len() && scheme[..name.len()].eq_ignore_ascii_case(name.as_bytes())

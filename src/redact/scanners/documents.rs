@@ -126,7 +126,7 @@ fn entry(text: &[u8], first: &Line, limit: usize, found: &mut Vec<Range<usize>>)
         push(text, start + inner..start + value.len() - inner, found);
         return next;
     }
-    // A block of lines, each further in.
+    // A block of lines, each indented further.
     let (mut begin, mut end, mut at) = (None, next, next);
     while at < limit {
         let line = line(text, at, limit);
@@ -153,7 +153,7 @@ fn push(text: &[u8], range: Range<usize>, found: &mut Vec<Range<usize>>) {
         || is_template(value)
         || value.contains(&b'<')
         || value.len() < 40 && is_stand_in(value);
-    // The beginning of a mark: what was in its place is gone.
+    // The beginning of a mark, which has replaced the value.
     if !open && !value.starts_with(crate::redact::mark::MARK.as_bytes()) {
         found.push(range);
     }
@@ -252,7 +252,7 @@ fn string_end(text: &[u8], quote: usize, limit: usize) -> usize {
     limit
 }
 
-/// Returns the first byte from `at` on that is none of `skipped`.
+/// Returns the first byte from `at` on that is not in `skipped`.
 fn follows(text: &[u8], at: usize, limit: usize, skipped: &[u8]) -> Option<u8> {
     text[at.min(limit)..limit].iter().take(40).copied().find(|b| !skipped.contains(b))
 }

@@ -3,13 +3,14 @@
 //! The loops are compiled for several instruction sets; the best that the machine has is chosen at run time. Products of codes are
 //! sums of integers, so every machine and every order gives the same result.
 //!
-//! A code is stored as a byte, offset by 128, and the bytes of rows in two planes: one of the high halves, one of the low halves, four
-//! halves to a word. Both planes together take as much memory as whole bytes. The high plane alone gives an upper bound of a
-//! product: a low half is 7.5 plus a *remainder*, and the remainders add little. By the Cauchy–Schwarz inequality they add at most the
-//! product of their length and the query's, .11 of a cosine. If their signs are random, they add more than six standard deviations,
-//! .035 of a cosine at 384 dimensions, for one row in a thousand million. The bound allows for six standard deviations; that of
-//! Cauchy–Schwarz would leave four to sixteen times as many rows to score. Where remainders are longer than random ones, as in vectors
-//! of few distinct values, their signs may follow the vector's, and the bound is that of Cauchy–Schwarz.
+//! A code is stored as a byte, offset by 128, and the bytes of rows in two planes: one of the high halves, one of the
+//! low halves, four halves to a word. Both planes together take as much memory as whole bytes. The high plane alone
+//! gives an upper bound of a product: a low half is 7.5 plus a *remainder*, and the remainders add little. By the
+//! Cauchy–Schwarz inequality they add at most the product of their length and the query's, .11 of a cosine. If their
+//! signs are random, they add more than six standard deviations, .035 of a cosine at 384 dimensions, for one row in a
+//! billion. The bound allows for six standard deviations; that of Cauchy–Schwarz would leave four to sixteen times as
+//! many rows to score. Where remainders are longer than random ones, as in vectors of few distinct values, their signs
+//! may follow the vector's, and the bound is that of Cauchy–Schwarz.
 
 use std::ops::Range;
 
