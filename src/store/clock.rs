@@ -34,10 +34,7 @@ impl Clock {
     }
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "leases end by the store's own clock, not by what callers believe"
-)]
+#[expect(clippy::disallowed_methods, reason = "leases end by the store's own clock, not by the caller's")]
 fn system() -> Millis {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Millis::try_from(since.as_millis()).unwrap_or(Millis::MAX)

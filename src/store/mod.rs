@@ -34,9 +34,9 @@
 //!
 //! # Storage: promises
 //!
-//! What a store promises, such as who sees a write, what a purge removes and who gets a lease, is tested by a suite
-//! that is independent of the engine: `conformance/`, one function for each promise. A second engine is added in four
-//! steps:
+//! The promises of a store, such as when a write is visible, which bytes a purge removes and which caller gets a lease,
+//! are tested by a suite that is independent of the engine: `conformance/`, one function for each promise. A second
+//! engine is added in four steps:
 //!
 //! 1. Write it in a folder beside `sqlite/`. It shares `decide/` (pure decisions) and `values/`, and makes its own keys.
 //! 2. Implement the traits of `conformance/subject.rs` for it: `Subject` for a handle on a store, `Registrar` for a handle on a

@@ -66,7 +66,7 @@ pub async fn commits_of_a_session_come_latest_first<E: Engine>(place: Place<E>) 
     assert_eq!(place.store.commits_of(&place.scope, &name("s")).await.answered(), [commits[2], commits[0]]);
 }
 
-pub async fn commits_that_came_of_a_session_are_nearest_first<E: Engine>(place: Place<E>) {
+pub async fn linked_commits_are_listed_nearest_first<E: Engine>(place: Place<E>) {
     let (commits, sessions) = history(&place, "abc", &["s"]).await;
     for (commit, confidence) in commits.iter().zip([0.9, 0.8, 0.7]) {
         link(&place, *commit, &[(sessions[0], confidence)]).await;

@@ -196,7 +196,7 @@ macro_rules! promises {
                 new_links_replace_the_old: AddsLinks,
                 a_link_leaves_with_its_session: PurgesNothing,
                 commits_of_a_session_come_latest_first: ReordersResults,
-                commits_that_came_of_a_session_are_nearest_first: IgnoresLimit,
+                linked_commits_are_listed_nearest_first: IgnoresLimit,
                 a_session_behind_a_commit_is_shown_as_of_its_time: ReordersResults,
                 changes_of_files_come_in_order_of_time: IgnoresRange,
                 evidence_leaves_with_its_message: ForgetsNothing,
@@ -235,7 +235,7 @@ macro_rules! promises {
                 an_absorbed_project_gives_its_places: KeepsPlaces,
                 a_copy_knows_its_original: LosesProjects,
                 the_secret_of_an_installation_never_changes: MakesSecretsAnew,
-                a_provider_is_left_alone_until_its_date: LosesProjects,
+                a_provider_is_not_asked_before_its_date: LosesProjects,
             }
             restoring {
                 a_backup_is_a_store_of_that_moment: BacksUpNothing,

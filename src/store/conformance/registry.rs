@@ -320,7 +320,7 @@ pub async fn the_secret_of_an_installation_never_changes<E: Engine>(place: Place
     assert_eq!(place.engine.registry().secret([3; 32]).await.answered(), secret);
 }
 
-pub async fn a_provider_is_left_alone_until_its_date<E: Engine>(place: Place<E>) {
+pub async fn a_provider_is_not_asked_before_its_date<E: Engine>(place: Place<E>) {
     let registry = place.engine.registry();
     assert_eq!(registry.retry_after("a").await.answered(), None);
     for until in [90, 50] {

@@ -246,7 +246,7 @@ pub async fn sessions_grow_until_they_are_worked_off<E: Engine>(place: Place<E>)
     work_off(first).await;
     assert!(grown().await.is_empty());
     place.forget(&[&said[0]], "f1").await;
-    assert_eq!(grown().await.len(), 1, "what was made of it is no longer true");
+    assert_eq!(grown().await.len(), 1, "a summary of it is outdated");
     place.undo().await;
     assert_eq!(grown().await.len(), 1);
 }

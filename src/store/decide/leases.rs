@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lease_is_free_its_holders_or_over() {
+    fn a_lease_can_be_taken_if_it_is_free_own_or_over() {
         let held = |holder, expires| Some(Held { holder, expires });
         for (lease, now, expected) in [
             (None, 5, true),

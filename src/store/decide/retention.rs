@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn as_many_of_the_oldest_leave_as_it_takes() {
+    fn the_oldest_answers_are_removed_until_the_rest_fits() {
         for (total, most, bytes, expected) in [
             (30, 30, vec![10, 10, 10], 0),
             (31, 30, vec![1, 20, 10], 1),
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_derived_comes_back_with_all_its_sources_only() {
+    fn derived_memories_are_restored_only_with_all_their_sources() {
         let forgotten = [(1, vec![]), (2, vec![9]), (3, vec![1]), (4, vec![1, 2]), (5, vec![3])];
         assert_eq!(coming_back(&forgotten), [0, 2, 4]);
     }

@@ -86,7 +86,7 @@ mod tests {
     use crate::memory::Kind;
 
     #[test]
-    fn what_is_known_is_not_stored_again() {
+    fn known_memories_are_not_stored_again() {
         let known = |is_same, is_forgotten| Some(Known { is_same, is_forgotten });
         for (stored, is_purged, expected) in [
             (None, false, None),
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn one_made_of_more_stands_for_a_session() {
+    fn a_summary_of_more_messages_replaces_one_of_fewer() {
         let id = |name: &str| MemoryId::derive(Kind::Conversation, None, name);
         let known = |name, last, due| Some(Standing { id: id(name), last, due });
         for (known, expected) in [

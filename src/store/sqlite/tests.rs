@@ -5,7 +5,8 @@ use crate::store::Selection;
 use crate::store::conformance::place::{Place, name};
 use crate::store::conformance::subject::Sqlite;
 
-/// A purge that dies leaves what is left of it forgotten, past undoing, and the next process goes on with it.
+/// After a purge that died, the remaining memories stay forgotten and can't be restored, and the next process continues
+/// the purge.
 #[tokio::test]
 async fn a_purge_that_was_interrupted_is_finished() {
     let place = Place::new(Sqlite::new());

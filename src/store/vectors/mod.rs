@@ -1,9 +1,9 @@
 //! Exact vector search: a scan over int8 codes in memory, then exact scores of the best few from their stored vectors.
 //!
-//! A process keeps one [`VectorIndex`] of the embeddings of its project's chunks, built from the f16 vectors in the database. It is a
-//! scan and no graph: 100,000 codes take one to two milliseconds, less with a filter, and there is no graph to build, lock or tune.
-//! Codes lose a little precision (each vector has one scale), so a caller asks for several times the hits it wants and orders them
-//! exactly with [`rescore`].
+//! A process keeps one [`VectorIndex`] of the embeddings of its project's chunks, built from the f16 vectors in the
+//! database. It is a scan, not a graph: 100,000 codes take one to two milliseconds, less with a filter, and there is no
+//! graph to build, lock or tune. Codes lose a little precision (each vector has one scale), so a caller asks for
+//! several times the hits it wants and orders them exactly with [`rescore`].
 //!
 //! A scan reads half of each code, which gives an upper bound of the score. Only rows whose bound reaches the worst hit so far are
 //! scored by their whole codes: for 40 hits one in a hundred of 100,000, one in a thousand of a million. The hits are those of

@@ -221,7 +221,7 @@ enum Kind {
     Clustered,
     /// Around one of eleven centres, of which only the signs are kept.
     TwoValues,
-    /// Around one of eleven centres, without what is below zero.
+    /// Around one of eleven centres; values below zero become zero.
     Sparse,
 }
 

@@ -1,4 +1,4 @@
-//! Storing the memories of a backup: rows that are here stay, new ones are added as they are in the backup.
+//! Stores the memories of a backup: existing rows stay, and new rows are added as they are in the backup.
 
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ impl Store {
     /// Stores memories of a backup in one transaction, with their rows of other tables: each at its ordinal in its session where
     /// that is free, and forgotten where it is forgotten in the backup. Returns the result of each.
     ///
-    /// Memories that are here, living or forgotten, stay as they are; so repeating a restore changes nothing.
+    /// Existing memories, living or forgotten, don't change, so repeating a restore has no effect.
     pub async fn restore(
         &self,
         scope: &Scope,

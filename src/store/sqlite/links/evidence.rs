@@ -62,7 +62,7 @@ impl Known {
     }
 }
 
-/// A change of a file as it is stored.
+/// A row for a change of a file.
 pub(in crate::store::sqlite) struct FileWrite<'a> {
     pub time: Millis,
     pub path: &'a str,
@@ -93,7 +93,7 @@ impl FileWrite<'_> {
     }
 }
 
-/// A call that commits as it is stored.
+/// A row for a call that makes a commit.
 pub(in crate::store::sqlite) struct CommitCall<'a> {
     /// When it began and when it was answered.
     pub time: (Millis, Millis),
@@ -102,7 +102,7 @@ pub(in crate::store::sqlite) struct CommitCall<'a> {
 }
 
 impl CommitCall<'_> {
-    /// Stores that the tool call `id` is such a call.
+    /// Stores that the tool call `id` makes a commit.
     pub fn insert(&self, connection: &Connection, owner: &str, id: &MemoryId, known: Known) -> Result<()> {
         let sql = format!(
             "{} INTO commit_calls (memory, began, ended, sha, worktree)

@@ -218,7 +218,7 @@ fn refused(planned: &Planned, Refusal { limit, amount, before }: Refusal, ahead:
         }
         _ => String::new(),
     };
-    let hint = format!("`tiro provider show` says what was spent; limits stand in the configuration{ahead}");
+    let hint = format!("`tiro provider show` shows the spending; the configuration sets the limits{ahead}");
     Error::new(Kind::Limit, message).hint(hint)
 }
 

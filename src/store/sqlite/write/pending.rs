@@ -160,7 +160,7 @@ mod tests {
     use crate::store::Flavour;
 
     #[tokio::test]
-    async fn what_waits_is_read_in_its_order_without_a_look_at_the_rest() {
+    async fn pending_chunks_are_read_in_order_without_visiting_others() {
         let folder = tempfile::tempdir().unwrap();
         let project = ProjectId::from_random([7; 8]);
         let store = Store::open(&folder.path().join("tiro.db"), Flavour::Project, project.clone()).unwrap();

@@ -1,7 +1,7 @@
 //! Whether an open store is still the file at its path, and which process may open or change that file.
 //!
-//! A file that was removed, moved or replaced stays open in the processes that use it, and SQLite goes on writing to
-//! it, where no later process finds the writes. So an open store remembers the file that it opened ([`Place`]) and
+//! A file that was removed, moved or replaced stays open in the processes that use it, and SQLite continues to write to
+//! it, where later processes don't find the writes. So an open store remembers the file that it opened ([`Place`]) and
 //! checks the path before it begins a write, before it commits, and before it returns. A check is one system call.
 //!
 //! SQLite finds the log and its index (`-wal`, `-shm`) by name alone. It would take the log of a replaced file for that of the

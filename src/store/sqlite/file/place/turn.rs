@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_at_a_time_has_its_turn_also_where_the_folder_was_made_anew() {
+    fn one_process_at_a_time_has_the_lock_also_in_a_new_folder() {
         let root = tempfile::tempdir().unwrap();
         let store = root.path().join("data/tiro.db");
         std::fs::create_dir(store.parent().unwrap()).unwrap();

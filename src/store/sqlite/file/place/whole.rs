@@ -64,8 +64,8 @@ fn folder_of(target: &Path) -> &Path {
     target.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Copies the pages of the database behind `source` into the empty file `target`, as they are at one moment. Writes of other
-/// connections don't restart the copy.
+/// Copies the pages of the database of `source` at one moment into the empty file `target`. Writes of other connections
+/// don't restart the copy.
 pub(in crate::store::sqlite) fn copy_pages(source: &Connection, target: &Path) -> Result<()> {
     let mut copy = Connection::open(target)?;
     // The copy gets its name when it is complete and synced.

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_written_in_many_steps_is_merged_once_and_found_as_before() {
+    fn merging_the_index_changes_no_result() {
         let connection = Connection::open_in_memory().unwrap();
         connection.execute_batch(include_str!("../../../../../migrations/0001_memories.sql")).unwrap();
         let insert = "INSERT INTO text_index (rowid, text) VALUES (?1, ?2)";

@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_large_one_two_of_the_rarest_decide_then_two_of_more_and_then_one() {
+    fn a_large_corpus_is_searched_by_two_rare_words_then_two_of_more_then_one() {
         let two_of_three = r#"("w3" AND ("w1" OR "w2")) OR ("w2" AND ("w1"))"#;
         let two_of_four =
             r#"("w4" AND ("w1" OR "w2" OR "w3")) OR ("w3" AND ("w1" OR "w2")) OR ("w2" AND ("w1"))"#;

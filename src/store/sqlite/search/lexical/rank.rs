@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_as_many_words_as_weights_is_no_error() {
+    fn a_query_with_more_or_fewer_words_than_weights_is_no_error() {
         let connection = index();
         for by in [
             "counted_bm25()",
