@@ -31,17 +31,17 @@ impl Filter {
         Group::ALL.iter().filter(admits).copied().collect()
     }
 
-    /// Tells whether it has a time range.
+    /// Returns whether it has a time range.
     pub fn has_range(&self) -> bool {
         self.since.is_some() || self.until.is_some()
     }
 
-    /// Tells whether the time range admits `time`.
+    /// Returns whether the time range admits `time`.
     pub fn is_within(&self, time: Millis) -> bool {
         self.since.is_none_or(|since| since <= time) && self.until.is_none_or(|until| time < until)
     }
 
-    /// Tells whether the filter excludes some memories of `group`.
+    /// Returns whether the filter excludes some memories of `group`.
     pub fn narrows(&self, group: Group) -> bool {
         let Filter { kinds, branch, path, topic, source_id, since, until } = self;
         let part_of_group = kinds

@@ -58,7 +58,7 @@ pub struct SessionId(String);
 
 impl SessionId {
     /// Returns the session that the argument `argument` names. A secret in `name` is replaced, by the same mark each
-    /// time, so the given name still finds what was saved under it.
+    /// time, so the given name still finds the memories saved under it.
     ///
     /// Errors with [`Kind::BadInput`](crate::error::Kind::BadInput) where `name` can't be a session's name.
     pub fn read(redactor: &Redactor, argument: &str, name: &str) -> Result<SessionId> {

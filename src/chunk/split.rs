@@ -98,7 +98,7 @@ fn pack(text: &str, atoms: &[Atom], size: &dyn Fn(&str) -> usize, max: usize, ov
         if next < atoms.len() {
             next = best_cut(atoms, &cuts, first, new, next);
         }
-        // Sizes add up but for a few tokens at the cuts.
+        // Sizes add up, except for a few tokens at the cuts.
         let range = |next: usize| atoms[first].range.start..atoms[next - 1].range.end;
         let mut measured = size(&text[range(next)]);
         while next > new + 1 && measured > max {
@@ -158,8 +158,8 @@ fn cuts(text: &str, atoms: &[Atom]) -> Vec<Cut> {
     atoms.iter().map(before_atom).collect()
 }
 
-/// The line breaks since the last character that is no blank. It reads forward, so that a text is read once: looking back
-/// from each atom took time quadratic in the length of a run of blanks.
+/// The line breaks since the last character that is not a blank. It reads forward, so that a text is read once: looking
+/// back from each atom took time quadratic in the length of a run of blanks.
 #[derive(Default)]
 struct LineBreaks {
     count: usize,

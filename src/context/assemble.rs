@@ -1,10 +1,10 @@
 //! Divides the budget of a context among its parts. Pure: costs go in, choices come out.
 //!
 //! The stable part comes first; it doesn't depend on the question: key facts, summaries, and the messages of the last
-//! closed segment. Each of the three has a share, and what one leaves goes to the others. The stable part as a whole has a
-//! share of the budget, which is smaller for small budgets, where messages that answer the question matter most. They get
-//! the rest. Tiers alone keep 10% of the evidence in 9% of the tokens; a context of 4,000 tokens keeps more than 90%
-//! (`evals tiers`).
+//! closed segment. Each of the three has a share; tokens that one leaves go to the others. The stable part as a whole
+//! has a share of the budget, which is smaller for small budgets, where messages that answer the question matter most.
+//! They get the rest. Tiers alone keep 10% of the evidence in 9% of the tokens; a context of 4,000 tokens keeps more
+//! than 90% (`evals tiers`).
 
 use crate::budget::Budget;
 use crate::tuning::contexts::{AMPLE, FACTS_SHARE, STABLE_SHARE};
@@ -41,7 +41,7 @@ fn shrink(budget: usize) -> f64 {
     (budget as f64 / AMPLE).min(1.0).sqrt()
 }
 
-/// The costs of what the stable part may hold, in tokens, each kind in order of preference.
+/// The costs of the candidates for the stable part, in tokens, each kind in order of preference.
 #[derive(Clone, Debug, Default)]
 pub struct Offered<'a> {
     /// Key facts.
@@ -65,8 +65,8 @@ pub struct Stable {
     pub used: usize,
 }
 
-/// Chooses what fits into `limit` tokens: facts and summaries within their limits, then recent messages, then as many more
-/// summaries and facts as fit.
+/// Chooses candidates up to `limit` tokens: facts and summaries within their limits, then recent messages, then as many
+/// more summaries and facts as fit.
 pub fn stable(limit: usize, facts_limit: usize, summaries_limit: usize, offered: &Offered<'_>) -> Stable {
     let mut budget = Budget::new(limit);
     let mut facts = vec![false; offered.facts.len()];
@@ -80,7 +80,7 @@ pub fn stable(limit: usize, facts_limit: usize, summaries_limit: usize, offered:
     Stable { facts, summaries, recent, used: budget.used() }
 }
 
-/// Takes what is not yet `taken`, in order, and skips what doesn't fit into the budget or `limit`.
+/// Takes the candidates that are not yet `taken`, in order, and skips those that don't fit into the budget or `limit`.
 pub fn take(budget: &mut Budget, limit: usize, costs: &[usize], taken: &mut [bool]) {
     let mut own = Budget::new(limit.min(budget.left()));
     for (cost, taken) in costs.iter().zip(taken).filter(|(_, taken)| !**taken) {

@@ -178,7 +178,7 @@ pub fn entities(text: &str) -> Vec<String> {
     found
 }
 
-/// Tells whether a word is spelled like an identifier: `snake_case`, `camelCase`, `src/main.rs`, `v1.2`.
+/// Returns whether a word is spelled like an identifier: `snake_case`, `camelCase`, `src/main.rs`, `v1.2`.
 fn is_identifier(word: &str) -> bool {
     let mut letters = word.chars();
     let has_inner_capital =
@@ -214,7 +214,7 @@ fn kind(sentence: &str) -> Option<Kind> {
     }
 }
 
-/// Tells whether `text` has `phrase`, not within longer words.
+/// Returns whether `text` has `phrase`, not within longer words.
 fn contains_words(text: &str, phrase: &str) -> bool {
     text.match_indices(phrase).any(|(start, _)| {
         let before = text[..start].chars().next_back();
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_labelled_a_decision_is_one_and_emphasis_is_no_part_of_it() {
+    fn a_labelled_decision_is_found_without_its_emphasis() {
         let kinds = |text: &str| -> Vec<(Kind, String)> {
             facts(&[said(Role::User, 0, text)]).into_iter().map(|fact| (fact.kind, fact.text)).collect()
         };

@@ -1,8 +1,8 @@
 //! The importance of a message: a weighted mean of recency, relevance to the question, entities and the user's mark.
 //!
 //! Each part is between 0 and 1 and the sum is divided by the weights, so importance is between 0 and 1 too. So the
-//! threshold above which a message is shown whatever its age means the same under all weights. Only one part, the
-//! semantic one, depends on the question. Recency weighs little, since recent messages have a share of the budget.
+//! threshold above which a message of any age is shown means the same under all weights. Only one part, the semantic
+//! one, depends on the question. Recency weighs little, since recent messages have a share of the budget.
 
 use std::collections::{BTreeMap, BTreeSet};
 

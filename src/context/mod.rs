@@ -1,9 +1,9 @@
 //! Chooses the parts of a long conversation to show: segments, tiers, importance, key facts, and shares of a budget.
 //!
-//! A session is cut into immutable [`segment`]s, and a segment changes its [`tier`] as a whole when another one closes. So
-//! the beginning of a context seldom changes, and a provider's prompt cache stays valid. [`importance`] decides which
-//! messages are shown whatever their age, [`facts`] finds decisions and facts without a model, and [`assemble`] divides the
-//! budget.
+//! A session is cut into immutable [`segment`]s, and a segment changes its [`tier`] as a whole when another one closes.
+//! So the beginning of a context seldom changes, and a provider's prompt cache stays valid. [`importance`] decides
+//! which messages are shown independent of their age, [`facts`] finds decisions and facts without a model, and
+//! [`assemble`] divides the budget.
 //!
 //! Everything here is pure: it takes values and `now`, returns values and breaks ties by id. It is not: summaries, which
 //! are in `summarize`, nor search, which is in `retrieve`.

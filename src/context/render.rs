@@ -1,4 +1,4 @@
-//! Renders the lines of a context, and counts what they cost.
+//! Renders the lines of a context, and counts their tokens.
 //!
 //! A session and a day are named once, and a message by its ordinal in the session: `#12 Ada: …` costs four tokens beside
 //! the text, an id would cost ten. Every line begins with `[` or `#` and ends with a line feed, so that the costs of lines

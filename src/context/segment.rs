@@ -47,7 +47,7 @@ pub fn close(open: &[Message<'_>]) -> Vec<Segment> {
     closed
 }
 
-/// Tells whether the segment of the messages `run` ends before `next`; `said` are the words of `run`.
+/// Returns whether the segment of the messages `run` ends before `next`; `said` are the words of `run`.
 fn ends(run: &[Message<'_>], next: &Message<'_>, said: &HashSet<String>) -> bool {
     let Some(last) = run.last().filter(|_| run.len() >= SHORTEST_SEGMENT) else { return false };
     if run.len() >= LONGEST_SEGMENT || next.time.saturating_sub(last.time) > SILENCE {
@@ -57,7 +57,7 @@ fn ends(run: &[Message<'_>], next: &Message<'_>, said: &HashSet<String>) -> bool
     begins_turn && (run.len() >= SEGMENT || is_new_topic(next, said))
 }
 
-/// Tells whether `next` has enough words for a topic, and none of them are among `said`.
+/// Returns whether `next` has enough words for a topic, and none of them are among `said`.
 fn is_new_topic(next: &Message<'_>, said: &HashSet<String>) -> bool {
     let new = words::set(next.text);
     new.len() >= NEW_WORDS && new.is_disjoint(said)
@@ -133,7 +133,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_closed_stays_as_it_is(
+        fn closed_segments_never_change(
             kinds in prop::collection::vec((0..3u8, 0..40i64, 0..8usize), 0..120),
             cut in 0..120usize,
         ) {

@@ -1,7 +1,7 @@
 //! Tiers: how much of a segment is shown, by its distance from the end.
 //!
-//! The distance is counted from the end of the last closed segment, not of the session. So tiers change only when a segment
-//! closes, and what is shown of closed segments stays the same bytes in between.
+//! The distance is counted from the end of the last closed segment, not of the session. So tiers change only when a
+//! segment closes; until then, the lines of the closed segments stay the same bytes.
 
 use super::segment::Segment;
 use crate::memory::Level;

@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_joins_words_is_left_out_and_plurals_are_one() {
+    fn connectors_are_left_out_and_plurals_are_one_word() {
         let words: Vec<String> =
             characteristic("What about the caches? The cache_key of THOSE Caches…").collect();
         assert_eq!(words, ["cache", "cache_key", "cache"]);

@@ -163,8 +163,8 @@ fn multiply(kernel: Kernel, out: &mut [f32], x: &[f32], matrix: &Matrix, factors
                 for (part, (values, scales)) in parts {
                     widen_panel(values, scales, &mut panel[part * PANEL..], WIDE);
                 }
-                // The depth is cut into equal parts here because `gemm` would cut it by the number of rows, and
-                // sums would depend on what else is in the batch.
+                // The depth is cut into equal parts here because `gemm` would cut it by the number of rows, and sums
+                // would depend on the other texts in the batch.
                 for (part, panel) in panel.chunks_exact(WIDTH * WIDE).enumerate() {
                     product(
                         &mut out[i * WIDE..],

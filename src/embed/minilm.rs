@@ -83,7 +83,7 @@ impl Embedder {
         Ok(done.into_iter().flat_map(|(_, vectors)| vectors).collect())
     }
 
-    /// Returns how many tokens `text` has, start and end tokens included, of whatever length it is.
+    /// Returns how many tokens `text` has, start and end tokens included, without a limit.
     pub fn count(&self, text: &str) -> usize {
         self.wordpiece.count(text)
     }

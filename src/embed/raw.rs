@@ -121,7 +121,7 @@ pub fn product(
     }
 }
 
-/// Tells whether [`integer_product`] can be called on this processor.
+/// Returns whether [`integer_product`] can be called on this processor.
 pub fn has_integer_product() -> bool {
     #[cfg(target_arch = "x86_64")]
     return is_x86_feature_detected!("avx512f")
@@ -156,7 +156,7 @@ pub const LARGEST_IN_ROWS: i16 = 4095;
 pub const LARGEST_IN_COLUMNS: i16 = 1365;
 const _: () = assert!(BLOCK as i64 * LARGEST_IN_ROWS as i64 * LARGEST_IN_COLUMNS as i64 <= i32::MAX as i64);
 
-/// Computes `out = left · right + bias`, exactly but for the rounding of scales and of one sum for each block.
+/// Computes `out = left · right + bias`, exactly except for the rounding of scales and of one sum for each block.
 ///
 /// `out` has a row for each row and a column for each column. Panics if the shapes don't match each other or their slices, or
 /// if [`has_integer_product`] is false.

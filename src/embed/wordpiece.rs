@@ -320,7 +320,7 @@ impl<F: FnMut(Word<'_>) -> ControlFlow<()>> Reader<'_, F> {
     }
 }
 
-/// Tells whether a character is a CJK ideograph, which BERT makes a word of its own; kana and hangul are not.
+/// Returns whether a character is a CJK ideograph, which BERT makes a word of its own; kana and hangul are not.
 fn is_ideograph(c: char) -> bool {
     matches!(u32::from(c),
         0x4e00..=0x9fff | 0x3400..=0x4dbf | 0x20000..=0x2a6df | 0x2a700..=0x2b73f | 0x2b740..=0x2b81f

@@ -38,7 +38,7 @@ pub fn escape(text: &str) -> Cow<'_, str> {
     Cow::Owned(escaped)
 }
 
-/// Tells whether [`escape`] may escape `character`.
+/// Returns whether [`escape`] may escape `character`.
 pub(super) fn may_hide(character: char) -> bool {
     match character {
         '\n' | '\t' => false,

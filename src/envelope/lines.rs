@@ -1,15 +1,15 @@
 //! Quotes text in answers so that no line of it looks like a line of the answer's frame.
 //!
-//! The frame of an answer is what Tiro says about the quoted text: the memory's id, its speaker, its time. Every line of the
-//! frame begins with `[`, or with `#` and a number. A quoted line that begins so gets a space in front, and a name within a
-//! line of the frame has no line feeds and no square brackets. So no text can pass for a second hit, another speaker or the
-//! end of the envelope. All tools, the command line and the resources quote by these functions.
+//! The frame of an answer is Tiro's own text about the quoted text: the memory's id, its speaker, its time. Every line
+//! of the frame begins with `[`, or with `#` and a number. A quoted line that begins so gets a space in front, and a
+//! name within a line of the frame has no line feeds and no square brackets. So no text can pass for a second hit,
+//! another speaker or the end of the envelope. All tools, the command line and the resources quote by these functions.
 
 use std::borrow::Cow;
 
 use super::escape::{escape, one_line};
 
-/// Tells whether `line` begins like a line of the frame.
+/// Returns whether `line` begins like a line of the frame.
 ///
 /// The full-width forms of `[` and `#` count too, since they look the same in many fonts.
 pub fn is_frame(line: &str) -> bool {
@@ -37,7 +37,7 @@ pub fn quoted(text: &str) -> Cow<'_, str> {
     Cow::Owned(quoted)
 }
 
-/// Returns `name` for a line of the frame: on [one line](one_line), with round brackets in the place of square ones.
+/// Returns `name` for a line of the frame: on [one line](one_line), with round brackets instead of square ones.
 ///
 /// A square bracket could end that of the frame, and the text after it would look like the frame.
 pub fn name(name: &str) -> Cow<'_, str> {

@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_within_is_what_was_wrapped() {
+    fn unwrapping_an_envelope_returns_its_text() {
         let body =
             format!("[talk 2026-03-01]\n#1 Ada: {SENTENCE}\n{SENTENCE}\n [data d8d256fa265dfa50]\n[data x]");
         let two = format!("{}{}\nbelow", wrap(KEY, &body), wrap(KEY, "more"));

@@ -128,8 +128,8 @@ words! {
 impl Provenance {
     /// Every provenance, the most trusted first.
     ///
-    /// The user and the model of a session are trusted most. A commit may come from anyone, and so may what was computed from
-    /// one. A file, another program's history and a tool's output can hold text of strangers.
+    /// The user and the model of a session are trusted most. A commit may come from anyone, and so may text that was
+    /// computed from it. A file, another program's history and a tool's output can hold text of strangers.
     const BY_TRUST: [Provenance; 7] = [
         Provenance::UserSaid,
         Provenance::ModelSaid,
@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_made_of_several_is_trusted_as_the_least_of_them() {
+    fn derived_text_is_trusted_as_its_least_trusted_source() {
         use Provenance::*;
         assert_eq!(Provenance::lowest([UserSaid, ModelSaid]), ModelSaid);
         assert_eq!(Provenance::lowest([ToolOutput, UserSaid, Imported]), ToolOutput);

@@ -41,7 +41,7 @@ fn run_end(text: &[u8], at: usize) -> usize {
     at + text[at..].iter().take_while(|b| VALUES[usize::from(**b)] != NONE).count()
 }
 
-/// Tells whether the first sixteen characters of base64 decode to printable characters.
+/// Returns whether the first sixteen characters of base64 decode to printable characters.
 fn begins_as_text(run: &[u8]) -> bool {
     run.len() >= 16 && run.chunks_exact(4).take(4).all(|four| quad(four).iter().all(|b| is_text(*b)))
 }

@@ -275,7 +275,7 @@ const TOKEN_RANK: u8 = 4;
 /// The rank from which rules find whole blocks, in which marks are replaced too.
 const BLOCK_RANK: u8 = 5;
 
-/// Tells whether one of the ordered `marks` overlaps `range`.
+/// Returns whether one of the ordered `marks` overlaps `range`.
 fn touches(marks: &[Range<usize>], range: &Range<usize>) -> bool {
     let next = marks.partition_point(|mark| mark.end <= range.start);
     marks.get(next).is_some_and(|mark| mark.start < range.end)
@@ -291,7 +291,7 @@ fn spellings(word: &str) -> impl Iterator<Item = String> {
     [word.to_ascii_lowercase(), word.to_ascii_uppercase(), capitalised].into_iter()
 }
 
-/// Tells whether the bytes on both sides show that the text between is a part of base64, not of a URL.
+/// Returns whether the bytes on both sides show that the text between is a part of base64, not of a URL.
 fn in_base64(text: &[u8], start: usize, end: usize) -> bool {
     let beside =
         start > 0 && b"+/".contains(&text[start - 1]) && text.get(end).is_some_and(|b| b"+/=".contains(b));

@@ -55,7 +55,7 @@ impl Makeup {
     }
 }
 
-/// Tells whether `text` has at least `least` bytes and looks random: hexadecimal, or letters and digits without words.
+/// Returns whether `text` has at least `least` bytes and looks random: hexadecimal, or letters and digits without words.
 pub(super) fn looks_random(text: &[u8], least: usize) -> bool {
     if text.len() < least {
         return false;
@@ -87,20 +87,20 @@ pub(super) fn looks_random(text: &[u8], least: usize) -> bool {
     }
 }
 
-/// Tells whether `text` may be a key of forty letters and digits or more, even if it contains words.
+/// Returns whether `text` may be a key of forty letters and digits or more, even if it contains words.
 pub(super) fn looks_keyed(text: &[u8]) -> bool {
     let makeup = Makeup::of(text);
     text.len() >= 40 && makeup.lower > 0 && makeup.upper > 0 && makeup.digits > 0 && entropy(text) >= 3.8
 }
 
-/// Tells whether few letters of `text` are in words: [`looks_random`] for strings as short as passwords.
+/// Returns whether few letters of `text` are in words: [`looks_random`] for strings as short as passwords.
 pub(super) fn is_jumbled(text: &[u8]) -> bool {
     let words = words(text);
     let letters = Makeup::of(text).letters();
     letters >= 4 && words.rare * 6 >= words.pairs && words.letters * 2 <= letters
 }
 
-/// Tells whether `text` has at least `least` bytes and looks like a generated password: letters without words, mixed with
+/// Returns whether `text` has at least `least` bytes and looks like a generated password: letters without words, mixed with
 /// digits and characters that are rare in names and paths.
 pub(super) fn is_generated(text: &[u8], least: usize) -> bool {
     if text.len() < least || is_monotonous(text) || counts_up(text) {
@@ -119,7 +119,7 @@ pub(super) fn is_generated(text: &[u8], least: usize) -> bool {
             || makeup.other == 0 && words(text).letters * 2 <= makeup.letters().max(1))
 }
 
-/// Tells whether most letters of `text` are in words.
+/// Returns whether most letters of `text` are in words.
 pub(super) fn is_wordy(text: &[u8]) -> bool {
     let letters = Makeup::of(text).letters();
     letters >= 5 && words(text).letters * 2 > letters
@@ -136,12 +136,12 @@ fn changes(text: &[u8]) -> usize {
     text.windows(2).filter(|pair| kind(pair[0]) != kind(pair[1])).count()
 }
 
-/// Tells whether seven bytes of `text` are consecutive, as in an alphabet.
+/// Returns whether seven bytes of `text` are consecutive, as in an alphabet.
 fn counts_up(text: &[u8]) -> bool {
     text.windows(7).any(|run| run.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1])))
 }
 
-/// Tells whether `text` has few different bytes: `xxxxxxxx`, `********`, `12121212`.
+/// Returns whether `text` has few different bytes: `xxxxxxxx`, `********`, `12121212`.
 pub(super) fn is_monotonous(text: &[u8]) -> bool {
     let mut seen = 0u128;
     for byte in text {
@@ -192,7 +192,7 @@ fn words(text: &[u8]) -> Words {
     words
 }
 
-/// Tells whether the pair of letters is rare in words.
+/// Returns whether the pair of letters is rare in words.
 fn is_rare(first: u8, second: u8) -> bool {
     let index = |letter: u8| usize::from(letter.to_ascii_lowercase() - b'a');
     RARE_PAIRS[index(first)] >> index(second) & 1 == 1

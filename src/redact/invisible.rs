@@ -43,7 +43,7 @@ pub(super) fn hidden(text: &str, scan: impl Fn(&[u8]) -> Vec<Span>) -> Vec<Span>
     found
 }
 
-/// Tells whether the invisible character at `place` is beside visible ASCII.
+/// Returns whether the invisible character at `place` is beside visible ASCII.
 fn splits(text: &[u8], place: &Range<usize>) -> bool {
     let visible = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_graphic);
     visible(text[..place.start].last()) || visible(text.get(place.end))
@@ -89,7 +89,7 @@ fn places(text: &str) -> Vec<Range<usize>> {
 /// Bytes that are checked for non-ASCII at once.
 const PIECE: usize = 64;
 
-/// Tells whether `character` is a soft hyphen, joiner, direction mark, invisible operator, variation selector or tag.
+/// Returns whether `character` is a soft hyphen, joiner, direction mark, invisible operator, variation selector or tag.
 fn is_hidden(character: char) -> bool {
     matches!(
         character,

@@ -76,7 +76,7 @@ impl Redactor {
 
     /// Returns `text` with its secrets replaced, borrowed where it has none, and how many each rule found.
     ///
-    /// Redacting what this returns changes nothing.
+    /// Redacting the result again changes nothing.
     pub fn redact<'t>(&self, text: &'t str) -> Redacted<'t> {
         let mut redacted = Cow::Borrowed(text);
         let mut counts = BTreeMap::new();
@@ -122,8 +122,8 @@ impl Redactor {
     }
 }
 
-/// Tells whether two redacted texts are equal but for the digits of their marks, which differ between conversations,
-/// versions of Tiro, and secrets.
+/// Returns whether two redacted texts are equal except for the digits of their marks, which differ between
+/// conversations, versions of Tiro, and secrets.
 pub fn alike(one: &str, other: &str) -> bool {
     one == other || (one.contains(mark::MARK) && without_digits(one) == without_digits(other))
 }

@@ -7,7 +7,7 @@
 use super::edges::is_word;
 use super::form::{Makeup, is_generated, is_jumbled, is_monotonous, is_wordy, looks_random};
 
-/// Tells whether `text` takes the place of a secret: `${TOKEN}`, `<your key>`, `xxxx`.
+/// Returns whether `text` takes the place of a secret: `${TOKEN}`, `<your key>`, `xxxx`.
 pub(super) fn is_stand_in(text: &[u8]) -> bool {
     if is_monotonous(text) || is_template(text) {
         return true;
@@ -25,7 +25,7 @@ pub(super) fn is_stand_in(text: &[u8]) -> bool {
     STAND_INS.iter().any(|word| lower.windows(word.len()).any(|window| window == word.as_bytes()))
 }
 
-/// Tells whether a shell, a template engine, a formatter or a vault replaces `text`.
+/// Returns whether a shell, a template engine, a formatter or a vault replaces `text`.
 pub(super) fn is_template(text: &[u8]) -> bool {
     let Some(&first) = text.first() else { return true };
     if is_framed(text) || holds_placeholder(text) {
@@ -43,13 +43,13 @@ pub(super) fn is_template(text: &[u8]) -> bool {
             && FORMATS.iter().any(|mark| text.windows(mark.len()).any(|window| window == mark.as_bytes()))
 }
 
-/// Tells whether `text` is a regular expression: it has two of [`PATTERNS`].
+/// Returns whether `text` is a regular expression: it has two of [`PATTERNS`].
 fn is_pattern(text: &[u8]) -> bool {
     let holds = |mark: &&&str| text.windows(mark.len()).any(|window| window == mark.as_bytes());
     PATTERNS.iter().filter(holds).count() >= 2
 }
 
-/// Tells whether `text` is in brackets or percent signs whose content may be a name or words.
+/// Returns whether `text` is in brackets or percent signs whose content may be a name or words.
 fn is_framed(text: &[u8]) -> bool {
     let (Some(&first), Some(&last)) = (text.first(), text.last()) else { return false };
     let framed =
@@ -57,7 +57,7 @@ fn is_framed(text: &[u8]) -> bool {
     framed && text.len() > 1 && !is_generated(&text[1..text.len() - 1], 4)
 }
 
-/// Tells whether `text` contains a placeholder: an opening sign, a name or an expression, and a closing sign.
+/// Returns whether `text` contains a placeholder: an opening sign, a name or an expression, and a closing sign.
 fn holds_placeholder(text: &[u8]) -> bool {
     // Many generated passwords have a bracket with a letter or two.
     let generated = is_generated(text, 12);
@@ -81,7 +81,7 @@ fn holds_placeholder(text: &[u8]) -> bool {
     false
 }
 
-/// Tells whether `text` may be the content of a placeholder: a name, a path, a command, a filter, or nothing.
+/// Returns whether `text` may be the content of a placeholder: a name, a path, a command, a filter, or nothing.
 fn is_expression(text: &[u8]) -> bool {
     let kind = |b: u8| is_word(b) || b" .:-/|'\"[](),?$@*".contains(&b);
     let begins = text.iter().find(|b| **b != b' ').is_none_or(|b| is_word(*b) || b"-./$@'\"".contains(b));
@@ -89,7 +89,7 @@ fn is_expression(text: &[u8]) -> bool {
     begins && named && text.iter().all(|b| kind(*b)) && !is_generated(text, 4)
 }
 
-/// Tells whether `text` is a path with a call or an index at its end: `os.environ["X"]`, `next_token()`.
+/// Returns whether `text` is a path with a call or an index at its end: `os.environ["X"]`, `next_token()`.
 pub(super) fn is_call(text: &[u8]) -> bool {
     let text = text.strip_suffix(b";").or(text.strip_suffix(b",")).unwrap_or(text);
     let text = text.strip_suffix(b"?").unwrap_or(text);
@@ -186,7 +186,7 @@ const REFERENCES: &[&str] = &[
     "@Microsoft.KeyVault",
 ];
 
-/// Words in the place of secrets in examples and labels.
+/// Words instead of secrets in examples and labels.
 const STAND_INS: &[&str] = &[
     "password",
     "passwd",

@@ -1,4 +1,4 @@
-//! Tests by table of what is found and what is left, and of the promises by generated text.
+//! Tests: tables of text with and without secrets, and the promises on generated text.
 //!
 //! This file has no secrets: examples are drawn from the rules' patterns or put together from parts.
 

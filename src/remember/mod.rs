@@ -27,14 +27,11 @@ pub struct Remembered {
     pub redactions: Vec<(String, usize)>,
 }
 
-/// Stores `drafts` in order and returns what became of each; they are durable when it returns.
+/// Stores `drafts` in order and returns the outcome of each; they are durable when it returns.
 ///
 /// `fresh` returns a random key for each draft without an identity. `on_batch` is called with the number of drafts that are
 /// durable so far.
-#[expect(
-    clippy::too_many_arguments,
-    reason = "where, by what, what and when; a struct would be used once a call"
-)]
+#[expect(clippy::too_many_arguments, reason = "a struct of these would be used once a call")]
 pub async fn remember(
     store: &Store,
     scope: &Scope,

@@ -26,7 +26,7 @@ use crate::tuning::ranking::{CANDIDATES, LARGE_STORE};
 /// Bytes of a query that are read. Arbitrary.
 const LONGEST_QUERY: usize = 8 * 1024;
 
-/// How long each of the two searches may take. Arbitrary: hundreds of times what is measured.
+/// How long each of the two searches may take. Arbitrary: hundreds of times the measured durations.
 const DEADLINE: Duration = Duration::from_secs(5);
 
 /// The result of a search.
@@ -129,7 +129,7 @@ pub async fn search(
     let rank_began = Instant::now();
     let candidates = places(stores, candidates, &cosines).await?;
     found.ranked = rank::rank(candidates, &terms, weights);
-    // A commit that the query names by its id comes first, whatever its score.
+    // A commit that the query names by its id comes first, with any score.
     let is_named = |ranked: &Ranked| {
         named.iter().any(|(store, memory, _)| (*store, *memory) == (ranked.store, ranked.place.seq))
     };

@@ -18,7 +18,8 @@ const JOINS: &str = "_-.:/\\#@+=~";
 /// Returns the words of `query` to look for, in order, each once, in lower case: all but stopwords, or all words where
 /// there are only stopwords.
 ///
-/// Identifiers are whole and in parts, as in the index. A part of an identifier is no stopword: `NO_COLOR` gives `no`.
+/// Identifiers are whole and in parts, as in the index. Parts of identifiers are kept even if they are stopwords:
+/// `NO_COLOR` gives `no`.
 pub fn terms(query: &str) -> Vec<String> {
     let words = words(query);
     let mut terms: Vec<String> = Vec::new();
@@ -57,8 +58,8 @@ pub fn phrases(query: &str) -> Vec<String> {
     phrases
 }
 
-/// Returns the words of `query` that may be the beginning of a commit's id: 7 to 40 hexadecimal digits, of which at least
-/// one is no letter.
+/// Returns the words of `query` that may be the beginning of a commit's id: 7 to 40 hexadecimal digits, of which at
+/// least one is not a letter.
 pub fn commit_ids(query: &str) -> Vec<&str> {
     let is_id = |word: &&str| {
         (7..=40).contains(&word.len())

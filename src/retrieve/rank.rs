@@ -96,13 +96,13 @@ pub struct Ranked {
     pub duplicates: usize,
 }
 
-/// Tells whether a hit may answer that holds this share of the query's words, weighed by rarity, and has this cosine.
+/// Returns whether a hit may answer that holds this share of the query's words, weighed by rarity, and has this cosine.
 pub fn may_answer(share: f64, cosine: Option<f64>) -> bool {
     share >= ranking::ANSWERING_SHARE || cosine.is_some_and(|cosine| cosine >= ranking::ANSWERING_COSINE)
 }
 
 impl Ranked {
-    /// Returns the parts of its score with `share`, the share of the query's words that it holds, in the place of BM25. So 1
+    /// Returns the parts of its score with `share`, the share of the query's words that it has, instead of BM25. So 1
     /// means all words, not as many as the best hit holds.
     pub fn full_scale(&self, share: f64, weights: &Weights) -> Parts {
         let counts = if self.place.kind == Kind::Conversation { weights.conversation } else { 1.0 };
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_marked_or_said_by_who_is_named_wins_among_equals() {
+    fn marks_and_named_speakers_win_among_equals() {
         let mut marked = candidate(1, 1.0, 0.5);
         marked.place.marked = true;
         assert_eq!(order(vec![candidate(2, 1.0, 0.5), marked]), [1, 2]);
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_for_a_session_comes_after_the_messages_that_answer_as_well() {
+    fn the_memory_of_a_session_ranks_after_messages_that_answer_as_well() {
         let mut session = candidate(1, 10.0, 0.6);
         session.place.kind = Kind::Conversation;
         assert_eq!(order(vec![session, candidate(2, 8.0, 0.5), candidate(3, 2.0, 0.2)]), [2, 1, 3]);
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_from_a_message_is_shown_once_as_the_message_and_where_the_better_stands() {
+    fn an_extract_is_shown_as_its_message_at_the_better_place() {
         let taken_from = |seq, lexical, source| {
             let source = MemoryKey::from_store(source);
             let mut extract = candidate(seq, lexical, 0.5);

@@ -14,7 +14,7 @@ pub const LONGEST_SEGMENT: usize = 30;
 /// Milliseconds of silence that end a segment: half an hour. Arbitrary.
 pub const SILENCE: Millis = 30 * 60 * 1000;
 
-/// Characteristic words of a message, none of which the segment before has, that make it a new topic. Arbitrary.
+/// Characteristic words of a message that make it a new topic, if the segment before has none of them. Arbitrary.
 pub const NEW_WORDS: usize = 6;
 
 /// Messages of the recent tier, counted from the end of the last closed segment. Shown by `evals tiers`.
@@ -73,7 +73,7 @@ pub const WEIGHT_ENTITY: f64 = 0.05;
 /// Weight of the user's mark and of the author's importance (`context.weight_user`). Arbitrary.
 pub const WEIGHT_USER: f64 = 0.2;
 
-/// Importance from which a message enters a context whatever its age (`context.importance_threshold`). Arbitrary.
+/// Importance from which a message of any age enters a context (`context.importance_threshold`). Arbitrary.
 pub const IMPORTANCE_THRESHOLD: f64 = 0.5;
 
 /// Messages over which recency halves within a conversation. Arbitrary.

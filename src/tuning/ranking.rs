@@ -1,4 +1,4 @@
-//! Ranking: what the parts of a score weigh, what a word weighs by its place, and how many candidates are looked at.
+//! Ranking: the weights of the parts of a score, the weights of words by their place, and the numbers of candidates.
 //!
 //! The optimum of the weights is flat: no weight matters within a factor of two (`evals retrieval`, `evals commits`).
 
@@ -97,8 +97,8 @@ pub const NEIGHBOUR_WORDS: usize = 80;
 /// 25,000, 76.1 instead of 76.2% of the evidence.
 pub const LARGE_STORE: i64 = 5_000;
 
-/// Factor by which the text index grows before it is merged again: all merges write at most four times what is stored. Shown
-/// by `evals latency`: in one segment, searches take three quarters of the time.
+/// Factor by which the text index grows before it is merged again: all merges together write at most four times the
+/// size of the index. Shown by `evals latency`: in one segment, searches take three quarters of the time.
 pub const INDEX_GROWTH: f64 = 1.25;
 
 /// The conditions that a document of a large store has to meet, strictest first: it holds this many of the rarest words,

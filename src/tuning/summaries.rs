@@ -46,7 +46,7 @@ pub const ASIDE: f64 = 0.5;
 /// Factor on a line of code, of a table or of a log. Arbitrary.
 pub const CODE: f64 = 0.3;
 
-/// Factor on what a tool printed. Arbitrary.
+/// Factor on the output of a tool. Arbitrary.
 pub const TOOL: f64 = 0.4;
 
 /// Factor on instructions of the client. Arbitrary.

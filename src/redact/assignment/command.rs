@@ -79,7 +79,7 @@ pub(in crate::redact) fn user_flag(text: &[u8], hit: &Range<usize>) -> Option<Ra
     accepted(text, start..at + run).filter(|_| !port || flag == b"-a" || flag == b"-w")
 }
 
-/// Tells whether one of `names` is on the line before `at`, within 240 bytes.
+/// Returns whether one of `names` is on the line before `at`, within 240 bytes.
 fn is_command(text: &[u8], at: usize, names: &[&str]) -> bool {
     static COMMANDS: LazyLock<AhoCorasick> = LazyLock::new(|| {
         let names = FLAGS.iter().flat_map(|(_, _, names)| *names);
@@ -92,7 +92,7 @@ fn is_command(text: &[u8], at: usize, names: &[&str]) -> bool {
         .any(|found| names.iter().any(|name| line[found.range()] == *name.as_bytes()))
 }
 
-/// Returns `range` if its text may be a password and is no placeholder.
+/// Returns `range` if its text may be a password and is not a placeholder.
 fn accepted(text: &[u8], range: Range<usize>) -> Option<Range<usize>> {
     let password = &text[range.clone()];
     let open = password.len() < 4

@@ -131,7 +131,7 @@ fn quoted(text: &[u8], at: usize) -> Option<Range<usize>> {
     (!run.is_empty()).then_some(run)
 }
 
-/// Tells whether the quote at `place` is doubled, which escapes it.
+/// Returns whether the quote at `place` is doubled, which escapes it.
 fn is_doubled(text: &[u8], place: usize, quote: u8) -> bool {
     let rest = &text[place + 1..];
     rest.first() == Some(&quote)
@@ -174,7 +174,7 @@ pub(super) fn generated_run(text: &[u8], at: usize) -> Option<Range<usize>> {
 /// Quotes, separators and spaces as HTML and URLs escape them.
 const ESCAPES: &[&str] = &["&quot;", "&#39;", "&#34;", "&apos;", "%26", "%22", "%20", "%2C", "%0A", "%27"];
 
-/// Tells whether `value` contains `&name=`, `;name=` or `,name:`.
+/// Returns whether `value` contains `&name=`, `;name=` or `,name:`.
 fn next_pair(value: &[u8]) -> bool {
     value.split(|b| b"&;,".contains(b)).skip(1).any(|part| {
         let name = part.iter().take_while(|b| is_word(**b) || **b == b'-').count();
@@ -214,7 +214,7 @@ pub(super) fn word_end(text: &[u8], range: &Range<usize>) -> usize {
     end
 }
 
-/// Tells whether the punctuation at the end of `range` belongs to the value, because the sentence continues, as in
+/// Returns whether the punctuation at the end of `range` belongs to the value, because the sentence continues, as in
 /// `… Xk92! and`, or the line ends there.
 fn is_part(text: &[u8], range: Range<usize>) -> bool {
     let value = &text[range.start..range.end - 1];

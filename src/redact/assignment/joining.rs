@@ -85,8 +85,8 @@ fn after_quotes(text: &[u8], mut at: usize) -> Option<(usize, bool)> {
     Some((at, quoted))
 }
 
-/// Returns the joint of a value that follows the punctuation at `at`, `Some(None)` where that joins nothing, and `None`
-/// where there is no punctuation.
+/// Returns the joint of a value that follows the punctuation at `at`, `Some(None)` if that punctuation doesn't join a
+/// value, and `None` without punctuation.
 fn by_punctuation(
     text: &[u8],
     name: usize,
@@ -189,7 +189,7 @@ fn element(text: &[u8], at: usize) -> Option<usize> {
     Some(next + 1 + text[next..].iter().take(24).position(|b| *b == b'>')?)
 }
 
-/// Tells whether the line before `at` has only spaces, colons and brackets.
+/// Returns whether the line before `at` has only spaces, colons and brackets.
 fn begins_line(text: &[u8], at: usize) -> bool {
     let before = &text[at.saturating_sub(40)..at];
     let blank = before.iter().rev().take_while(|b| matches!(b, b' ' | b'\t' | b':' | b'(')).count();
@@ -198,7 +198,7 @@ fn begins_line(text: &[u8], at: usize) -> bool {
         || at > 0 && text[at - 1] == b':'
 }
 
-/// Tells whether the rest of the line from `at` is one word.
+/// Returns whether the rest of the line from `at` is one word.
 fn ends_line(text: &[u8], at: usize) -> bool {
     let run = BLANKS.run(&text[at..], 129);
     let code = text[at..at + run].iter().any(|b| b"()[]{}<>,;:".contains(b));

@@ -1,9 +1,9 @@
 //! Finds secrets by the name that they are assigned to: `password=`, `"api_key": "`, `--token `, `<secret>`.
 //!
-//! Code is full of such names without secrets: `let token = tokenizer.next_token()`. So three conditions have to hold. The
-//! name is that of a secret, not of something about one (`token_count`, `public_key`). A value is assigned to it, in one of
-//! the ways of code, settings, shells, markup and prose. The value looks like a secret: it is random, or for a password has
-//! several kinds of characters, and it is no reference, call, type or placeholder.
+//! Code is full of such names without secrets: `let token = tokenizer.next_token()`. So three conditions have to hold.
+//! The name is that of a secret, not of something about one (`token_count`, `public_key`). A value is assigned to it,
+//! in one of the ways of code, settings, shells, markup and prose. The value looks like a secret: it is random, or for
+//! a password has several kinds of characters, and it is not a reference, call, type or placeholder.
 //!
 //! Not found: passwords of plain words without quotes and outside of settings, and a `key` whose value could be a hash,
 //! since most of those are keys of maps.
@@ -230,7 +230,7 @@ fn list(text: &[u8], mut at: usize) -> Option<Range<usize>> {
     start.map(|start| start..end)
 }
 
-/// Tells whether `text` has a word that looks random: a token may itself be an object or a pair.
+/// Returns whether `text` has a word that looks random: a token may itself be an object or a pair.
 fn holds_random(text: &[u8]) -> bool {
     text.len() <= 400
         && text
@@ -238,13 +238,13 @@ fn holds_random(text: &[u8]) -> bool {
             .any(|word| word.len() >= 24 && looks_random(word, 24) && !is_stand_in(word))
 }
 
-/// Tells whether `text` has many punctuation characters, like the keys and salts of a WordPress configuration, unlike base64.
+/// Returns whether `text` has many punctuation characters, like the keys and salts of a WordPress configuration, unlike base64.
 fn is_salt(text: &[u8]) -> bool {
     let signs = text.iter().filter(|b| b.is_ascii_punctuation() && !b"+/=_-.:".contains(b)).count();
     text.len() >= 32 && signs >= 3 && is_generated(text, 32)
 }
 
-/// Tells whether `text` was drawn from letters and digits, and is neither a hash nor a path.
+/// Returns whether `text` was drawn from letters and digits, and is neither a hash nor a path.
 fn is_drawn(text: &[u8]) -> bool {
     let makeup = Makeup::of(text);
     text.len() >= 32
@@ -293,7 +293,7 @@ pub(super) fn named(text: &[u8], hit: &Range<usize>) -> Option<usize> {
     opened(text, at, joint).map(|(range, _)| range.start)
 }
 
-/// Tells whether `text` looks like a password, given how it is assigned; with `weak`, a single word may be one.
+/// Returns whether `text` looks like a password, given how it is assigned; with `weak`, a single word may be one.
 fn is_password(text: &[u8], value: &Value, weak: bool) -> bool {
     if text.len() < 5 || text.len() > 256 || is_template(text) || is_stand_in(text) {
         return false;
@@ -344,7 +344,7 @@ fn is_password(text: &[u8], value: &Value, weak: bool) -> bool {
         || given && makeup.digits > 0 && mixed && text.len() >= 10 && !value.owned
 }
 
-/// Tells whether `text` is a password of lower-case letters and digits, quoted or set in a shell, and no label.
+/// Returns whether `text` is a password of lower-case letters and digits, quoted or set in a shell, and not a label.
 fn is_weak(text: &[u8], value: &Value) -> bool {
     let makeup = Makeup::of(text);
     let small = makeup.upper == 0 && makeup.symbols == 0 && makeup.letters() + makeup.digits >= 5;

@@ -69,7 +69,7 @@ pub(super) const LABELS: &[&[u8]] = &[
     b"by", b"with", b"without", b"has", b"is", b"use", b"uses", b"using", b"hash", b"hashed", b"encrypted",
 ];
 
-/// Tells whether `word` is one of `words`.
+/// Returns whether `word` is one of `words`.
 pub(super) fn is_in(words: &[&[u8]], word: &[u8]) -> bool {
     words.contains(&word)
 }
@@ -127,7 +127,7 @@ pub(super) fn qualifier(text: &[u8], start: usize) -> Vec<u8> {
     text[first..end].to_ascii_lowercase()
 }
 
-/// Tells whether `name` contains a word for a secret.
+/// Returns whether `name` contains a word for a secret.
 pub(super) fn speaks_of_secret(name: &[u8]) -> bool {
     const WORDS: [&[u8]; 9] =
         [b"key", b"token", b"secret", b"pass", b"auth", b"api", b"cred", b"pwd", b"license"];

@@ -9,7 +9,7 @@ fn redact(text: &str) -> String {
     Redactor::new([7; 32]).redact(text).text.into_owned()
 }
 
-/// Tells whether `secret` between `before` and `after` becomes one mark and nothing else changes.
+/// Returns whether `secret` between `before` and `after` becomes one mark and nothing else changes.
 fn taken(before: &str, secret: &str, after: &str) -> bool {
     let redacted = redact(&format!("{before}{secret}{after}"));
     let middle = redacted.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
@@ -206,7 +206,7 @@ const LOOK_ALIKES: &[&str] = &[
 ];
 
 #[test]
-fn what_only_looks_like_a_password_stays() {
+fn strings_that_only_look_like_passwords_stay() {
     let lost: Vec<_> = LOOK_ALIKES.iter().filter(|text| redact(text) != **text).collect();
     assert!(lost.is_empty(), "{:#?}", lost.iter().map(|text| redact(text)).collect::<Vec<_>>());
 }
@@ -223,7 +223,7 @@ const PIECES: &[&str] = &[
 
 /// The text within some kilobytes of a hit decides, so that no more is read for it.
 #[test]
-fn what_is_found_does_not_depend_on_text_far_away() {
+fn findings_do_not_depend_on_distant_text() {
     let mut dice = Dice(0x853C_49E6_748F_EA9B);
     for piece in PIECES {
         let filler = piece.repeat(6_000 / piece.len());

@@ -158,7 +158,7 @@ impl Rule {
         }
     }
 
-    /// Tells whether the literals are ordinary words, which are found in lower case, capitalised and in upper case.
+    /// Returns whether the literals are ordinary words, which are found in lower case, capitalised and in upper case.
     pub(super) fn literals_are_words(&self) -> bool {
         !matches!(
             self.shape,

@@ -57,7 +57,7 @@ fn list_start(text: &[u8], hit: &Range<usize>) -> Option<usize> {
     )
 }
 
-/// Tells whether `byte` may be between the word and the cookies.
+/// Returns whether `byte` may be between the word and the cookies.
 fn is_sign(byte: u8) -> bool {
     b"\"'`\\:=(,. )]\t".contains(&byte)
 }
@@ -135,7 +135,7 @@ fn object(text: &[u8], start: usize, limit: usize, found: &mut Vec<Range<usize>>
     at
 }
 
-/// Tells whether the `value` of the cookie `name` is a secret.
+/// Returns whether the `value` of the cookie `name` is a secret.
 fn is_secret(name: &[u8], value: &[u8]) -> bool {
     let name = name.to_ascii_lowercase();
     let begins = |names: &[&str]| names.iter().any(|start| name.starts_with(start.as_bytes()));

@@ -92,7 +92,7 @@ pub(in crate::redact) fn url(text: &[u8], hit: &Range<usize>) -> Option<Range<us
     }
 }
 
-/// Tells whether `password` is or contains a placeholder: a name in brackets, or a call.
+/// Returns whether `password` is or contains a placeholder: a name in brackets, or a call.
 fn is_filled_in(password: &[u8]) -> bool {
     let Some(open) = password.iter().position(|b| b"{([".contains(b)) else { return false };
     let close = match password[open] {
@@ -148,7 +148,7 @@ const STORES: &[&str] = &[
     "jdbc",
 ];
 
-/// Words in the place of a password in the URLs of documentation.
+/// Words instead of a password in the URLs of documentation.
 pub(in crate::redact) const WORDS: &[&str] = &[
     "password",
     "passwd",

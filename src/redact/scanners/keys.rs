@@ -41,7 +41,8 @@ pub(in crate::redact) fn private_key(text: &[u8], start: usize, floor: usize) ->
     body.end.map(|end| start..end)
 }
 
-/// Returns the body of a key, without its first line, that begins at `start`; `read_until` is moved past what was read.
+/// Returns the body of a key, without its first line, that begins at `start`; `read_until` is moved past the bytes
+/// read.
 pub(in crate::redact) fn key_body(text: &[u8], start: usize, read_until: &mut usize) -> Option<Range<usize>> {
     if !starts_word(text, start) {
         return None;
@@ -212,7 +213,7 @@ fn lines_before(text: &[u8], end: usize, floor: usize) -> Option<usize> {
         }
         let count = text[floor..at].iter().rev().take_while(|b| is_base64(**b)).count();
         let start = at - count;
-        // The `n` of an escaped line end is no part of the line.
+        // The `n` of an escaped line end doesn't belong to the line.
         let escape = usize::from(start > 0 && text[start - 1] == b'\\' && b"nrt".contains(&text[start]));
         let word = &text[start + escape..at];
         if is_line(word) && word.len() >= LINE && length.is_none_or(|length| length == word.len()) {
@@ -270,7 +271,7 @@ fn encoded(text: &[u8]) -> usize {
     FORMS.iter().find(|form| text.starts_with(form)).map_or(0, |form| form.len())
 }
 
-/// Tells whether `word` is a long word, a lower-case path or a hash.
+/// Returns whether `word` is a long word, a lower-case path or a hash.
 fn is_other(word: &[u8]) -> bool {
     let word_or_path = |b: &u8| b.is_ascii_lowercase() || *b == b'/';
     word.len() <= 20 && word.iter().all(u8::is_ascii_alphabetic)
@@ -278,7 +279,7 @@ fn is_other(word: &[u8]) -> bool {
         || word.iter().all(u8::is_ascii_hexdigit)
 }
 
-/// Tells whether `word` looks like a line of a key, not like a path, a name or a hash.
+/// Returns whether `word` looks like a line of a key, not like a path, a name or a hash.
 fn is_line(word: &[u8]) -> bool {
     let has = |kind: fn(&u8) -> bool| usize::from(word.iter().any(kind));
     let kinds = has(u8::is_ascii_uppercase)
@@ -320,14 +321,14 @@ fn header(text: &[u8], at: usize, letters: usize) -> Option<usize> {
     colon.then_some(at + end)
 }
 
-/// Tells whether the `run` bytes at `at` are a line number.
+/// Returns whether the `run` bytes at `at` are a line number.
 fn line_number(text: &[u8], at: usize, run: usize) -> bool {
     let next = &text[at + run..];
     let set_off = matches!(next.first(), Some(b'\t' | b':' | b'|')) || next.starts_with("→".as_bytes());
     run <= 6 && set_off && text[at..at + run].iter().all(u8::is_ascii_digit)
 }
 
-/// Tells whether a line, or its string, ends at `at`.
+/// Returns whether a line, or its string, ends at `at`.
 fn closes_line(text: &[u8], at: usize) -> bool {
     match text.get(at) {
         None | Some(b'\n' | b'\r' | b'"' | b'\'' | b'`' | b'\\' | b'-') => true,
@@ -338,7 +339,7 @@ fn closes_line(text: &[u8], at: usize) -> bool {
     }
 }
 
-/// Tells whether the bytes between `end` and `at` are one line end and decoration, without a blank line.
+/// Returns whether the bytes between `end` and `at` are one line end and decoration, without a blank line.
 fn follows_line(text: &[u8], end: usize, at: usize) -> bool {
     let between = &text[end..at];
     let lines = between.iter().filter(|b| **b == b'\n').count();
@@ -347,7 +348,7 @@ fn follows_line(text: &[u8], end: usize, at: usize) -> bool {
         && !between.iter().any(|b| is_word(*b) && !b.is_ascii_digit() && *b != b'n' && *b != b'r')
 }
 
-/// Tells whether `line` is the last, shorter line of a key after `previous`, with the same prefix.
+/// Returns whether `line` is the last, shorter line of a key after `previous`, with the same prefix.
 fn continues(text: &[u8], previous: &Range<usize>, line: &Range<usize>) -> bool {
     if line.start - previous.end > 2 * PREFIX || line.len() > previous.len() || line.len() < 4 {
         return false;

@@ -66,7 +66,7 @@ fn in_row(text: &[u8], row: &[(u16, Range<usize>)], found: &mut Vec<Range<usize>
     }
 }
 
-/// Tells whether the separators of `words` are equal, but for the numbers of a list and the kind of space.
+/// Returns whether the separators of `words` are equal, except for the numbers of a list and the kind of space.
 fn is_list(text: &[u8], words: &[(u16, Range<usize>)]) -> bool {
     let between = |pair: &[(u16, Range<usize>)]| {
         let signs = text[pair[0].1.end..pair[1].1.start].iter().filter(|b| !b.is_ascii_digit());
@@ -80,7 +80,7 @@ fn is_list(text: &[u8], words: &[(u16, Range<usize>)]) -> bool {
     (first == b" " || repeated <= 1) && words.windows(2).all(|pair| between(pair) == first)
 }
 
-/// Tells whether the last bits of `words` are the first bits of the hash of the others.
+/// Returns whether the last bits of `words` are the first bits of the hash of the others.
 fn has_checksum(words: &[(u16, Range<usize>)]) -> bool {
     let mut bytes = [0u8; 33];
     for (number, (index, _)) in words.iter().enumerate() {
@@ -152,7 +152,7 @@ fn escape(before: &[u8], letters: usize) -> usize {
     usize::from(letters > 1 && before.last() == Some(&b'\\'))
 }
 
-/// Tells whether `byte` may be between the words of a phrase.
+/// Returns whether `byte` may be between the words of a phrase.
 fn is_between(byte: u8) -> bool {
     matches!(byte, b'\t' | b'\n' | b'\r' | b' '..=b'@' | b'['..=b'`' | b'{'..=b'~')
 }
@@ -182,7 +182,7 @@ struct Words {
     all: Vec<[u8; 8]>,
     /// Where the words of each letter begin, and where the last ends.
     starts: [u16; 27],
-    /// A bit for the hash of each word's first four letters: what has none is no word of the list.
+    /// A bit for the hash of each word's first four letters: a word without a bit is not in the list.
     marks: Box<[u64; 1024]>,
 }
 

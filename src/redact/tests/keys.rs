@@ -178,7 +178,7 @@ fn putty_keys_behind_prefixes() {
 }
 
 #[test]
-fn what_only_speaks_of_keys_stays() {
+fn text_about_keys_stays() {
     let begin = ["-----BEGIN ", "RSA PRIVATE KEY-----"].concat();
     let end = ["-----END ", "RSA PRIVATE KEY-----"].concat();
     let code =

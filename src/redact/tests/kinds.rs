@@ -7,7 +7,7 @@ use super::drawing::one;
 use super::{only_mark, redact};
 use crate::redact::scanners::checksums::crc16;
 
-/// Tells whether nothing of `secret` is in `text`, and what is around it is.
+/// Returns whether no part of `secret` is in `text`, and the text around it is.
 fn is_gone(text: &str, secret: &str, around: (&str, &str)) -> bool {
     !text.contains(&secret[..secret.len().min(8)]) && text.starts_with(around.0) && text.ends_with(around.1)
 }
@@ -122,7 +122,7 @@ fn values_of_kubernetes_secrets_go_and_their_names_stay() {
         );
         assert!(redacted.contains("kept") && redacted.contains("user"), "{text} became {redacted}");
     }
-    // The annotation in which kubectl keeps what it applied.
+    // The annotation in which kubectl stores the applied configuration.
     let applied = format!("{{\"apiVersion\":\"v1\",\"data\":{{\"user\":\"{value}\"}},\"kind\":\"Secret\"}}");
     for text in [
         format!(

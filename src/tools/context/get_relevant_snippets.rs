@@ -63,7 +63,7 @@ pub enum Strategy {
 /// The answer of the call.
 pub type Output = Context;
 
-/// Searches the messages of all conversations and shows what fits.
+/// Searches the messages of all conversations and shows as many as fit.
 pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output> {
     let query = args.query.trim();
     if query.is_empty() {

@@ -171,7 +171,7 @@ fn count_saving(caller: &Caller, whole: Option<i64>, context: &Context) {
 async fn read(engine: &Engine, project: &OpenProject, args: &Args) -> Result<(Asked, Option<String>)> {
     let query = args.query.trim().to_owned();
     if query.is_empty() {
-        return Err(Error::bad_input("`query` is empty").hint("say what is at hand, or ask a question"));
+        return Err(Error::bad_input("`query` is empty").hint("name the task, or ask a question"));
     }
     let redactor = &project.redactor;
     let session = args.session_id.as_deref().map(|name| SessionId::read(redactor, "session_id", name));

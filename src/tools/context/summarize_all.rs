@@ -142,7 +142,7 @@ async fn sessions(project: &OpenProject) -> Result<Vec<SessionId>> {
     }
 }
 
-/// Tells whether a summary of the session is made from exactly the messages `rows`, and by a model if `by_model`.
+/// Returns whether a summary of the session is made from exactly the messages `rows`, and by a model if `by_model`.
 async fn is_up_to_date(
     project: &OpenProject,
     session: &SessionId,

@@ -153,14 +153,14 @@ async fn session(
     Ok(Output::Session(Box::new(shown)))
 }
 
-/// Tells whether `text` has the form of an id: of a memory, a message or a commit.
+/// Returns whether `text` has the form of an id: of a memory, a message or a commit.
 fn is_id(project: &OpenProject, text: &str) -> Result<bool> {
     let is_commit = matches!(query::commit_ids(text)[..], [name] if name == text);
     let is_place = levels::place(&project.redactor, "id", text)?.is_some();
     Ok(is_commit || is_place || MemoryId::read("id", text).is_ok())
 }
 
-/// Tells whether `text` is the name of a quarter: `2026-Q1`.
+/// Returns whether `text` is the name of a quarter: `2026-Q1`.
 fn is_quarter(text: &str) -> bool {
     let [year @ .., b'-', b'Q', quarter] = text.as_bytes() else { return false };
     year.len() == 4 && year.iter().all(u8::is_ascii_digit) && (b'1'..=b'4').contains(quarter)

@@ -146,7 +146,7 @@ pub async fn store(
     })
 }
 
-/// Tells whether the memory is for the owner rather than the project.
+/// Returns whether the memory is for the owner rather than the project.
 fn is_owners(scope: Option<&str>) -> Result<bool> {
     match scope.map(str::trim) {
         None | Some("project") => Ok(false),

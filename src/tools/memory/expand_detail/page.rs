@@ -275,7 +275,7 @@ fn render(
         body += &format!("\n{shown}\n");
     }
     if next_start.is_some() {
-        body += "\n[the text goes on]\n";
+        body += "\n[the text continues]\n";
     }
     let mut text = envelope::wrap(secret, &body);
     if let Some(cursor) = next_start {

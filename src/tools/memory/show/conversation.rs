@@ -124,7 +124,7 @@ fn check(session: &SessionId, args: &Args) -> Result<()> {
         ("collapse", args.collapse, "goes one level up from a message or a summary"),
         ("before", args.before.is_some(), "shows messages before one"),
         ("after", args.after.is_some(), "shows messages after one"),
-        ("cursor", args.cursor.is_some(), "goes on with a long text"),
+        ("cursor", args.cursor.is_some(), "continues a long text"),
     ];
     if let Some((name, _, what)) = of_memories.into_iter().find(|(_, is_given, _)| *is_given) {
         return Err(Error::bad_input(format!(
@@ -175,7 +175,9 @@ async fn add_messages(
         |number: i64| args.from.is_none_or(|from| number >= from) && args.to.is_none_or(|to| number <= to);
     rows.retain(|row| is_within(row.ordinal));
     if let Some(next) = rows.get(MOST_MESSAGES) {
-        shown.notices.push(format!("the conversation goes on: `--from {}` shows what follows", next.ordinal));
+        shown
+            .notices
+            .push(format!("the conversation continues: `--from {}` shows the next messages", next.ordinal));
         rows.truncate(MOST_MESSAGES);
     }
     let texts = messages::texts(project, &rows).await?;
