@@ -187,8 +187,8 @@ fn a_model_that_is_cut_short_or_written_to_while_it_is_open_ends_nothing() {
         assert_eq!(model.embed(&["the harbour is closed"], 1).unwrap(), before, "words it knows");
         let error = model.embed(&["a vellichorometer on every quay"], 1).unwrap_err();
         assert_eq!(error.kind(), Kind::Model);
-        assert!(error.to_string().contains("is not what it was"), "{error}");
-        assert!(error.way_out().unwrap().contains("start this process anew"), "{error:?}");
+        assert!(error.to_string().contains("changed since this process opened it"), "{error}");
+        assert!(error.way_out().unwrap().contains("restart this process"), "{error:?}");
     }
 }
 

@@ -179,7 +179,7 @@ async fn read(engine: &Engine, project: &OpenProject, args: &Args) -> Result<(As
     let named = args.conversation_ids.as_ref().filter(|names| !names.is_empty());
     if session.is_some() && named.is_some() {
         return Err(Error::bad_input("both `session_id` and `conversation_ids` are given").hint(
-            "give `session_id` to go on with one conversation, `conversation_ids` to look across some",
+            "give `session_id` to continue one conversation, or `conversation_ids` to search several",
         ));
     }
     let named = named.map(|names| {
@@ -220,7 +220,7 @@ async fn require_session(project: &OpenProject, session: &SessionId) -> Result<(
     let holds = project.store.surroundings(&scope, session, -1, 0, 0).await?;
     if holds.is_empty() && project.store.sessions(&scope, 0, 1).await?.is_empty() {
         return Err(Error::not_found(format!("no session is called `{}`", quoted(session)))
-            .hint("list_sessions shows them; leave `session_id` out to look across all"));
+            .hint("list_sessions shows them; leave `session_id` out to search all"));
     }
     Ok(())
 }

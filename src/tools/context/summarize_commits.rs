@@ -1,4 +1,4 @@
-//! Summarises commits by the model that is configured for summaries, or estimates the tokens and cost of that.
+//! Summarises commits by the model that is configured for summaries, or estimates tokens and cost.
 
 use std::fmt::Write;
 

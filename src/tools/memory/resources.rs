@@ -27,7 +27,7 @@ const NOTE_TOKENS: usize = 40;
 /// Memories of a conversation that are read, at most: more don't fit.
 const MOST_MEMORIES: usize = 2000;
 
-/// The reading functions behind the resources; each already holds the engine.
+/// The functions that read resources; each already has the engine and the caller.
 pub struct Resources {
     /// Returns the page of sessions that starts at a cursor; the first page without one.
     pub sessions: Box<dyn Fn(Option<String>) -> Pending<SessionPage> + Send + Sync>,

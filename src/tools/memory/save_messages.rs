@@ -191,8 +191,8 @@ impl Output {
             text += &format!(", {} stored before", counted(self.already_stored, "was", "were"));
         }
         if self.forgotten > 0 {
-            let one = "was forgotten before and stays so";
-            let several = "were forgotten before and stay so";
+            let one = "was forgotten before and stays forgotten";
+            let several = "were forgotten before and stay forgotten";
             text += &format!(", {}", counted(self.forgotten, one, several));
         }
         if self.left_out > 0 {

@@ -58,7 +58,7 @@ pub struct Hit {
     /// The likeliest of these conversations.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub behind: Option<Behind>,
-    /// Other memories with the same text.
+    /// How many other memories with the same text were left out.
     #[serde(skip_serializing_if = "is_zero")]
     pub duplicates: usize,
     /// The parts of its lines that are not data of the hit.
