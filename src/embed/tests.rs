@@ -1,4 +1,5 @@
-//! Tests that need the model. They look where the installer puts it, and print that they are skipped where it is missing.
+//! Tests that need the model. They load it from the installer's folder, and print that they are skipped if it is
+//! missing.
 //!
 //! The reference data and the script that wrote it are in `tests/golden`.
 #![expect(clippy::disallowed_methods, reason = "where the model is, the environment says")]
@@ -106,7 +107,7 @@ fn a_vector_does_not_depend_on_its_batch() {
     let Some(folder) = folder() else { return };
     let mut model = Embedder::load(&folder).unwrap();
     let golden = golden();
-    // Every fourth, from the longest, to be quick also without optimisation.
+    // Every fourth text, from the longest, since a build without optimisation is slow.
     let texts: Vec<&str> = golden.iter().rev().step_by(4).map(|golden| golden.text.as_str()).collect();
     for kernel in kernels() {
         model.kernel = kernel;

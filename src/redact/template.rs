@@ -1,4 +1,4 @@
-//! Recognises text that takes the place of a secret: templates, references, calls and the words of examples.
+//! Recognises text that replaces a secret: templates, references, calls and the words of examples.
 //!
 //! A generated password may begin with `{`, contain `$(` or end with `>`. So no single character makes a template; the
 //! whole form decides. A placeholder has an opening sign, a name and a closing sign; a call has a path and matching
@@ -7,7 +7,7 @@
 use super::edges::is_word;
 use super::form::{Makeup, is_generated, is_jumbled, is_monotonous, is_wordy, looks_random};
 
-/// Returns whether `text` takes the place of a secret: `${TOKEN}`, `<your key>`, `xxxx`.
+/// Returns whether `text` is a placeholder for a secret: `${TOKEN}`, `<your key>`, `xxxx`.
 pub(super) fn is_stand_in(text: &[u8]) -> bool {
     if is_monotonous(text) || is_template(text) {
         return true;

@@ -75,7 +75,7 @@ fn the_table_holds_together() {
             rule.id
         );
         if let Shape::Token { pattern, .. } | Shape::Named { pattern } = &rule.shape {
-            // Also that no machine grows out of bounds, which a pattern counting twice over one class does.
+            // The limit also catches a pattern that counts the same class twice, whose machine would grow too large.
             let size = engine::machine(pattern).memory_usage();
             assert!(size < 150_000, "the machine of {} has {size} bytes", rule.id);
         }
@@ -92,11 +92,11 @@ fn every_token_is_redacted_whole_wherever_it_stands() {
         }
         let mut found = 0;
         let secrets = drawn(pattern, 6);
-        // A drawn token may, seldom, look like words; none may be half taken.
+        // A drawn token may, seldom, look like words; then it stays as a whole.
         for secret in secrets.iter().filter(|secret| only_mark(&redact(secret)) == Some(rule.id)) {
             found += 1;
             for (before, after) in SURROUNDINGS {
-                // Where a token may hold such a sign, what follows one is of the token.
+                // If a token may have such a sign, the text after the sign may belong to it.
                 if after.starts_with(['/', '@']) && pattern.contains(&after[..1]) {
                     continue;
                 }
@@ -250,7 +250,7 @@ fn addresses_lose_their_passwords_and_nothing_else() {
         let middle = redacted.strip_prefix(before).and_then(|rest| rest.strip_suffix(after));
         assert_eq!(middle.and_then(only_mark), Some("url-password"), "{redacted:?}");
     }
-    // A bracket alone makes no template.
+    // A bracket alone is not a template.
     for sign in ["(", ")", "{", "}", "[", "]", "{7", "(9)"] {
         let text = format!("postgres://app:{password}{sign}Xk9@db/app");
         assert_eq!(redact(&text).find("[REDACTED:url-password:"), Some(15), "{text}");
@@ -260,7 +260,7 @@ fn addresses_lose_their_passwords_and_nothing_else() {
     {
         assert_eq!(redact(text), text);
     }
-    // What ought to have been escaped is taken with the rest.
+    // Characters that should have been escaped are replaced with the rest.
     let redacted = redact(&format!("postgres://app:{password}/p@ss#x@db/app"));
     assert!(redacted.ends_with("]@db/app"), "{redacted:?}");
 }

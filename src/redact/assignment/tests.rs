@@ -168,7 +168,7 @@ fn generated_passwords_are_taken_whole() {
     }
 }
 
-/// Values in the place of a password or a token that are none.
+/// Values that stand where a password or a token could be, and are not secrets.
 #[rustfmt::skip] // One a line.
 const LOOK_ALIKES: &[&str] = &[
     // Placeholders
@@ -177,7 +177,7 @@ const LOOK_ALIKES: &[&str] = &[
     "password=$(cat /run/secrets/db1)", "password: `cat file1`", "password=$DB_1_ENV_MYSQL_PASSWORD", "password: $password1",
     "password: \"#{ENV['PASSWORD']}\"", "password = '<%= @password1 %>'", "password: [redacted]", "password: \"${var.db_password}\"",
     "password=\"prefix-${USER_NAME}-1\"", "password: ***", "password: xxxxxxxx1", "pwd: {0}", "password: @{credentials.password1}",
-    // Code that reads, passes on or checks one
+    // Code that reads, passes on or checks a password
     "password = getenv(\"DB_PASSWORD\")", "password = os.environ[\"DB_PASSWORD_1\"]", "password: process.env.DB_PASS1,",
     "password = get_password(user1)", "password = config.get('db', 'password1')", "let password = read_line()?.trim();",
     "password := os.Getenv(\"PASS1\")", "password: this.form.value.password2,", "self.password = kwargs.pop('password1')",
@@ -199,7 +199,7 @@ const LOOK_ALIKES: &[&str] = &[
     "use password authentication instead of keys", "with password authentication off", "la contraseña es obligatoria",
     "密码是必填项", "パスワードは必須です", "пароль: обязательно", "parola: italiana", "the clave is a key",
     "clave: primaria", "pw: see above", "PW is short for password", "compass: north1east", "bypass=true1",
-    // Commands without one
+    // Commands without a password
     "docker run -p 8080:80 -e X=1 nginx", "mkdir -p a/b1/c2", "ssh -p 2222 host1", "scp -P 2222 a host1:b", "ls -a dir1", "grep -w word1 file",
     "redis-cli -a $REDIS_PASS ping", "mysql -u root -p app", "mysql -p$PASS app", "sudo -u app1 cmd", "curl -u \"$USER1:$PASS1\" x", "git commit -a -m x1",
     "12:5432:34 text", "127.0.0.1:5432:5432", "image:5432:tag", "cat /etc/passwd1 | grep x", "chpasswd < file1", "htpasswd -c file app1",
@@ -211,7 +211,7 @@ fn strings_that_only_look_like_passwords_stay() {
     assert!(lost.is_empty(), "{:#?}", lost.iter().map(|text| redact(text)).collect::<Vec<_>>());
 }
 
-/// Pieces whose repetition brings hits close together, or runs that a hit reads far into.
+/// Pieces whose repetition gives many hits close together, or long runs after a hit.
 #[rustfmt::skip] // Many a line.
 const PIECES: &[&str] = &[
     " ", "a", "A", "0", "\n", "-", "_", "=", "\"", "'", "\\", "(", "{", "[", "<", "$", "%", "é", "密", "aB3#",
@@ -221,7 +221,7 @@ const PIECES: &[&str] = &[
     "密码：", "пароль: ", "is ", "password is ", "login ", "password for a ", "getenv(\"password\",", "password string = ",
 ];
 
-/// The text within some kilobytes of a hit decides, so that no more is read for it.
+/// Only the text within some kilobytes of a hit decides, so that no more has to be read.
 #[test]
 fn findings_do_not_depend_on_distant_text() {
     let mut dice = Dice(0x853C_49E6_748F_EA9B);

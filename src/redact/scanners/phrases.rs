@@ -29,7 +29,7 @@ pub(in crate::redact) fn phrases(text: &[u8]) -> Vec<Range<usize>> {
     while at < text.len() {
         let of_list = |word: &Range<usize>| index(&text[word.clone()]).is_some();
         let word = word_near(text, at, floor).filter(of_list);
-        // In other text the next word is seldom of the list, too.
+        // In other text the next word is seldom in the list, too.
         let alone = |word: &Range<usize>| {
             !next(text, word.end).is_some_and(|next| of_list(&next))
                 && !previous(text, word.start, floor).is_some_and(|previous| of_list(&previous))

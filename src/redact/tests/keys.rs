@@ -1,4 +1,4 @@
-//! Private keys, wherever they stand.
+//! Private keys in every surrounding text.
 
 use super::drawing::{drawn, one};
 use super::{only_mark, redact};
@@ -116,7 +116,7 @@ const SETTINGS: &[(&str, &str, &str)] = &[
     ("Windows log", "15.01.2024 10:00:{n} [12] INFO  App.Security.Certificates.Loader - ", "\n"),
 ];
 
-/// The lines of a key's body, with both other lines where `first` and `last` want them.
+/// Returns the lines of a key's body, with the first and the last line if `first` and `last` are true.
 fn key_lines(kind: &str, body: &[String], first: bool, last: bool) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(first.then(|| ["-----BEGIN ", kind, "-----"].concat()));
@@ -132,7 +132,7 @@ fn set_in(lines: &[String], before: &str, after: &str) -> String {
         .collect()
 }
 
-/// How many of the pieces of `body`, each of sixteen letters, are still in `text`.
+/// Returns how many pieces of `body`, of sixteen letters each, are still in `text`.
 fn pieces_left(body: &[String], text: &str) -> usize {
     let pieces = body.iter().flat_map(|line| line.as_bytes().chunks_exact(16));
     pieces.filter(|piece| text.contains(std::str::from_utf8(piece).expect("base64"))).count()

@@ -102,7 +102,7 @@ pub async fn a_failed_entry_waits_until_its_date<E: Engine>(place: Place<E>) {
     enqueue(&place, wanted(Level::Brief, AskedBy::Program), 0).await;
     let entry = take(&place, "p1", 1).await.expect("it is due").seq;
     fail(&place, entry, "p1", 300_000, 2).await;
-    // Others are taken meanwhile.
+    // Meanwhile other entries are taken.
     let other = take(&place, "p1", 3).await.expect("it is due");
     assert_eq!(other.wanted.level, Level::Brief);
     place.store.finish(&place.scope, other.seq, "p1", 4).await.answered();

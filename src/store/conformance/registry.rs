@@ -187,7 +187,7 @@ pub async fn eight_that_race_for_a_dollar_overspend_nothing<E: Engine>(place: Pl
     const LIMIT: u64 = 1_000_000;
     const MOST: u64 = 7_000;
     let (engine, granted) = (&place.engine, AtomicU64::new(0));
-    // Threads with connections of their own, as processes have.
+    // Each thread has its own connections, like a process.
     std::thread::scope(|scope| {
         for number in 0..8 {
             let (project, granted) = (format!("p{number}"), &granted);
@@ -213,7 +213,7 @@ fn race<E: Engine>(engine: &E, project: &str, (limit, most): (u64, u64), granted
         while granted.load(Ordering::Relaxed) <= limit / least {
             match registry.reserve(planned(project, "a", most, day(limit)), 0).await {
                 Ok(reservation) => {
-                    // Some cost less than they might.
+                    // Some calls cost less than they reserved.
                     let actual = most - granted.fetch_add(1, Ordering::Relaxed) % 3 * 500;
                     registry.settle(reservation, cost(actual)).await.answered();
                 }

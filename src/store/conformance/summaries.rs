@@ -108,7 +108,7 @@ pub async fn segments_follow_one_another_and_count_living_messages<E: Engine>(pl
     let said = place.say("s", &["one", "two", "three", "four", "five"]).await;
     place.forget(&[&said[2]], "f1").await;
     place.close_segments("s", &[(0, 0, 1)]).await;
-    // The message between them is forgotten now, and will be in the second when it comes back.
+    // The message between them is forgotten now; when it is restored, it belongs to the second segment.
     place.close_segments("s", &[(0, 0, 4), (1, 3, 4)]).await;
     place.close_segments("s", &[(3, 9, 12)]).await;
     let counted = async |place: &Place<E>| {
@@ -192,7 +192,7 @@ pub async fn a_session_has_one_summary<E: Engine>(place: Place<E>) {
     assert_eq!(place.found("cherimoya").await, 1);
     place.say("s", &["three"]).await;
     assert!(matches!(place.summarise_session("s", "mangosteen", 2).await, Saved::Made(_)));
-    // Another process summarised fewer messages, and comes late.
+    // Another process stores a summary of fewer messages later.
     assert!(matches!(place.summarise_session("s", "salak", 1).await, Saved::AlreadyMade(_)));
     let place = place.reopened();
     assert_eq!((place.found("cherimoya").await, place.found("mangosteen").await), (0, 1));
@@ -229,7 +229,7 @@ pub async fn a_summary_of_a_session_is_due_at_its_date<E: Engine>(place: Place<E
     let due = async |now, limit| place.store.due_conversations(&place.scope, now, limit).await.answered();
     assert_eq!((due(99, 9).await, due(100, 9).await), (vec![], vec![name("b")]));
     assert_eq!((due(200, 9).await, due(200, 1).await), (vec![name("b"), name("a")], vec![name("b")]));
-    // Another text of the same messages is due when the one before was, one of more messages is not.
+    // Another text of the same messages keeps the due date; a summary of more messages doesn't.
     place.summarise_session("a", "other words", 0).await;
     assert_eq!(due(200, 9).await, [name("b"), name("a")]);
     place.say("a", &["more"]).await;

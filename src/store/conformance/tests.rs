@@ -1,4 +1,5 @@
-//! Runs every promise twice: it holds for SQLite, and is broken by its fault. So does one promise about random histories.
+//! Runs every promise twice: it has to hold for SQLite, and its fault has to break it. One more promise is tested with
+//! random histories.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -13,10 +14,10 @@ use super::promises;
 use super::subject::{Engine, Sqlite, Subject};
 use crate::store::Summary;
 
-/// The longest that a promise takes; a broken store may keep one waiting.
+/// The time limit of a promise, since a broken store may make it wait.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs a promise against the engine; returns the message of its panic where it is broken.
+/// Runs a promise against the engine; returns the message of its panic if it is broken.
 fn run<E: Engine>(engine: E, promise: impl AsyncFnOnce(Place<E>)) -> Result<(), String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let kept = async { tokio::time::timeout(PATIENCE, promise(Place::new(engine))).await };
@@ -37,7 +38,7 @@ fn holds(promise: impl AsyncFnOnce(Place<Sqlite>)) {
     }
 }
 
-/// Asserts that the fault breaks the promise, by a wrong answer rather than by none.
+/// Asserts that the fault breaks the promise by a wrong answer, not by an error.
 fn breaks(fault: Fault, promise: impl AsyncFnOnce(Place<Broken<Sqlite>>)) {
     let message = run(Broken::new(Sqlite::new(), fault), promise).expect_err("the fault goes unseen");
     assert!(!message.contains(NO_ANSWER), "it fails for another reason than the fault: {message}");
@@ -108,13 +109,13 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Returns how histories are drawn.
+/// Returns the strategy that draws histories.
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(step(), 1..30)
 }
 
 /// Asserts that a session is summarised by its living messages after each step.
-async fn a_history_leaves_true_summaries<E: Engine>(mut place: Place<E>, steps: Vec<Step>) {
+async fn a_history_leaves_current_summaries<E: Engine>(mut place: Place<E>, steps: Vec<Step>) {
     let (mut said, mut operations) = (0, 0);
     let mut late: Option<Summary> = None;
     for step in steps {
@@ -142,7 +143,7 @@ async fn a_history_leaves_true_summaries<E: Engine>(mut place: Place<E>, steps: 
                 late = Some(place.draft("s", first, first + i64::from(more)).await);
                 place.summarise("s", first, first + i64::from(more)).await;
             }
-            // A summary that was begun before the last changes.
+            // A summary of the messages before the last changes.
             Step::SaveLate => {
                 if let Some(summary) = late.take() {
                     place.store.save_summary(&place.scope, summary, 1).await.answered();
@@ -156,14 +157,14 @@ async fn a_history_leaves_true_summaries<E: Engine>(mut place: Place<E>, steps: 
             }
             Step::Reopen => place = place.reopened(),
         }
-        is_true(&place).await;
+        assert_summaries_are_current(&place).await;
     }
     let check = place.store.check(&place.scope).await.answered();
     assert!(check.is_sound(), "{check:?}");
 }
 
-/// Asserts that all that is returned as made of messages is made of those that live.
-async fn is_true<E: Engine>(place: &Place<E>) {
+/// Asserts that every summary that the store returns is made from the living messages of its range.
+async fn assert_summaries_are_current<E: Engine>(place: &Place<E>) {
     for row in place.summaries("s").await {
         let now = place.draft("s", row.summary.first, row.summary.last).await;
         assert_eq!((row.summary.text, row.summary.messages), (now.text, now.messages));
@@ -174,12 +175,12 @@ async fn is_true<E: Engine>(place: &Place<E>) {
     }
 }
 
-/// Draws histories until one breaks the promise that stands for all of them, with the fault or without.
+/// Draws histories until one breaks the promise about summaries; returns the message of its panic.
 fn histories<E: Engine>(config: Config, engine: impl Fn() -> E) -> Result<(), String> {
     let mut runner = TestRunner::new(Config { source_file: Some(file!()), ..config });
     let kept = runner.run(&steps(), |steps| {
         let promise = async |place| {
-            a_history_leaves_true_summaries(place, steps).await;
+            a_history_leaves_current_summaries(place, steps).await;
         };
         run(engine(), promise).map_err(TestCaseError::fail)
     });
@@ -195,7 +196,7 @@ fn a_returned_summary_is_of_the_living_messages_of_its_range() {
 
 #[test]
 fn histories_break_a_store_with_stale_summaries() {
-    // Those that fail are no regressions.
+    // Failing histories of a broken store are not recorded as regressions.
     let config = Config { failure_persistence: None, max_shrink_iters: 0, ..Config::with_cases(200) };
     let engine = || Broken::new(Sqlite::new(), Fault::ServesStaleSummaries);
     let message = histories(config, engine).expect_err("the fault goes unseen");

@@ -103,7 +103,7 @@ pub async fn of_writers_of_one_memory_one_stores_it<E: Engine>(place: Place<E>) 
         }
         assert_eq!(met.iter().filter(|met| **met == Outcome::Stored).count(), 1, "{met:?}");
         assert_eq!(met.iter().filter(|met| **met == Outcome::AlreadyStored).count(), 3, "{met:?}");
-        // The next comes when all are done.
+        // The next round begins when all handles are done.
         place.say("s", &[text]).await;
     }
     assert_eq!(place.rows("s").await.len(), texts.len());
@@ -154,7 +154,7 @@ pub async fn each_concurrent_writer_keeps_its_order<E: Engine>(place: Place<E>) 
 }
 
 pub async fn the_last_stored_is_listed_first<E: Engine>(place: Place<E>) {
-    // The order of storing, not that of dates.
+    // Memories are ordered by when they were stored, not by date.
     place.put(message_at("s", "maple", 90)).await;
     place.put(message_at("s", "willow", 10)).await;
     place.put(message_at("s", "larch", 50)).await;

@@ -1,4 +1,4 @@
-//! What only SQLite's transactions can show. The promises that every engine keeps are in `store/conformance/`.
+//! Tests that need SQLite's transactions. The promises of every engine are in `store/conformance/`.
 
 use super::forget::Act;
 use crate::store::Selection;

@@ -152,7 +152,7 @@ fn half_floats_are_stored_little_endian() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Rows inserted, replaced and removed in any order leave the index that holds the remaining ones.
+    /// After rows are inserted, replaced and removed in any order, the index has exactly the remaining ones.
     #[test]
     fn an_index_is_its_rows(changes in prop::collection::vec((any::<bool>(), 0..60i64), 0..200), filler in 0..2usize) {
         // With filler the rows of interest lie across two blocks.
@@ -174,7 +174,7 @@ proptest! {
         prop_assert_eq!(index.search(&query, 5000, Filter::All, 1), fresh.search(&query, 5000, Filter::All, 1));
     }
 
-    /// Bounds spare rows from being scored, never from being found: hits are those of a scan that scores every row.
+    /// Bounds save scoring rows and lose no hit: the hits are those of a scan that scores every row.
     #[test]
     fn bounds_hide_no_hit(
         seed in -1000..0i64,

@@ -261,7 +261,7 @@ const PLACES: &[&str] = &[
     "&quot;password&quot;:&quot;§&quot;",
 ];
 
-/// Returns passwords of the forms that people and programs make, drawn anew.
+/// Returns newly drawn passwords of the forms that people and programs make.
 fn passwords(dice: &mut Dice) -> [String; 6] {
     const SMALL: &[u8] = b"abcdefghijkmnopqrstuvwxyz";
     const LARGE: &[u8] = b"ABCDEFGHJKLMNPQRSTUVWXYZ";
