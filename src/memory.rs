@@ -233,7 +233,7 @@ pub struct Memory {
     /// Its public id.
     pub id: MemoryId,
     /// Its key in the store.
-    pub seq: MemoryKey,
+    pub key: MemoryKey,
     /// Its kind.
     pub kind: Kind,
     /// Its provenance.

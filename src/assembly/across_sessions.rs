@@ -103,7 +103,7 @@ pub async fn choose(
         .iter()
         .filter(|(_, hit, _)| hit.memory.ordinal.is_some() && !hit.is_owners)
         .take(contexts::WITH_NEIGHBOURS)
-        .map(|(_, hit, _)| hit.memory.seq)
+        .map(|(_, hit, _)| hit.memory.key)
         .collect();
     let passages = scored.into_iter().map(|(.., passage)| passage).collect();
     fill(commits_in_turn(passages, budget.left()), &mut budget, &mut chosen, true);
@@ -137,7 +137,7 @@ pub(crate) async fn read(places: &[(&Store, &Scope)], ranked: Vec<Ranked>) -> Re
     for (number, (store, scope)) in places.iter().enumerate() {
         let own: Vec<(usize, &Ranked)> =
             ranked.iter().enumerate().filter(|(_, hit)| hit.store == number).collect();
-        let wanted = own.iter().map(|(_, hit)| (hit.place.seq, hit.chunk)).collect();
+        let wanted = own.iter().map(|(_, hit)| (hit.place.key, hit.chunk)).collect();
         hits.extend(store.shown(scope, wanted).await?.into_iter().map(|shown| {
             let (rank, hit) = own[shown.place];
             let piece = (shown.chunk.start, shown.chunk.end);

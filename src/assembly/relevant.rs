@@ -43,7 +43,7 @@ impl Choice<'_> {
             .filter(|hit| hit.place.ordinal.is_none_or(|ordinal| !shown.contains(&ordinal)))
             .take(self.engine.config().options.vector_search_limit)
             .collect();
-        let wanted = hits.iter().map(|hit| (hit.place.seq, hit.chunk)).collect();
+        let wanted = hits.iter().map(|hit| (hit.place.key, hit.chunk)).collect();
         let read = store.shown(scope, wanted).await?;
         let mentions = Mentions::of(read.iter().map(|each| each.memory.text.as_str()));
         let newest = read.iter().filter_map(|each| each.memory.ordinal).max().unwrap_or(0);
@@ -68,7 +68,7 @@ impl Choice<'_> {
             .collect();
         found.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.id.cmp(&b.1.id)));
         let keys: Vec<MemoryKey> =
-            found.iter().take(contexts::WITH_NEIGHBOURS).map(|(_, memory, _)| memory.seq).collect();
+            found.iter().take(contexts::WITH_NEIGHBOURS).map(|(_, memory, _)| memory.key).collect();
         self.found.extend(found.iter().filter_map(|(_, memory, _)| memory.ordinal));
         shown.extend(&self.found);
         let is_new = |passage: &Passage| !self.chosen.stable.iter().any(|known| known.line == passage.line);

@@ -227,7 +227,7 @@ impl Place {
             .filter(|made| matches!(made.action, Action::Commit | Action::Amend))
             .map_or(row.time, |made| made.here.time.max(row.time));
         Commit {
-            key: row.seq,
+            key: row.key,
             time: row.time,
             until,
             author: row.author,

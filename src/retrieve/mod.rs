@@ -131,7 +131,7 @@ pub async fn search(
     found.ranked = rank::rank(candidates, &terms, weights);
     // A commit that the query names by its id comes first, with any score.
     let is_named = |ranked: &Ranked| {
-        named.iter().any(|(store, memory, _)| (*store, *memory) == (ranked.store, ranked.place.seq))
+        named.iter().any(|(store, memory, _)| (*store, *memory) == (ranked.store, ranked.place.key))
     };
     found.ranked.sort_by_key(|ranked| !is_named(ranked));
     let narrows = filter.narrows(Group::Commit);
@@ -157,16 +157,16 @@ async fn newest(
         let commits = ranked
             .iter()
             .filter(|each| each.store == number && each.place.kind == MemoryKind::Commit && !is_named(each));
-        let commits: Vec<MemoryKey> = commits.map(|each| each.place.seq).collect();
+        let commits: Vec<MemoryKey> = commits.map(|each| each.place.key).collect();
         if commits.is_empty() {
             continue;
         }
         let found = store.stand_ins(scope, commits).await?;
         let places = store.places(scope, found.iter().map(|(_, (by, _))| *by).collect()).await?;
         for (old, (by, chunk)) in found {
-            let known = ranked.iter().find(|each| (each.store, each.place.seq) == (number, by));
-            let old_hit = ranked.iter().find(|each| (each.store, each.place.seq) == (number, old));
-            let place = places.iter().find(|place| place.seq == by);
+            let known = ranked.iter().find(|each| (each.store, each.place.key) == (number, by));
+            let old_hit = ranked.iter().find(|each| (each.store, each.place.key) == (number, old));
+            let place = places.iter().find(|place| place.key == by);
             let by = match (known, old_hit, place) {
                 (Some(known), ..) => known.clone(),
                 (None, Some(old), Some(place)) if !narrows => {
@@ -181,13 +181,13 @@ async fn newest(
         return Ok(ranked);
     }
     let mut placed: HashSet<(usize, MemoryKey)> = HashSet::new();
-    let in_place = ranked.into_iter().map(|each| match replacements.remove(&(each.store, each.place.seq)) {
+    let in_place = ranked.into_iter().map(|each| match replacements.remove(&(each.store, each.place.key)) {
         // The better score of the two is shown, since it decided the place.
         Some(by) if by.score < each.score => Ranked { score: each.score, parts: each.parts, ..by },
         Some(by) => by,
         None => each,
     });
-    Ok(in_place.filter(|each| placed.insert((each.store, each.place.seq))).collect())
+    Ok(in_place.filter(|each| placed.insert((each.store, each.place.key))).collect())
 }
 
 /// The query's embedding, and the name of its vector space.
@@ -310,11 +310,11 @@ async fn places(
     let mut candidates = Vec::with_capacity(found.len());
     for (number, (store, scope)) in stores.iter().enumerate() {
         let own = || found.iter().filter(|((store, _), _)| *store == number);
-        let mut seqs: Vec<MemoryKey> = own().map(|(_, (memory, _))| *memory).collect();
-        seqs.sort_unstable();
-        seqs.dedup();
-        let places = store.places(scope, seqs).await?;
-        let places: HashMap<MemoryKey, _> = places.into_iter().map(|place| (place.seq, place)).collect();
+        let mut keys: Vec<MemoryKey> = own().map(|(_, (memory, _))| *memory).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let places = store.places(scope, keys).await?;
+        let places: HashMap<MemoryKey, _> = places.into_iter().map(|place| (place.key, place)).collect();
         candidates.extend(own().filter_map(|((store, chunk), (memory, lexical))| {
             let place = places.get(memory)?.clone();
             let cosine = cosines.get(&(*store, *chunk)).copied();

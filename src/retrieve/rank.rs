@@ -119,7 +119,7 @@ pub fn rank(candidates: Vec<Candidate>, terms: &[String], weights: &Weights) -> 
         let parts = parts(lexical, best, cosine, &place, terms, weights);
         let ranked = Ranked { store, chunk, score: parts.sum(), parts, cosine, duplicates: 0, place };
         by_memory
-            .entry((store, ranked.place.seq))
+            .entry((store, ranked.place.key))
             .and_modify(|known| {
                 let is_better = (ranked.score, known.chunk) > (known.score, ranked.chunk);
                 if is_better {
@@ -225,7 +225,7 @@ fn without_extracts(ranked: Vec<Ranked>) -> Vec<Ranked> {
         return ranked;
     }
     let place_by_memory: HashMap<(usize, MemoryKey), usize> =
-        ranked.iter().enumerate().map(|(place, each)| ((each.store, each.place.seq), place)).collect();
+        ranked.iter().enumerate().map(|(place, each)| ((each.store, each.place.key), place)).collect();
     let mut kept: Vec<Option<Ranked>> = ranked.into_iter().map(Some).collect();
     for place in 0..kept.len() {
         let Some(each) = &kept[place] else { continue };
@@ -272,7 +272,7 @@ mod tests {
             lexical,
             cosine: Some(cosine),
             place: Neighbour {
-                seq: MemoryKey::from_store(seq),
+                key: MemoryKey::from_store(seq),
                 id: MemoryId::derive(Kind::Message, None, &seq.to_string()),
                 kind: Kind::Message,
                 session: None,
@@ -288,7 +288,7 @@ mod tests {
     }
 
     fn order(candidates: Vec<Candidate>) -> Vec<i64> {
-        rank(candidates, &[], &Weights::default()).iter().map(|ranked| ranked.place.seq.in_store()).collect()
+        rank(candidates, &[], &Weights::default()).iter().map(|ranked| ranked.place.key.in_store()).collect()
     }
 
     #[test]
@@ -307,7 +307,7 @@ mod tests {
         let mut said = candidate(3, 1.0, 0.5);
         said.place.speaker = Some("Ines Moreau".into());
         let ranked = rank(vec![candidate(4, 1.0, 0.5), said], &["ines".into()], &Weights::default());
-        assert_eq!(ranked[0].place.seq.in_store(), 3);
+        assert_eq!(ranked[0].place.key.in_store(), 3);
     }
 
     #[test]
@@ -322,7 +322,7 @@ mod tests {
         let mut copy = candidate(2, 1.0, 0.5);
         copy.place.text_hash = 1u64.to_le_bytes();
         let ranked = rank(vec![candidate(1, 2.0, 0.5), copy], &[], &Weights::default());
-        assert_eq!((ranked.len(), ranked[0].place.seq.in_store(), ranked[0].duplicates), (1, 1, 1));
+        assert_eq!((ranked.len(), ranked[0].place.key.in_store(), ranked[0].duplicates), (1, 1, 1));
     }
 
     #[test]

@@ -69,6 +69,6 @@ pub(crate) async fn cache(
 pub(crate) async fn living(project: &OpenProject, wanted: &Wanted) -> Result<usize> {
     let first = wanted.rows.first().map_or(0, |row| row.ordinal);
     let living = project.store.session_messages(&project.scope, &wanted.session, first).await?;
-    let living: HashSet<MemoryKey> = living.iter().map(|row| row.seq).collect();
-    Ok(wanted.rows.iter().filter(|row| living.contains(&row.seq)).count())
+    let living: HashSet<MemoryKey> = living.iter().map(|row| row.key).collect();
+    Ok(wanted.rows.iter().filter(|row| living.contains(&row.key)).count())
 }

@@ -281,7 +281,7 @@ fn shown(id: MemoryId, session: &SessionId, rows: &[MessageRow], depth: Depth, t
     let text = format!("{depth} of #{} to #{}\n{}", first.ordinal, last.ordinal, text.trim_end());
     Memory {
         id,
-        seq: MemoryKey::NOT_STORED,
+        key: MemoryKey::NOT_STORED,
         kind: Kind::Summary,
         provenance: Provenance::lowest(rows.iter().map(|row| row.provenance)),
         tokens: messages::count(&text) as i64,

@@ -39,10 +39,10 @@ pub(crate) async fn range(
 
 /// Returns the rows with their texts, in order. Messages that are gone by now are left out.
 pub(crate) async fn texts(project: &OpenProject, rows: &[MessageRow]) -> Result<Vec<(MessageRow, String)>> {
-    let keys = rows.iter().map(|row| row.seq).collect();
+    let keys = rows.iter().map(|row| row.key).collect();
     let mut texts: BTreeMap<MemoryKey, String> =
         project.store.texts(&project.scope, keys).await?.into_iter().collect();
-    Ok(rows.iter().filter_map(|row| Some((row.clone(), texts.remove(&row.seq)?))).collect())
+    Ok(rows.iter().filter_map(|row| Some((row.clone(), texts.remove(&row.key)?))).collect())
 }
 
 /// Returns the messages as sources of a summary.

@@ -80,7 +80,7 @@ async fn over(engine: &Engine, project: &OpenProject) -> Result<BTreeMap<String,
     loop {
         let page = project.store.list(&project.scope, &filter, after, PAGE).await?;
         let Some(last) = page.last() else { break };
-        after = Some(last.seq);
+        after = Some(last.key);
         for memory in page {
             let quarter = times::quarter(memory.time);
             if quarter < this {

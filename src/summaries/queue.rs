@@ -65,7 +65,7 @@ fn lease(options: &Options) -> Millis {
 
 async fn next(engine: &Engine, caller: &Caller, project: &OpenProject) -> Result<()> {
     let (store, scope, holder) = (&project.store, &project.scope, engine.process());
-    let Some(Queued { seq: key, wanted, tries }) =
+    let Some(Queued { key, wanted, tries }) =
         store.next_queued(scope, holder, lease(&engine.config().options), engine.now()).await?
     else {
         return Ok(());

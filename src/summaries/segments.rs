@@ -161,7 +161,7 @@ pub async fn mend(engine: &Engine, store: &Store, scope: &Scope) -> Result<usize
     let count = bare.len();
     let chunked = move || {
         let chunked = bare.into_iter().map(|memory| {
-            let Memory { id, seq: key, kind, provenance, text, session, time, .. } = memory;
+            let Memory { id, key, kind, provenance, text, session, time, .. } = memory;
             let draft = Draft { session, ..Draft::new(kind, provenance, text, time) };
             let chunks = remember::pieces(&draft, &id);
             (key, draft, chunks)

@@ -238,7 +238,7 @@ mod tests {
 
     fn rows(count: i64, last: Millis) -> Vec<MessageRow> {
         let row = |ordinal| MessageRow {
-            seq: MemoryKey::from_store(ordinal),
+            key: MemoryKey::from_store(ordinal),
             id: MemoryId::derive(MemoryKind::Message, None, &ordinal.to_string()),
             ordinal,
             role: Some(Role::User),

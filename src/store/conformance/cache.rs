@@ -105,7 +105,7 @@ pub async fn superseded_summaries_and_old_entries_are_removed<E: Engine>(place: 
     place.store.set_clock(1);
     let request = wanted(Level::Brief, AskedBy::User);
     place.store.enqueue(&place.scope, request, 0, 0).await.answered();
-    let entry = place.store.next_queued(&place.scope, "p1", HOUR, 1).await.answered().expect("it is due").seq;
+    let entry = place.store.next_queued(&place.scope, "p1", HOUR, 1).await.answered().expect("it is due").key;
     place.store.finish(&place.scope, entry, "p1", 3).await.answered();
     let expired = async |before| place.store.expired(&place.scope, 1, before).await.answered();
     assert_eq!(expired(1).await, Expired::default(), "nothing is that old");

@@ -219,7 +219,7 @@ pub async fn commits_are_paged_in_order_of_time<E: Engine>(place: Place<E>) {
     let (commits, _) = history(&place, "abcd", &[]).await;
     let made = async |after, until, limit| {
         let rows = place.store.commits_made(&place.scope, after, until, limit).await.answered();
-        rows.into_iter().map(|row| row.seq).collect::<Vec<_>>()
+        rows.into_iter().map(|row| row.key).collect::<Vec<_>>()
     };
     assert_eq!(made((0, None), 30, 2).await, commits[..2]);
     assert_eq!(made((20, Some(commits[1])), 30, 2).await, commits[2..3]);

@@ -97,13 +97,13 @@ impl<E: Engine> Place<E> {
 
     /// Returns the key of a living memory.
     pub async fn key(&self, id: &MemoryId) -> MemoryKey {
-        self.living(id).await.expect("it is stored").seq
+        self.living(id).await.expect("it is stored").key
     }
 
     /// Returns the key of the session.
     pub async fn session_key(&self, session: &str) -> SessionKey {
         let found = self.store.behind(&self.scope, vec![name(session)], 0).await.answered();
-        found.first().expect("it has messages").seq
+        found.first().expect("it has messages").key
     }
 
     /// Returns the texts that `filter` admits, in the order of `list`.
@@ -147,7 +147,7 @@ impl<E: Engine> Place<E> {
     pub async fn draft(&self, session: &str, first: i64, last: i64) -> Summary {
         let rows = self.rows(session).await;
         let rows: Vec<_> = rows.into_iter().filter(|row| (first..=last).contains(&row.ordinal)).collect();
-        let text = self.texts(rows.iter().map(|row| row.seq).collect()).await.join(" | ");
+        let text = self.texts(rows.iter().map(|row| row.key).collect()).await.join(" | ");
         Summary {
             session: name(session),
             segment: None,

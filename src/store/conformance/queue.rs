@@ -68,7 +68,7 @@ pub async fn several_holders_take_several_entries<E: Engine>(place: Place<E>) {
         handle.next_queued(&place.scope, &holder, LEASE, 1).await.answered()
     });
     let taken = join_all(takers).await;
-    let mut keys: Vec<QueueKey> = taken.into_iter().flatten().map(|queued| queued.seq).collect();
+    let mut keys: Vec<QueueKey> = taken.into_iter().flatten().map(|queued| queued.key).collect();
     keys.sort_unstable();
     keys.dedup();
     assert_eq!((keys.len(), counts(&place).await.processing), (3, 3));
@@ -82,7 +82,7 @@ pub async fn a_dead_holder_loses_its_entry<E: Engine>(place: Place<E>) {
     assert_eq!(take(&place, "p2", 2).await, None, "it is held");
     // Two minutes later its lease has ended.
     let again = take(&place, "p2", 200_000).await.expect("its lease is over");
-    assert_eq!((again.seq, again.tries), (first.seq, 1));
+    assert_eq!((again.key, again.tries), (first.key, 1));
 }
 
 pub async fn a_holder_that_lost_its_entry_ends_nothing<E: Engine>(place: Place<E>) {
@@ -90,9 +90,9 @@ pub async fn a_holder_that_lost_its_entry_ends_nothing<E: Engine>(place: Place<E
     enqueue(&place, wanted(Level::Standard, AskedBy::User), 0).await;
     let first = take(&place, "p1", 1).await.expect("it is due");
     take(&place, "p2", 200_000).await.expect("its lease is over");
-    place.store.finish(&place.scope, first.seq, "p1", 200_001).await.answered();
-    fail(&place, first.seq, "p1", 0, 200_001).await;
-    place.store.drop_queued(&place.scope, first.seq, "p1").await.answered();
+    place.store.finish(&place.scope, first.key, "p1", 200_001).await.answered();
+    fail(&place, first.key, "p1", 0, 200_001).await;
+    place.store.drop_queued(&place.scope, first.key, "p1").await.answered();
     assert_eq!(counts(&place).await, QueueCounts { processing: 1, ..QueueCounts::default() });
 }
 
@@ -100,15 +100,15 @@ pub async fn a_failed_entry_waits_until_its_date<E: Engine>(place: Place<E>) {
     begin(&place).await;
     enqueue(&place, wanted(Level::Standard, AskedBy::User), 0).await;
     enqueue(&place, wanted(Level::Brief, AskedBy::Program), 0).await;
-    let entry = take(&place, "p1", 1).await.expect("it is due").seq;
+    let entry = take(&place, "p1", 1).await.expect("it is due").key;
     fail(&place, entry, "p1", 300_000, 2).await;
     // Meanwhile other entries are taken.
     let other = take(&place, "p1", 3).await.expect("it is due");
     assert_eq!(other.wanted.level, Level::Brief);
-    place.store.finish(&place.scope, other.seq, "p1", 4).await.answered();
+    place.store.finish(&place.scope, other.key, "p1", 4).await.answered();
     assert_eq!(take(&place, "p1", 250_000).await, None);
     let again = take(&place, "p1", 300_000).await.expect("it is due again");
-    assert_eq!((again.seq, again.tries), (entry, 1));
+    assert_eq!((again.key, again.tries), (entry, 1));
 }
 
 pub async fn an_entry_is_given_up_after_five_tries<E: Engine>(place: Place<E>) {
@@ -117,7 +117,7 @@ pub async fn an_entry_is_given_up_after_five_tries<E: Engine>(place: Place<E>) {
     let mut now = 1;
     while let Some(queued) = take(&place, "p2", now).await {
         assert!(queued.tries < 5 && queued.tries == now - 1, "{queued:?}");
-        fail(&place, queued.seq, "p2", now, now).await;
+        fail(&place, queued.key, "p2", now, now).await;
         now += 1;
     }
     assert_eq!(counts(&place).await, QueueCounts { failed: 1, ..QueueCounts::default() });
@@ -140,7 +140,7 @@ pub async fn a_second_request_revives_an_entry_that_was_given_up<E: Engine>(plac
     enqueue(&place, wanted(Level::Standard, AskedBy::User), 0).await;
     for now in 1..=5 {
         let queued = take(&place, "p1", now).await.expect("it is tried five times");
-        fail(&place, queued.seq, "p1", now, now).await;
+        fail(&place, queued.key, "p1", now, now).await;
     }
     assert_eq!(counts(&place).await.failed, 1);
     enqueue(&place, wanted(Level::Standard, AskedBy::User), 9).await;
@@ -165,8 +165,8 @@ pub async fn finished_and_dropped_entries_are_over<E: Engine>(place: Place<E>) {
     for level in [Level::Brief, Level::Standard] {
         enqueue(&place, wanted(level, AskedBy::Program), 0).await;
     }
-    let first = take(&place, "p1", 1).await.expect("it is due").seq;
-    let second = take(&place, "p1", 1).await.expect("it is due").seq;
+    let first = take(&place, "p1", 1).await.expect("it is due").key;
+    let second = take(&place, "p1", 1).await.expect("it is due").key;
     place.store.finish(&place.scope, first, "p1", 2).await.answered();
     place.store.drop_queued(&place.scope, second, "p1").await.answered();
     assert_eq!(counts(&place).await, QueueCounts { completed: 1, ..QueueCounts::default() });
@@ -200,7 +200,7 @@ pub async fn an_owner_takes_no_entry_of_another<E: Engine>(place: Place<E>) {
     assert!(!store.is_queue_due(&stranger, 1).await.answered());
     assert_eq!(store.next_queued(&stranger, "p1", LEASE, 1).await.answered(), None);
     assert_eq!(store.queue_counts(&stranger).await.answered(), QueueCounts::default());
-    let entry = take(&place, "p1", 1).await.expect("it is due").seq;
+    let entry = take(&place, "p1", 1).await.expect("it is due").key;
     store.drop_queued(&stranger, entry, "p1").await.answered();
     assert_eq!(counts(&place).await.processing, 1);
 }
@@ -217,7 +217,7 @@ pub async fn a_clock_that_is_set_back_holds_up_no_entry<E: Engine>(place: Place<
         levels.push(queued.wanted.level);
     }
     assert_eq!(levels, [Level::Standard, Level::Detailed], "neither the due nor the held are held up");
-    place.store.finish(&place.scope, first.seq, "p1", 6).await.answered();
+    place.store.finish(&place.scope, first.key, "p1", 6).await.answered();
     assert_eq!(counts(&place).await.completed, 0);
 }
 

@@ -10,13 +10,13 @@ pub async fn memories_come_in_the_order_of_their_keys<E: Engine>(place: Place<E>
     place.say("s", &["maple", "willow", "larch"]).await;
     let mut rows = place.rows("s").await;
     rows.sort_by_key(|row| row.ordinal);
-    let keys = vec![rows[2].seq, rows[0].seq, rows[1].seq];
+    let keys = vec![rows[2].key, rows[0].key, rows[1].key];
     let texts = place.store.texts(&place.scope, keys.clone()).await.answered();
     assert_eq!(texts.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>(), ["larch", "maple", "willow"]);
     let memories = place.store.memories(&place.scope, keys.clone()).await.answered();
-    assert_eq!(memories.iter().map(|memory| memory.seq).collect::<Vec<_>>(), keys);
+    assert_eq!(memories.iter().map(|memory| memory.key).collect::<Vec<_>>(), keys);
     let places = place.store.places(&place.scope, keys.clone()).await.answered();
-    assert_eq!(places.iter().map(|found| found.seq).collect::<Vec<_>>(), keys);
+    assert_eq!(places.iter().map(|found| found.key).collect::<Vec<_>>(), keys);
     assert_eq!(places.iter().map(|found| found.ordinal).collect::<Vec<_>>(), [Some(2), Some(0), Some(1)]);
 }
 
@@ -24,11 +24,11 @@ pub async fn memories_out_of_scope_are_left_out<E: Engine>(place: Place<E>) {
     place.say("s", &["maple"]).await;
     place.say("other", &["willow"]).await;
     let own = place.rows("s").await.remove(0);
-    let keys = vec![place.rows("other").await.remove(0).seq, own.seq];
+    let keys = vec![place.rows("other").await.remove(0).key, own.key];
     let scope = place.only(&["s"]);
     let memories = place.store.memories(&scope, keys.clone()).await.answered();
     assert_eq!(memories.iter().map(|memory| &memory.id).collect::<Vec<_>>(), [&own.id]);
-    assert_eq!(place.store.texts(&scope, keys.clone()).await.answered(), [(own.seq, "maple".to_owned())]);
+    assert_eq!(place.store.texts(&scope, keys.clone()).await.answered(), [(own.key, "maple".to_owned())]);
     assert_eq!(place.store.places(&scope, keys).await.answered().len(), 1);
 }
 
@@ -43,7 +43,7 @@ pub async fn a_search_result_is_shown_at_its_place<E: Engine>(place: Place<E>) {
     let shown = place.store.shown(&place.only(&["s"]), found.clone()).await.answered();
     assert_eq!(shown.len(), 1);
     let one = &shown[0];
-    assert_eq!((one.place, one.memory.text.as_str(), one.chunk.seq), (1, "maple", found[1].1));
+    assert_eq!((one.place, one.memory.text.as_str(), one.chunk.key), (1, "maple", found[1].1));
     assert_eq!((one.chunk.start, one.chunk.end, one.chunk.tokens), (0, 5, 1));
 }
 
@@ -65,7 +65,7 @@ pub async fn neighbours_come_once_in_the_order_of_keys<E: Engine>(place: Place<E
     place.say("s", &["a", "b", "c", "d"]).await;
     let mut rows = place.rows("s").await;
     rows.sort_by_key(|row| row.ordinal);
-    let keys = vec![rows[3].seq, rows[1].seq];
+    let keys = vec![rows[3].key, rows[1].key];
     let beside = place.store.beside(&place.scope, keys).await.answered();
     assert_eq!(beside.iter().map(|memory| memory.text.as_str()).collect::<Vec<_>>(), ["a", "c"]);
 }
@@ -124,7 +124,7 @@ pub async fn pages_of_a_list_hold_each_memory_once<E: Engine>(place: Place<E>) {
     let (mut seen, mut after) = (Vec::new(), None);
     for _ in 0..texts.len() {
         let page = place.store.list(&place.scope, &Filter::default(), after, 2).await.answered();
-        after = page.last().map(|memory| memory.seq).or(after);
+        after = page.last().map(|memory| memory.key).or(after);
         seen.extend(page.into_iter().map(|memory| memory.text));
     }
     assert_eq!(seen, ["e", "d", "c", "b", "a"]);
@@ -297,7 +297,7 @@ async fn sees_nothing<E: Engine>(
     summary: &MemoryId,
 ) {
     let store = &place.store;
-    let keys: Vec<_> = place.rows("s").await.iter().map(|row| row.seq).collect();
+    let keys: Vec<_> = place.rows("s").await.iter().map(|row| row.key).collect();
     assert!(store.session_messages(scope, &name("s"), 0).await.answered().is_empty());
     assert!(store.summaries(scope, &name("s"), None).await.answered().is_empty());
     assert_eq!(store.summary(scope, summary).await.answered(), None);

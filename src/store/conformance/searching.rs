@@ -320,7 +320,7 @@ pub async fn derived_memories_without_chunks_get_theirs_later<E: Engine>(place: 
     draft.session = bare[0].session.clone();
     let chunks = prepared(draft.clone(), "any").chunks;
     let add = async |chunks: Vec<PreparedChunk>| {
-        let found = vec![(bare[0].seq, draft.clone(), chunks)];
+        let found = vec![(bare[0].key, draft.clone(), chunks)];
         place.store.add_chunks(&place.scope, found).await.answered();
     };
     add(chunks.clone()).await;

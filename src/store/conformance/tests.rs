@@ -151,7 +151,7 @@ async fn a_history_leaves_current_summaries<E: Engine>(mut place: Place<E>, step
             }
             Step::SummariseSession => {
                 if let Some(last) = rows.last() {
-                    let texts = place.texts(rows.iter().map(|row| row.seq).collect()).await;
+                    let texts = place.texts(rows.iter().map(|row| row.key).collect()).await;
                     place.summarise_session("s", &texts.join(" | "), last.ordinal).await;
                 }
             }

@@ -114,7 +114,7 @@ pub async fn messages_are_numbered_in_the_order_given<E: Engine>(place: Place<E>
     place.say("s", &["larch"]).await;
     let rows = place.rows("s").await;
     assert_eq!(rows.iter().map(|row| row.ordinal).collect::<Vec<_>>(), [0, 1, 2]);
-    let texts = place.texts(rows.iter().map(|row| row.seq).collect()).await;
+    let texts = place.texts(rows.iter().map(|row| row.key).collect()).await;
     assert_eq!(texts, ["maple", "willow", "larch"]);
 }
 
@@ -130,7 +130,7 @@ async fn written_at_once<E: Engine>(place: &Place<E>) -> Vec<(i64, String)> {
     });
     join_all(writers).await;
     let rows = place.rows("s").await;
-    let texts = place.texts(rows.iter().map(|row| row.seq).collect()).await;
+    let texts = place.texts(rows.iter().map(|row| row.key).collect()).await;
     rows.iter().map(|row| row.ordinal).zip(texts).collect()
 }
 
@@ -160,7 +160,7 @@ pub async fn the_last_stored_is_listed_first<E: Engine>(place: Place<E>) {
     place.put(message_at("s", "larch", 50)).await;
     assert_eq!(place.listed(&Filter::default()).await, ["larch", "willow", "maple"]);
     let found = place.store.list(&place.scope, &Filter::default(), None, 9).await.answered();
-    assert!(found.is_sorted_by(|a, b| a.seq > b.seq), "keys are ordered by when memories were stored");
+    assert!(found.is_sorted_by(|a, b| a.key > b.key), "keys are ordered by when memories were stored");
 }
 
 pub async fn an_occurrence_is_counted_and_not_stored<E: Engine>(place: Place<E>) {

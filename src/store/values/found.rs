@@ -53,7 +53,7 @@ impl Vocabulary {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Neighbour {
     /// Its key.
-    pub seq: MemoryKey,
+    pub key: MemoryKey,
     /// Its id.
     pub id: MemoryId,
     /// Its kind.
@@ -97,7 +97,7 @@ pub struct ShownMemory {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ChunkRange {
     /// The chunk.
-    pub seq: ChunkKey,
+    pub key: ChunkKey,
     /// Where it begins in the text, in bytes.
     pub start: usize,
     /// Where it ends.

@@ -8,7 +8,7 @@ use crate::store::SessionKey;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommitRow {
     /// The memory.
-    pub seq: MemoryKey,
+    pub key: MemoryKey,
     /// When the change was made.
     pub time: Millis,
     /// Its full ids.
@@ -75,7 +75,7 @@ pub struct GraphRow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BehindRow {
     /// Its key.
-    pub seq: SessionKey,
+    pub key: SessionKey,
     /// Its name.
     pub session: SessionId,
     /// The title that its client gave it.

@@ -49,7 +49,7 @@ pub struct Origin {
 #[derive(Clone, Debug, PartialEq)]
 pub struct MessageRow {
     /// Its key.
-    pub seq: MemoryKey,
+    pub key: MemoryKey,
     /// Its id.
     pub id: MemoryId,
     /// Its ordinal in the session, from 0.

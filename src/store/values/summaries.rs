@@ -102,7 +102,7 @@ pub enum AskedBy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Queued {
     /// Its key.
-    pub seq: QueueKey,
+    pub key: QueueKey,
     /// The summary to make.
     pub wanted: Wanted,
     /// How often it was tried before.

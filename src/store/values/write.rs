@@ -65,7 +65,7 @@ impl Receipt {
 #[derive(Clone, Debug)]
 pub struct PendingChunk {
     /// The chunk.
-    pub seq: ChunkKey,
+    pub key: ChunkKey,
     /// The memory that it belongs to.
     pub memory: MemoryId,
     /// Where in the memory's text it begins, in bytes.

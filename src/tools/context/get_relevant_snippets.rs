@@ -89,7 +89,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
     let with_neighbours = if args.expand_context.unwrap_or(true) { SNIPPETS_WITH_NEIGHBOURS } else { 0 };
     let (best, others) = hits.split_at(hits.len().min(with_neighbours));
     // The best hits and their neighbours come first, then the other hits.
-    let keys = best.iter().map(|hit| hit.memory.seq).collect();
+    let keys = best.iter().map(|hit| hit.memory.key).collect();
     let mut beside = project.store.beside(&project.scope, keys).await?;
     beside.retain(|memory| !best.iter().any(|hit| hit.memory.id == memory.id));
     let around = beside.iter().filter_map(|memory| {

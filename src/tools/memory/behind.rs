@@ -81,7 +81,7 @@ pub(crate) async fn conversations(
 /// Returns the best message of the conversation among the hits.
 fn best<'a>(ranked: &'a [Ranked], row: &BehindRow) -> Option<&'a Ranked> {
     let is_of = |hit: &&Ranked| {
-        hit.store == 0 && hit.place.kind == Kind::Message && hit.place.session == Some(row.seq)
+        hit.store == 0 && hit.place.kind == Kind::Message && hit.place.session == Some(row.key)
     };
     ranked.iter().find(is_of)
 }
@@ -97,7 +97,7 @@ async fn behind(
     let said = match best.filter(|best| !is_shown(best)) {
         None => None,
         Some(best) => {
-            let found = project.store.shown(&project.scope, vec![(best.place.seq, best.chunk)]).await?.pop();
+            let found = project.store.shown(&project.scope, vec![(best.place.key, best.chunk)]).await?.pop();
             found.map(|found| message_of(&found))
         }
     };

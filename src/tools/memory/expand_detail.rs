@@ -88,7 +88,7 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         focus: args.focus.as_deref().unwrap_or_default().trim().to_owned(),
     };
     let (store, scope, memory) = resolve(engine, caller, &args.id, &walk).await?;
-    let memory = match walk.leads_away() && memory.seq.is_stored() {
+    let memory = match walk.leads_away() && memory.key.is_stored() {
         true => levels::around(engine, caller, memory, &walk).await?,
         false => memory,
     };
@@ -102,10 +102,10 @@ pub async fn run(engine: &Engine, caller: &Caller, args: Args) -> Result<Output>
         }
         _ => Vec::new(),
     };
-    let linked = if memory.seq.is_stored() { follow(store, scope, memory.seq).await? } else { Vec::new() };
+    let linked = if memory.key.is_stored() { follow(store, scope, memory.key).await? } else { Vec::new() };
     let linked = store.memories(scope, linked.into_iter().take(MOST_NEIGHBOURS).collect()).await?;
     let references = linked.iter().map(|memory| memory.id.to_string()).collect();
-    let linked = if memory.seq.is_stored() { linked::of(store, scope, &memory).await? } else { Vec::new() };
+    let linked = if memory.key.is_stored() { linked::of(store, scope, &memory).await? } else { Vec::new() };
     let secret = engine.installation().await?.secret;
     let notices = clamped.into_iter().collect();
     let page = Page { secret, memory, start, around, references, linked, notices, budget };

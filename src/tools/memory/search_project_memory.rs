@@ -163,7 +163,7 @@ async fn read_shown<'r>(
     let mut shown: Vec<(&Ranked, ShownMemory, &'static str)> = Vec::with_capacity(page.len());
     for (number, (store, scope)) in places.iter().enumerate() {
         let own: Vec<&Ranked> = page.iter().copied().filter(|ranked| ranked.store == number).collect();
-        let wanted = own.iter().map(|ranked| (ranked.place.seq, ranked.chunk)).collect();
+        let wanted = own.iter().map(|ranked| (ranked.place.key, ranked.chunk)).collect();
         let name = if number == 0 { "project" } else { "owner" };
         let found = store.shown(scope, wanted).await?;
         shown.extend(found.into_iter().map(|memory| (own[memory.place], memory, name)));

@@ -212,8 +212,8 @@ async fn opened(
         // A summary is not a memory, so it has no further properties.
         return Ok(Output::Memory(Box::new(opened)));
     };
-    let refers_to = store.refers_to(scope, memory.seq).await?;
-    let mut referred_to_by = store.references(scope, memory.seq).await?;
+    let refers_to = store.refers_to(scope, memory.key).await?;
+    let mut referred_to_by = store.references(scope, memory.key).await?;
     referred_to_by.retain(|key| !refers_to.contains(key));
     let notices = &mut opened.detail.notices;
     opened.refers_to = briefs(store, scope, refers_to, "that it refers to", notices).await?;

@@ -64,7 +64,7 @@ pub async fn run(
         loop {
             let page = store.list(scope, &Filter::default(), after, PAGE).await?;
             let Some(last) = page.last() else { break };
-            after = Some(last.seq);
+            after = Some(last.key);
             for memory in page {
                 each(&exported(memory))?;
             }

@@ -184,7 +184,7 @@ impl<S: Subject> BrokenStore<S> {
         let taken = self.inner.next_queued(&self.scope(scope), holder, lease, self.due(now)).await?;
         if let Some(queued) = &taken {
             let entry = (queued.clone(), holder.to_owned());
-            self.shared.taken.lock().unwrap().insert(queued.seq, entry);
+            self.shared.taken.lock().unwrap().insert(queued.key, entry);
             *self.shared.last.lock().unwrap() = Some(queued.clone());
         }
         Ok(taken)

@@ -231,7 +231,7 @@ impl<S: Subject> BrokenStore<S> {
     /// Returns the memories that the filter admits.
     async fn admitted(&self, scope: &Scope, filter: &Filter) -> Result<Vec<MemoryKey>> {
         let found = self.inner.list(scope, filter, None, 1000).await?;
-        Ok(found.into_iter().map(|memory| memory.seq).collect())
+        Ok(found.into_iter().map(|memory| memory.key).collect())
     }
 
     pub async fn cosines(

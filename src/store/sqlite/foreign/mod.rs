@@ -299,7 +299,7 @@ impl Reader {
 
     /// Adds the rows that belong to the memory in other tables.
     fn beside(&self, memory: Memory) -> Result<ForeignMemory> {
-        let strings = |sql: &str| self.strings(sql, memory.seq.in_store());
+        let strings = |sql: &str| self.strings(sql, memory.key.in_store());
         let strings_of = |table: &str, sql: &str| if self.has(table) { strings(sql) } else { Ok(Vec::new()) };
         let references = strings("target FROM memory_references WHERE memory = ?1 ORDER BY target")?;
         let references = references.iter().filter_map(|id| MemoryId::parse(id)).collect();
@@ -307,9 +307,9 @@ impl Reader {
         let mut shas = strings("sha FROM commit_ids WHERE memory = ?1 ORDER BY sha")?;
         shas.retain(|sha| is_sha(sha));
         let repeats = strings_of("repeats", "key FROM repeats WHERE memory = ?1 ORDER BY key")?;
-        let (links, evidence) = (self.links(memory.seq.in_store())?, self.evidence(memory.seq.in_store())?);
+        let (links, evidence) = (self.links(memory.key.in_store())?, self.evidence(memory.key.in_store())?);
         let is_indexed =
-            self.connection.prepare_cached("SELECT 1 FROM chunks WHERE memory = ?1")?.exists([memory.seq])?;
+            self.connection.prepare_cached("SELECT 1 FROM chunks WHERE memory = ?1")?.exists([memory.key])?;
         let forgotten = self
             .connection
             .prepare_cached(
@@ -318,7 +318,7 @@ impl Reader {
                      ORDER BY o.at DESC LIMIT 1)
                  FROM memories m WHERE m.seq = ?1 AND m.tombstoned_at IS NOT NULL",
             )?
-            .query_row([memory.seq], |row| {
+            .query_row([memory.key], |row| {
                 let operation: Option<String> = row.get(1)?;
                 let at: Millis = row.get(0)?;
                 Ok((operation.filter(|id| rest::is_operation(id)), at.clamp(0, LATEST)))
@@ -328,7 +328,7 @@ impl Reader {
         let lead: Option<i64> = self
             .connection
             .prepare_cached("SELECT max(end_byte) FROM chunks WHERE memory = ?1")?
-            .query_row([memory.seq], |row| row.get(0))
+            .query_row([memory.key], |row| row.get(0))
             .unwrap_or_default();
         let lead = lead.filter(|_| memory.indexed.is_some()).and_then(|lead| usize::try_from(lead).ok());
         let commit = match shas.first().cloned() {

@@ -159,7 +159,7 @@ impl Store {
                 params![scope.owner.as_str(), after.0, until, limit as i64, last],
                 |row| {
                     Ok(CommitRow {
-                        seq: row.get(0)?,
+                        key: row.get(0)?,
                         time: row.get(1)?,
                         author: row.get(2)?,
                         message: row.get(3)?,

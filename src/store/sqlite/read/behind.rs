@@ -57,7 +57,7 @@ impl Store {
                         .optional()?;
                     if let Some((title, time, ordinal)) = row {
                         let seq = SessionKey::from_store(seq);
-                        found.push(BehindRow { seq, session, title, time, ordinal });
+                        found.push(BehindRow { key: seq, session, title, time, ordinal });
                         break;
                     }
                 }

@@ -20,13 +20,13 @@ pub(in crate::store::sqlite) const COLUMNS: &str =
     m.topic, m.source_id, m.path, m.branch, m.head_sha, m.time, m.importance, m.marked, m.tokens, m.indexed";
 
 impl Store {
-    /// Returns the living memories of the scope among `seqs`, in that order; others are left out.
-    pub async fn memories(&self, scope: &Scope, seqs: Vec<MemoryKey>) -> Result<Vec<Memory>> {
+    /// Returns the living memories of the scope among `keys`, in that order; others are left out.
+    pub async fn memories(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Memory>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
-            let mut found = Vec::with_capacity(seqs.len());
-            for seq in seqs {
-                found.extend(one(connection, &conditions, "m.seq = ?", Value::from(seq))?);
+            let mut found = Vec::with_capacity(keys.len());
+            for key in keys {
+                found.extend(one(connection, &conditions, "m.seq = ?", Value::from(key))?);
             }
             Ok(found)
         })
@@ -42,8 +42,8 @@ impl Store {
         .await
     }
 
-    /// Returns the living memories of the scope among `seqs` as ranking needs them, in that order; others are left out.
-    pub async fn places(&self, scope: &Scope, seqs: Vec<MemoryKey>) -> Result<Vec<Neighbour>> {
+    /// Returns the living memories of the scope among `keys` as ranking needs them, in that order; others are left out.
+    pub async fn places(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Neighbour>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
             let sql = format!(
@@ -55,9 +55,9 @@ impl Store {
                 conditions.sql
             );
             let mut statement = connection.prepare_cached(&sql)?;
-            let mut found = Vec::with_capacity(seqs.len());
-            for seq in seqs {
-                let values = std::iter::once(Value::from(seq)).chain(conditions.values.iter().cloned());
+            let mut found = Vec::with_capacity(keys.len());
+            for key in keys {
+                let values = std::iter::once(Value::from(key)).chain(conditions.values.iter().cloned());
                 found.extend(statement.query_row(params_from_iter(values), place).optional()?);
             }
             Ok(found)
@@ -101,8 +101,8 @@ impl Store {
         .await
     }
 
-    /// Returns the living messages right before and right after each of the messages `seqs`, each once, in the order of keys.
-    pub async fn beside(&self, scope: &Scope, seqs: Vec<MemoryKey>) -> Result<Vec<Memory>> {
+    /// Returns the living messages right before and right after each of the messages `keys`, each once, in the order of keys.
+    pub async fn beside(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<Memory>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
             let mut statement = connection.prepare_cached(
@@ -110,14 +110,14 @@ impl Store {
                      AND o.ordinal IN (m.ordinal - 1, m.ordinal + 1) WHERE m.seq = ?1",
             )?;
             let mut beside: BTreeSet<i64> = BTreeSet::new();
-            for seq in &seqs {
-                for neighbour in statement.query_map([seq], |row| row.get(0))? {
+            for key in &keys {
+                for neighbour in statement.query_map([key], |row| row.get(0))? {
                     beside.insert(neighbour?);
                 }
             }
             let mut found = Vec::with_capacity(beside.len());
-            for seq in beside {
-                found.extend(one(connection, &conditions, "m.seq = ?", Value::from(seq))?);
+            for key in beside {
+                found.extend(one(connection, &conditions, "m.seq = ?", Value::from(key))?);
             }
             Ok(found)
         })
@@ -200,27 +200,27 @@ impl Store {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
             let mut shown = Vec::with_capacity(found.len());
-            for (place, (seq, chunk)) in found.into_iter().enumerate() {
-                let Some(memory) = one(connection, &conditions, "m.seq = ?", Value::from(seq))? else {
+            for (place, (key, chunk)) in found.into_iter().enumerate() {
+                let Some(memory) = one(connection, &conditions, "m.seq = ?", Value::from(key))? else {
                     continue;
                 };
                 let chunk = connection
                     .prepare_cached(
                         "SELECT seq, start_byte, end_byte, tokens FROM chunks WHERE seq = ?1 AND memory = ?2",
                     )?
-                    .query_row((chunk, seq), chunk_range)
+                    .query_row((chunk, key), chunk_range)
                     .optional()?;
                 let Some(chunk) = chunk else { continue };
                 let is_commit = memory.kind == Kind::Commit;
                 let (conversations, confidences) = match is_commit {
-                    true => conversations(connection, &conditions, seq.in_store())?.into_iter().unzip(),
+                    true => conversations(connection, &conditions, key.in_store())?.into_iter().unzip(),
                     false => Default::default(),
                 };
                 shown.push(ShownMemory {
                     place,
                     chunk,
                     commit_ids: if is_commit {
-                        commit_ids(connection, scope, seq.in_store())?
+                        commit_ids(connection, scope, key.in_store())?
                     } else {
                         Vec::new()
                     },
@@ -290,7 +290,7 @@ impl Store {
             let rows =
                 statement.query_map(params_from_iter(own.into_iter().chain(conditions.values)), |row| {
                     Ok(row.get::<_, MemoryKey>(0)?)
-                        .and_then(|seq| Ok(row.get::<_, Option<ChunkKey>>(1)?.map(|chunk| (seq, chunk))))
+                        .and_then(|key| Ok(row.get::<_, Option<ChunkKey>>(1)?.map(|chunk| (key, chunk))))
                 })?;
             let found: Vec<Option<(MemoryKey, ChunkKey)>> = rows.collect::<Result<_, _>>()?;
             Ok(if let [only] = found[..] { only } else { None })
@@ -311,7 +311,7 @@ impl Store {
 
 fn chunk_range(row: &Row<'_>) -> rusqlite::Result<ChunkRange> {
     Ok(ChunkRange {
-        seq: row.get(0)?,
+        key: row.get(0)?,
         start: row.get::<_, i64>(1)? as usize,
         end: row.get::<_, i64>(2)? as usize,
         tokens: row.get(3)?,
@@ -373,7 +373,7 @@ fn one(
 pub(in crate::store::sqlite) fn memory(row: &Row<'_>) -> rusqlite::Result<Memory> {
     Ok(Memory {
         id: id(row, 0)?,
-        seq: row.get(1)?,
+        key: row.get(1)?,
         kind: word(row, 2, Kind::parse)?,
         provenance: word(row, 3, Provenance::parse)?,
         text: row.get(4)?,
@@ -411,7 +411,7 @@ pub(in crate::store::sqlite) fn is_alike(
 fn place(row: &Row<'_>) -> rusqlite::Result<Neighbour> {
     let hash: Vec<u8> = row.get(9)?;
     Ok(Neighbour {
-        seq: row.get(0)?,
+        key: row.get(0)?,
         id: id(row, 1)?,
         kind: word(row, 2, Kind::parse)?,
         session: row.get(3)?,

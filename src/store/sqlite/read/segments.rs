@@ -36,18 +36,18 @@ impl Store {
         .await
     }
 
-    /// Returns the texts of the living memories of the scope among `seqs`, in that order; others are left out.
-    pub async fn texts(&self, scope: &Scope, seqs: Vec<MemoryKey>) -> Result<Vec<(MemoryKey, String)>> {
+    /// Returns the texts of the living memories of the scope among `keys`, in that order; others are left out.
+    pub async fn texts(&self, scope: &Scope, keys: Vec<MemoryKey>) -> Result<Vec<(MemoryKey, String)>> {
         self.read(scope, move |_, connection, scope| {
             let conditions = Conditions::of_scope(connection, scope)?;
             let sql = format!("SELECT m.text FROM memories m WHERE m.seq = ? AND {}", conditions.sql);
             let mut statement = connection.prepare_cached(&sql)?;
-            let mut texts = Vec::with_capacity(seqs.len());
-            for seq in seqs {
-                let values = std::iter::once(Value::from(seq)).chain(conditions.values.iter().cloned());
+            let mut texts = Vec::with_capacity(keys.len());
+            for key in keys {
+                let values = std::iter::once(Value::from(key)).chain(conditions.values.iter().cloned());
                 let text =
                     statement.query_row(rusqlite::params_from_iter(values), |row| row.get(0)).optional()?;
-                texts.extend(text.map(|text| (seq, text)));
+                texts.extend(text.map(|text| (key, text)));
             }
             Ok(texts)
         })
@@ -288,7 +288,7 @@ pub(in crate::store::sqlite) fn segment(row: &Row<'_>) -> rusqlite::Result<Segme
 
 fn message_row(row: &Row<'_>) -> rusqlite::Result<MessageRow> {
     Ok(MessageRow {
-        seq: row.get(0)?,
+        key: row.get(0)?,
         id: columns::id(row, 1)?,
         ordinal: row.get(2)?,
         role: row.get_ref(3)?.as_str_or_null()?.and_then(Role::parse),

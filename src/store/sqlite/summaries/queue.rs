@@ -113,7 +113,7 @@ impl Store {
                     "UPDATE summary_queue SET state = 'processing', holder = ?2, expires = ?3, tries = tries + 1,
                          changed_at = ?4 WHERE seq = ?1",
                 )?
-                .execute((queued.seq, &holder, clock.saturating_add(lease), now))?;
+                .execute((queued.key, &holder, clock.saturating_add(lease), now))?;
             Ok(Some(queued))
         })
         .await
@@ -290,5 +290,5 @@ fn queued(row: &Row<'_>) -> rusqlite::Result<Queued> {
         provider: row.get(10)?,
         asked_by: if by_user { AskedBy::User } else { AskedBy::Program },
     };
-    Ok(Queued { seq: row.get(5)?, wanted, tries })
+    Ok(Queued { key: row.get(5)?, wanted, tries })
 }

@@ -57,7 +57,7 @@ impl Store {
             while let Some(row) = rows.next()? {
                 let (start, end): (i64, i64) = (row.get(2)?, row.get(12)?);
                 chunks.push(PendingChunk {
-                    seq: row.get(0)?,
+                    key: row.get(0)?,
                     memory: columns::id(row, 1)?,
                     start: start as usize,
                     text: texts.piece(row.get(13)?, start as usize..end as usize)?,
@@ -95,10 +95,10 @@ impl Store {
                              SELECT 1 FROM chunks c JOIN memories m ON m.seq = c.memory
                              WHERE c.seq = ?1 AND c.start_byte = ?2 AND m.id = ?3)",
                     )?
-                    .execute(params![chunk.seq, chunk.start as i64, chunk.memory.as_str()])?;
+                    .execute(params![chunk.key, chunk.start as i64, chunk.memory.as_str()])?;
                 if waited == 1 {
-                    chunks::save_vector(connection, chunk.seq.in_store(), &space, &embedding)?;
-                    embedded.push(chunk.seq.in_store());
+                    chunks::save_vector(connection, chunk.key.in_store(), &space, &embedding)?;
+                    embedded.push(chunk.key.in_store());
                 }
             }
             segments::bump(connection, scope.owner.as_str(), &embedded)
