@@ -18,7 +18,7 @@ fn a_flag_without_effect_is_an_error_that_explains_it() {
         (&["show", "lantern-talk", "--collapse"][..], "`--collapse` goes one level up from a message"),
         (&["show", "lantern-talk", "--before", "1"], "`--before` shows messages before one"),
         (&["show", "lantern-talk", "--after", "1"], "`--after` shows messages after one"),
-        (&["show", "lantern-talk", "--cursor", "9"], "`--cursor` goes on with a long text"),
+        (&["show", "lantern-talk", "--cursor", "9"], "`--cursor` continues a long text"),
         (
             &["show", "lantern-talk", "--messages", "--focus", "timer"],
             "`--focus` chooses what a summary is about",

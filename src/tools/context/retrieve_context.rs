@@ -44,7 +44,7 @@ pub struct Args {
     #[serde(default)]
     #[schemars(schema_with = "include_levels")]
     pub include_level: Option<IncludeLevel>,
-    /// If left out, 8000 with session_id, else 4000.
+    /// 8000 with session_id, else 4000.
     #[schemars(range(min = LEAST))]
     pub max_tokens: Option<usize>,
 }
