@@ -5,6 +5,7 @@ use crate::engine::Engine;
 use crate::error::Result;
 use crate::humanize::{self, counted};
 use crate::ingest::commits;
+use crate::redact::Redaction;
 use crate::tools::common;
 
 pub use crate::ingest::commits::{Args, Imported as Output};
@@ -27,7 +28,8 @@ impl Output {
     pub fn text(&self) -> String {
         let mut text = format!("Imported {}", counted(self.imported, "commit", "commits"));
         if self.already_stored > 0 {
-            text += &format!(", {} stored before", counted(self.already_stored, "was", "were"));
+            let copies = counted(self.already_stored, "more is a copy", "more are copies");
+            text += &format!("; {copies} of stored ones (cherry-picked or rebased)");
         }
         if self.forgotten > 0 {
             let one = "was forgotten before and stays forgotten";
@@ -51,13 +53,80 @@ impl Output {
             );
         }
         if !self.flags.is_empty() {
-            let flags: Vec<String> =
-                self.flags.iter().map(|each| format!("{} {}", each.count, each.rule)).collect();
-            text += &format!("\nIncomplete or special: {}.", flags.join(", "));
+            let flags: Vec<String> = self.flags.iter().map(flag).collect();
+            text += &format!("\nOf the commits read, {}.", flags.join("; "));
         }
         if let Some(summaries) = &self.summaries {
             text += &format!("\n{}", summaries.text());
         }
         text + &common::footnotes(&self.redactions, self.pending, &self.notices)
+    }
+}
+
+/// Returns how many commits have a flag, as part of a sentence.
+fn flag(flag: &Redaction) -> String {
+    let words = |one: &str, several: &str| counted(flag.count, one, several);
+    match flag.rule.as_str() {
+        "merge" => {
+            words("is a merge, whose lines are not compared", "are merges, whose lines are not compared")
+        }
+        "message_cut" => {
+            words("has a message too long to store whole", "have messages too long to store whole")
+        }
+        "message_lossy" => {
+            words("has a message with bytes that are no text", "have messages with bytes that are no text")
+        }
+        "nonsense_time" => words("has no valid time", "have no valid time"),
+        "changes_unknown" => words(
+            "has a parent or tree missing from this clone",
+            "have parents or trees missing from this clone",
+        ),
+        "blob_missing" => {
+            words("changes a file missing from this clone", "change files missing from this clone")
+        }
+        "blob_too_large" => words("changes a file too large to compare", "change files too large to compare"),
+        "files_cut" => words("changes more files than are listed", "change more files than are listed"),
+        "files_ignored" => words(
+            "changes files that `ignore.paths` leaves out",
+            "change files that `ignore.paths` leaves out",
+        ),
+        other => format!("{} marked `{other}`", flag.count),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::import::git::Flag;
+
+    #[test]
+    fn each_flag_is_said_in_words() {
+        use Flag::*;
+        let flags = [
+            MessageCut,
+            MessageLossy,
+            NonsenseTime,
+            Merge,
+            ChangesUnknown,
+            BlobMissing,
+            BlobTooLarge,
+            FilesCut,
+            FilesIgnored,
+        ];
+        for each in flags {
+            let text = flag(&Redaction { rule: each.as_str().to_owned(), count: 2 });
+            assert!(text.starts_with("2 ") && !text.contains("marked"), "{text}");
+        }
+    }
+
+    #[test]
+    fn copies_are_not_called_stored_before() {
+        let flags = vec![Redaction { rule: "merge".to_owned(), count: 179 }];
+        let output = Output { imported: 4614, already_stored: 11, flags, ..Output::default() };
+        assert_eq!(
+            output.text(),
+            "Imported 4614 commits; 11 more are copies of stored ones (cherry-picked or rebased).\n\
+             Of the commits read, 179 are merges, whose lines are not compared."
+        );
     }
 }
