@@ -376,7 +376,7 @@ mod tests {
     /// Sentences were cut within a word, and queries, tables and sources of tests were taken for some.
     #[test]
     fn a_sentence_is_cut_at_the_end_of_a_word_and_what_does_not_read_as_one_is_none() {
-        let long = "Some text may leave its place in a file, so that no later reader of its bare words can tell one from another";
+        let long = "A word may leave its place in some file and no later reader of the bare word is able to recognise it again";
         let cut = said(&format!("// {long} and more of the same kind"), "a.rs").unwrap();
         assert_eq!(cut, format!("{long} and more …"));
         let two = format!("// A password is known by what stands around it. {long}");
