@@ -78,7 +78,10 @@ mod tests {
                 "save_messages and store_memory store the first memories",
                 "`tiro import` and `tiro add` store the first memories",
             ),
-            ("`list_sessions` names those there are", "`tiro sessions` names those there are"),
+            (
+                "`list_sessions` lists this project's sessions",
+                "`tiro sessions` lists this project's sessions",
+            ),
             ("`conversation_ids` is empty", "`conversation_ids` is empty"),
         ] {
             assert_eq!(named(&command, message), expected);

@@ -169,7 +169,7 @@ async fn a_client_with_a_handshake_is_served_in_its_version() {
                     "title": "A tool",
                     "description": "Does it.",
                     "inputSchema": {
-                        "type": "object", "properties": {"text": {"type": "string", "description": "Anything."}},
+                        "type": "object", "properties": {"text": {"type": "string", "description": "A text to return."}},
                     },
                     "outputSchema": {"type": "object", "properties": {"text": {"type": "string"}}},
                     "annotations": {

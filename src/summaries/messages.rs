@@ -31,7 +31,7 @@ pub(crate) async fn range(
     match rows.is_empty() {
         false => Ok(rows),
         true if was_empty => Err(Error::not_found(format!("no messages in session `{}`", quoted(session)))
-            .hint("`list_sessions` names those there are")),
+            .hint("`list_sessions` lists this project's sessions")),
         true => Err(Error::not_found(format!("no messages of session `{}` in that range", quoted(session)))
             .hint("leave the range out, or widen it")),
     }

@@ -13,6 +13,9 @@ use crate::memory::Millis;
 /// Arbitrary.
 pub const KEPT: Millis = 7 * 24 * 60 * 60 * 1000;
 
+/// A query forgets a hit if its score is at least this share of the best hit's score. Arbitrary.
+pub const MATCHING_SHARE: f64 = 0.5;
+
 /// Memories that one transaction forgets or restores: a quarter of a second. Measured by hand.
 pub const FORGOTTEN_AT_ONCE: usize = 5_000;
 

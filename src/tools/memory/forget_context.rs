@@ -19,6 +19,7 @@ use crate::summaries::levels;
 use crate::tokens;
 use crate::tools::common;
 use crate::tools::memory::search_project_memory as search;
+use crate::tuning::forgetting::MATCHING_SHARE;
 
 /// The name of the tool in MCP.
 pub const NAME: &str = "forget_context";
@@ -34,9 +35,6 @@ const BY_QUERY: usize = 20;
 
 /// Budget of the search for matches, in tokens: large enough for [`BY_QUERY`] hits.
 const SEARCH_TOKENS: usize = 20_000;
-
-/// Score from which a hit is forgotten, as a share of the best hit's score. Arbitrary.
-const MATCHES: f64 = 0.5;
 
 /// Tokens of the beginning that is shown of each memory that a query would forget.
 const EXCERPT: usize = 30;
@@ -318,7 +316,7 @@ async fn by_query<'a>(
     found.retain(|hit| hit.scope == "project");
     let best = found.iter().map(|hit| hit.score).fold(0.0, f64::max);
     let before = found.len();
-    found.retain(|hit| hit.score >= MATCHES * best);
+    found.retain(|hit| hit.score >= MATCHING_SHARE * best);
     selected.left_out = before - found.len();
     selected.matches = found.iter().map(|hit| shown(&hit.id, &hit.text)).collect();
     let mut ids: Vec<MemoryId> = found.iter().filter_map(|hit| MemoryId::parse(&hit.id)).collect();

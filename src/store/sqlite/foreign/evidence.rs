@@ -8,13 +8,14 @@ use crate::memory::{MemoryId, Millis};
 use crate::scope::SessionId;
 use crate::store::sqlite::links::{CommitCall, FileWrite, Known};
 use crate::store::{ForeignCall, ForeignEvidence, ForeignForgotten, ForeignWrite};
+use crate::tuning::links::LEAST_CONFIDENCE;
 
 /// Bytes of line hashes that are read of one change, at most: an import stores up to 64 hashes of 32 bits.
 const LONGEST_LINES: usize = 256;
 
 impl Reader {
     /// Returns the sessions that led to the commit in row `commit`, each with its confidence. Links of older files are ignored, and
-    /// so are links below 0.5: both were made by time alone.
+    /// so are links below [`LEAST_CONFIDENCE`]: both were made by time alone.
     pub(super) fn links(&self, commit: i64) -> Result<Vec<(SessionId, f64)>> {
         if !self.has("file_writes") {
             return Ok(Vec::new());
@@ -28,7 +29,7 @@ impl Reader {
             Ok(name.zip(row.get::<_, f64>(1).ok()))
         })?;
         let found: Vec<_> = rows.collect::<rusqlite::Result<_>>().map_err(read)?;
-        Ok(found.into_iter().flatten().filter(|(_, sure)| (0.5..=1.0).contains(sure)).collect())
+        Ok(found.into_iter().flatten().filter(|(_, sure)| (LEAST_CONFIDENCE..=1.0).contains(sure)).collect())
     }
 
     /// Returns the file changes and commits of the tool call in row `memory`.

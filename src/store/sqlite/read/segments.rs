@@ -234,7 +234,8 @@ pub(in crate::store::sqlite) fn required_session(
     session: &SessionId,
 ) -> Result<i64> {
     find_session(connection, scope, session)?.ok_or_else(|| {
-        Error::not_found(format!("no session `{session}`")).hint("`list_sessions` names those there are")
+        Error::not_found(format!("no session `{session}`"))
+            .hint("`list_sessions` lists this project's sessions")
     })
 }
 
